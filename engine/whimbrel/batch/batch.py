@@ -1,0 +1,119 @@
+"""A struct of arrays: some consecutive rows of one stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from whimbrel.batch.column import Column, Mask, frozen
+from whimbrel.batch.schema import Schema
+
+Ticks = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows of a stream, column by column. Immutable; slices and projections share memory.
+
+    A row is one of three things::
+
+        interval    other > sync          true on [sync, other)
+        start edge  other = INF           true from sync; an end edge with the same id may follow
+        end edge    other < sync          the event that started at `other` ends at sync
+
+    Parameters
+    ----------
+    schema : Schema
+    sync : numpy.ndarray of int64
+        When the row happens, in ticks.
+    other : numpy.ndarray of int64
+        The other end of the lifetime, in ticks.
+    columns : tuple of Column
+        Payload, in the order of the schema. End edges repeat the payload of their start.
+    absent : numpy.ndarray of bool, optional
+        True for rows filtered out but not yet moved; None when all rows are there.
+    ids : numpy.ndarray of int64, optional
+        Joins an end edge to its start edge; None on streams that have intervals only.
+    """
+
+    schema: Schema
+    sync: Ticks
+    other: Ticks
+    columns: tuple[Column, ...]
+    absent: Mask | None = None
+    ids: Ticks | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("sync", "other", "absent", "ids"):
+            array = getattr(self, name)
+            if array is not None:
+                object.__setattr__(self, name, frozen(array))
+
+    def __len__(self) -> int:
+        return len(self.sync)
+
+    def column(self, name: str) -> Column:
+        return self.columns[self.schema.index(name)]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the payload and the timeline."""
+        return int(self.sync.nbytes + self.other.nbytes + sum(column.values.nbytes for column in self.columns))
+
+    def slice(self, start: int, stop: int) -> Batch:
+        """Rows [start, stop) without copying."""
+        return Batch(self.schema, self.sync[start:stop], self.other[start:stop],
+                     tuple(column.slice(start, stop) for column in self.columns),
+                     None if self.absent is None else self.absent[start:stop],
+                     None if self.ids is None else self.ids[start:stop])
+
+    def take(self, rows: np.ndarray[Any, Any]) -> Batch:
+        """The rows at these positions, in this order."""
+        return Batch(self.schema, self.sync[rows], self.other[rows],
+                     tuple(column.take(rows) for column in self.columns),
+                     None if self.absent is None else self.absent[rows],
+                     None if self.ids is None else self.ids[rows])
+
+    def select(self, names: Sequence[str]) -> Batch:
+        """Only these columns, in this order; moves no data."""
+        if tuple(names) == self.schema.names:
+            return self
+        return replace(self, schema=self.schema.select(names), columns=tuple(self.column(name) for name in names))
+
+    def with_absent(self, absent: Mask) -> Batch:
+        """Also without these rows; moves no data."""
+        return replace(self, absent=absent if self.absent is None else self.absent | absent)
+
+    def compact(self) -> Batch:
+        """Drop absent rows for good."""
+        if self.absent is None:
+            return self
+        return replace(self, absent=None).take(np.flatnonzero(~self.absent))
+
+    @staticmethod
+    def concat(batches: Sequence[Batch]) -> Batch:
+        """Rows of several batches of one schema, one after the other."""
+        if len(batches) == 1:
+            return batches[0]
+        compact = [batch.compact() for batch in batches]
+        with_ids = any(batch.ids is not None for batch in compact)
+        return Batch(
+            compact[0].schema,
+            np.concatenate([batch.sync for batch in compact]),
+            np.concatenate([batch.other for batch in compact]),
+            tuple(Column.concat(parts) for parts in zip(*(batch.columns for batch in compact), strict=True)),
+            ids=np.concatenate([_ids(batch) for batch in compact]) if with_ids else None,
+        )
+
+    @staticmethod
+    def empty(schema: Schema) -> Batch:
+        none = np.empty(0, np.int64)
+        return Batch(schema, none, none, tuple(Column.nulls(field.type, 0) for field in schema))
+
+
+def _ids(batch: Batch) -> Ticks:
+    # -1: an interval needs no id, since no end edge will ever ask for it.
+    return np.full(len(batch), -1, np.int64) if batch.ids is None else batch.ids

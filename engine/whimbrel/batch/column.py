@@ -1,0 +1,148 @@
+"""One payload column of a batch: NumPy for fixed-width values, Arrow for everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def numpy_type(type_: pa.DataType) -> np.dtype[Any] | None:
+    """The NumPy type that holds an Arrow type's values, or None when Arrow must hold them."""
+    if pa.types.is_boolean(type_):
+        return np.dtype(np.bool_)
+    if pa.types.is_integer(type_) or pa.types.is_float32(type_) or pa.types.is_float64(type_):
+        return np.dtype(type_.to_pandas_dtype())
+    if pa.types.is_timestamp(type_) or pa.types.is_duration(type_) or pa.types.is_time64(type_) or pa.types.is_date64(type_):
+        return np.dtype(np.int64)
+    if pa.types.is_date32(type_) or pa.types.is_time32(type_):
+        return np.dtype(np.int32)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A typed run of values with their nulls. Immutable: arrays are marked read-only.
+
+    Parameters
+    ----------
+    type : pyarrow.DataType
+        The logical type. Strings stay ``string`` also when ``values`` is dictionary-encoded.
+    values : numpy.ndarray or pyarrow.Array
+        Fixed-width types (numbers, bool, timestamps, dates, durations) are NumPy arrays, one element a row; times as
+        int64 ticks. All others (strings, lists, structs, decimals) are Arrow arrays, possibly dictionary-encoded.
+    valid : numpy.ndarray of bool, optional
+        False where null; None when nothing is null. Always None for Arrow-held values, which carry their own nulls.
+        The value under a null is unspecified but harmless (never a trap for arithmetic).
+    """
+
+    type: pa.DataType
+    values: np.ndarray[Any, Any] | pa.Array
+    valid: Mask | None = None
+
+    def __post_init__(self) -> None:
+        # One canonical array kind (contiguous, read-only) means one compiled signature per kernel.
+        if isinstance(self.values, np.ndarray):
+            object.__setattr__(self, "values", frozen(self.values))
+        if self.valid is not None:
+            object.__setattr__(self, "valid", frozen(self.valid))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def fixed(self) -> bool:
+        """True when the values are a NumPy array."""
+        return isinstance(self.values, np.ndarray)
+
+    def validity(self) -> Mask:
+        """Bool array, True where a value is present, whatever holds the values."""
+        if not isinstance(self.values, np.ndarray):
+            return np.asarray(pc.is_valid(self.values))
+        return np.ones(len(self), np.bool_) if self.valid is None else self.valid
+
+    def slice(self, start: int, stop: int) -> Column:
+        """Rows [start, stop) without copying."""
+        if not isinstance(self.values, np.ndarray):
+            return Column(self.type, self.values.slice(start, stop - start))
+        return Column(self.type, self.values[start:stop], None if self.valid is None else self.valid[start:stop])
+
+    def take(self, rows: np.ndarray[Any, Any]) -> Column:
+        """The rows at these positions, in this order."""
+        if not isinstance(self.values, np.ndarray):
+            return Column(self.type, self.values.take(pa.array(rows)))
+        return Column(self.type, self.values[rows], None if self.valid is None else self.valid[rows])
+
+    def to_arrow(self) -> pa.Array:
+        """As an Arrow array of the logical type; without a copy where the layouts agree."""
+        if not isinstance(self.values, np.ndarray):
+            return self.values.cast(self.type) if self.values.type != self.type else self.values
+        nulls = None if self.valid is None else ~self.valid
+        physical = pa.array(self.values, mask=nulls)
+        return physical if physical.type == self.type else physical.view(self.type)
+
+    @staticmethod
+    def from_arrow(array: pa.Array) -> Column:
+        """Take in an Arrow array; values are shared, not copied, except bits of booleans and values under nulls."""
+        type_ = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+        physical = numpy_type(type_)
+        if physical is None:
+            return Column(type_, array)
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        valid = None
+        if array.null_count:
+            valid = np.asarray(pc.is_valid(array))
+        if pa.types.is_boolean(type_):
+            filled = array.fill_null(False) if array.null_count else array
+            return Column(type_, filled.to_numpy(zero_copy_only=False), valid)
+        buffer = array.buffers()[1]
+        if buffer is None:  # zero rows
+            return Column(type_, np.empty(0, physical), valid)
+        values = np.frombuffer(buffer, physical, len(array), array.offset * physical.itemsize)
+        if valid is not None:  # what lies under a null is arbitrary bytes: make it harmless
+            values = np.where(valid, values, np.zeros(1, physical))
+        return Column(type_, values, valid)
+
+    @staticmethod
+    def nulls(type_: pa.DataType, rows: int) -> Column:
+        physical = numpy_type(type_)
+        if physical is None:
+            return Column(type_, pa.nulls(rows, type_))
+        return Column(type_, np.zeros(rows, physical), np.zeros(rows, np.bool_))
+
+    @staticmethod
+    def concat(columns: Sequence[Column]) -> Column:
+        """One column after the other; all of one type."""
+        first = columns[0]
+        if len(columns) == 1:
+            return first
+        if not first.fixed:
+            arrays = [column.values for column in columns]
+            if len({array.type for array in arrays}) > 1:  # plain beside dictionary-encoded
+                arrays = [column.to_arrow() for column in columns]
+            chunked = pa.chunked_array(arrays)
+            if pa.types.is_dictionary(chunked.type):
+                chunked = chunked.unify_dictionaries()
+            joined = chunked.combine_chunks()
+            if isinstance(joined, pa.ChunkedArray):
+                joined = pa.concat_arrays(joined.chunks) if joined.num_chunks else pa.array([], joined.type)
+            return Column(first.type, joined)
+        values = np.concatenate([column.values for column in columns])
+        if all(column.valid is None for column in columns):
+            return Column(first.type, values)
+        return Column(first.type, values, np.concatenate([column.validity() for column in columns]))
+
+
+def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A contiguous read-only view of an array (the array itself, if it is one already)."""
+    if array.flags.writeable or not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array).view()
+        array.flags.writeable = False
+    return array

@@ -1,0 +1,86 @@
+"""Durations as people write them ("90s", "1h30m", timedelta, ticks) turned into ticks of a stream."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from whimbrel.clock.ticks import TickUnit, ticks_per_second
+from whimbrel.errors import PlanError
+
+Duration = str | int | timedelta
+"""What users may write wherever a span of time is asked for."""
+
+_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 10**9, "m": 60 * 10**9, "h": 3_600 * 10**9,
+       "d": 86_400 * 10**9, "w": 7 * 86_400 * 10**9}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h|d|w)")
+
+
+def duration_ticks(value: Duration, unit: TickUnit, *, where: str = "") -> int:
+    """Turn a duration into ticks, exactly or not at all.
+
+    Parameters
+    ----------
+    value : str, int or datetime.timedelta
+        Such as ``"5m"``, ``"1h30m"``, ``"-250ms"``; an int is already in ticks.
+    unit : {"s", "ms", "us", "ns"} or None
+        What one tick of the stream is.
+    where : str
+        The user's call, for the error.
+
+    Raises
+    ------
+    PlanError
+        When the text cannot be read, is not a whole number of ticks, or the stream counts plain integers.
+
+    Examples
+    --------
+    >>> duration_ticks("1h30m", "s")
+    5400
+    >>> duration_ticks(10, None)
+    10
+    """
+    if isinstance(value, bool):
+        raise PlanError(f"A duration cannot be {value!r}.", where=where, hint='write "5m", a timedelta or ticks')
+    if isinstance(value, int):
+        return value
+    nanoseconds = _nanoseconds(value, where)
+    per_second = ticks_per_second(unit)
+    if per_second is None:
+        raise PlanError(f"This stream counts plain integers; {value!r} has no meaning on it.", where=where,
+                        hint="give the duration as an int, in ticks")
+    ticks, rest = divmod(nanoseconds * per_second, 10**9)
+    if rest:
+        raise PlanError(f"{value!r} is not a whole number of ticks ({unit}).", where=where,
+                        hint="use a longer duration, or a finer time column")
+    return int(ticks)
+
+
+def _nanoseconds(value: str | timedelta, where: str) -> int:
+    if isinstance(value, timedelta):
+        return (value.days * 86_400 + value.seconds) * 10**9 + value.microseconds * 1_000
+    hint = 'such as "250ms", "5m", "1h30m"; units: ns us ms s m h d w'
+    if not isinstance(value, str):
+        raise PlanError(f"A duration cannot be {value!r}.", where=where, hint=hint)
+    text = value.strip()
+    sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
+    parts = _PART.findall(digits)
+    if not parts or _PART.sub("", digits).strip():
+        raise PlanError(f"Cannot read {value!r} as a duration.", where=where, hint=hint)
+    return sign * round(sum(float(number) * _NS[unit] for number, unit in parts))
+
+
+def show_ticks(ticks: int, unit: TickUnit) -> str:
+    """Print ticks as the shortest exact duration text.
+
+    >>> show_ticks(5400, "s")
+    '90m'
+    """
+    per_second = ticks_per_second(unit)
+    if per_second is None or ticks == 0:
+        return str(ticks)
+    nanoseconds = ticks * 10**9 // per_second
+    for name in ("w", "d", "h", "m", "s", "ms", "us", "ns"):
+        if nanoseconds % _NS[name] == 0:
+            return f"{nanoseconds // _NS[name]}{name}"
+    return str(ticks)

@@ -1,0 +1,21 @@
+"""Time is an int64 count of ticks; the stream says what one tick is."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+TickUnit = Literal["s", "ms", "us", "ns"] | None
+"""What one tick is worth; ``None`` means plain integers with no calendar behind them."""
+
+INF: Final = 2**63 - 1
+"""No end known. As a frontier: nothing can follow."""
+
+MIN_TIME: Final = -(2**63)
+"""Before every event. As a frontier: nothing is promised yet."""
+
+_PER_SECOND: Final[dict[TickUnit, int]] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+def ticks_per_second(unit: TickUnit) -> int | None:
+    """Ticks in a second, or None for plain integers."""
+    return _PER_SECOND.get(unit)

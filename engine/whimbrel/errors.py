@@ -1,0 +1,87 @@
+"""The one error shape of the project: what went wrong, where (in the user's words), and a hint.
+
+Every error a user can cause derives from :class:`WhimbrelError`. The parts are data first and text second, so a
+notebook can lay them out and a test can assert on one part.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class WhimbrelError(Exception):
+    """Something the user can mend.
+
+    Parameters
+    ----------
+    what : str
+        One sentence: what is wrong, with the offending value.
+    where : str, optional
+        The user's own words: an expression, a call, a file, a row.
+    hint : str, optional
+        What to do about it.
+    """
+
+    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+        self.what = what
+        self.where = where
+        self.hint = hint
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.where:
+            lines.append(f"  where: {self.where}")
+        if self.hint:
+            lines.append(f"  hint:  {self.hint}")
+        return "\n".join(lines)
+
+    def _render_traceback_(self) -> list[str]:
+        """IPython's hook: a notebook shows the message alone, never the engine's frames."""
+        return f"{type(self).__name__}: {self}".splitlines()[:8]
+
+
+class PlanError(WhimbrelError):
+    """A query that cannot mean anything: a bad window, a bad join, a feed without a policy."""
+
+
+class SchemaError(WhimbrelError):
+    """A column that is missing, of the wrong type, or different from the one promised."""
+
+
+class ExpressionError(WhimbrelError):
+    """An expression that cannot be typed, traced or evaluated."""
+
+
+class SourceError(WhimbrelError):
+    """A file, table or feed that cannot be read."""
+
+
+class DisorderError(WhimbrelError):
+    """A row that came later than the source promised."""
+
+
+class KernelError(WhimbrelError):
+    """A value that a running kernel had to refuse, such as an overflowing sum."""
+
+
+class MissingExtraError(WhimbrelError):
+    """An optional dependency that is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs {package}, which is not installed.",
+                         hint=f"pip install 'whimbrel[{extra}]'")
+
+
+def near_match(name: str, known: Iterable[str], *, noun: str = "column") -> str:
+    """Say the closest known name, or list what there is.
+
+    >>> near_match("prise", ["price", "volume"])
+    "did you mean 'price'? columns: price, volume"
+    """
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    listing = f"{noun}s: {shown}" if names else f"there are no {noun}s"
+    return f"did you mean {close[0]!r}? {listing}" if close else listing

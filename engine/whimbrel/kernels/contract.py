@@ -1,0 +1,85 @@
+"""What moves rows: one kernel per operator of a running plan."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+
+from whimbrel.batch import Batch
+from whimbrel.clock import MIN_TIME
+
+
+class Kernel(ABC):
+    """Moves the rows of one operator, holding whatever it must remember between batches.
+
+    The driver calls :meth:`push` with rows in time order (non-decreasing ``sync`` on each port) and :meth:`advance`
+    when no row below a time can follow on a port. Both answer with the rows they complete, in time order, and leave
+    :attr:`frontier` at the time below which the output can no longer change. How often either is called, and how rows
+    are cut into batches, never changes the rows that come out.
+
+    State lives in NumPy arrays, Arrow arrays and batches held by attributes, so that it can be copied and written down.
+    """
+
+    frontier: int = MIN_TIME
+    """No output row with sync below this can follow."""
+
+    @abstractmethod
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        """Take in rows; answer with the rows they complete."""
+
+    @abstractmethod
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        """Learn that no row with ``sync < frontier`` can follow on `port`; answer with what that completes."""
+
+    def fork(self) -> Self:
+        """An independent copy that can be run to the end to see what the answer would be if the stream stopped here.
+
+        Mutable arrays are copied; immutable batches and append-only tables are shared.
+        """
+        twin = copy.copy(self)
+        for name, value in vars(self).items():
+            setattr(twin, name, _fork(value))
+        return twin
+
+    @property
+    def buffered_rows(self) -> int:
+        """Rows held back or remembered now."""
+        return 0
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Generated source text that this kernel runs; empty when it runs handwritten primitives only."""
+        return ()
+
+
+class Stateless(Kernel):
+    """A kernel that answers each batch at once and remembers nothing."""
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        out = self.apply(batch)
+        return [out] if len(out) else []
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        self.frontier = self.promise(frontier)
+        return []
+
+    @abstractmethod
+    def apply(self, batch: Batch) -> Batch:
+        """The rows that come of these rows."""
+
+    def promise(self, frontier: int) -> int:
+        """The output frontier that follows from an input frontier."""
+        return frontier
+
+
+def _fork(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.copy() if value.flags.writeable else value
+    if isinstance(value, list):
+        return [_fork(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _fork(item) for key, item in value.items()}
+    return value.fork() if hasattr(value, "fork") else value

@@ -1,0 +1,43 @@
+"""A plan as text: the last operator first, each line in the user's words, with what is known of its stream."""
+
+from __future__ import annotations
+
+from whimbrel.plan.graph import Node
+from whimbrel.plan.source import Source
+
+
+def explain(node: Node) -> str:
+    """Print a plan as a tree; a stream used twice is printed once and named."""
+    names = _shared_names(node)
+    lines: list[str] = []
+    _write(node, "", "", lines, names, set())
+    return "\n".join(lines)
+
+
+def _write(node: Node, head: str, indent: str, lines: list[str], names: dict[int, str], done: set[int]) -> None:
+    name = names.get(id(node))
+    if name and id(node) in done:
+        lines.append(f"{head}{name}, as above")
+        return
+    done.add(id(node))
+    label = f"{name} = " if name else ""
+    lines.append(f"{head}{label}{_line(node)}")
+    for position, below in enumerate(node.inputs):
+        last = position == len(node.inputs) - 1
+        _write(below, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "), lines, names, done)
+
+
+def _line(node: Node) -> str:
+    if isinstance(node.op, Source):
+        rows = "" if node.op.rows is None else f", {node.op.rows:,} rows"
+        return f"{node.op.name}({', '.join(node.schema.names)}{rows})"
+    return f"{node.op.show()}   [{node.properties.show()}]"
+
+
+def _shared_names(root: Node) -> dict[int, str]:
+    uses: dict[int, int] = {}
+    for node in root.walk():
+        for below in node.inputs:
+            uses[id(below)] = uses.get(id(below), 0) + 1
+    shared = [node for node in root.walk() if uses.get(id(node), 0) > 1]
+    return {id(node): f"#{position}" for position, node in enumerate(shared, 1)}

@@ -1,0 +1,65 @@
+"""A plan: operators joined into a directed graph without cycles, with sources as leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from whimbrel.batch import Schema
+from whimbrel.plan.operator import Operator
+from whimbrel.plan.properties import Properties
+from whimbrel.plan.source import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One operator (or source) and the nodes that feed it. Nodes are shared when a stream is used twice.
+
+    A node checks itself when it is made, so a query that cannot run cannot be written down.
+    """
+
+    op: Operator | Source
+    inputs: tuple[Node, ...] = ()
+
+    def __post_init__(self) -> None:
+        _ = self.schema
+
+    @cached_property
+    def schema(self) -> Schema:
+        if isinstance(self.op, Source):
+            return self.op.schema
+        return self.op.schema(*(node.schema for node in self.inputs))
+
+    @cached_property
+    def properties(self) -> Properties:
+        if isinstance(self.op, Source):
+            return Properties()
+        return self.op.properties(*(node.properties for node in self.inputs))
+
+    def walk(self) -> Iterator[Node]:
+        """Every node once, inputs before what they feed."""
+        seen: set[int] = set()
+
+        def visit(node: Node) -> Iterator[Node]:
+            if id(node) not in seen:
+                seen.add(id(node))
+                for below in node.inputs:
+                    yield from visit(below)
+                yield node
+
+        yield from visit(self)
+
+    def sources(self) -> tuple[Source, ...]:
+        """The sources, each once, in the order in which the query names them."""
+        found = [node.op for node in self.walk() if isinstance(node.op, Source)]
+        return tuple(dict.fromkeys(found))
+
+    def rewrite(self, rule: Callable[[Node], Node]) -> Node:
+        """Apply a rule to every node, inputs first; shared nodes stay shared."""
+        done: dict[int, Node] = {}
+        for node in self.walk():
+            inputs = tuple(done[id(below)] for below in node.inputs)
+            same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+            done[id(node)] = rule(node if same else Node(node.op, inputs))
+        return done[id(self)]

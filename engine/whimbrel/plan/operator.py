@@ -1,0 +1,52 @@
+"""The contract every operator keeps: frozen data that can check itself, promise, and move rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from whimbrel.batch import Schema
+from whimbrel.kernels import Kernel
+from whimbrel.plan.properties import Properties
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator(ABC):
+    """What happens to a stream, as data. One operator, one file.
+
+    An operator knows nothing of its neighbours: whatever it needs of its inputs is handed to it. It is hashable and
+    immutable, so plans can be compared, rewritten and sent elsewhere.
+    """
+
+    arity: ClassVar[int] = 1
+    """How many input streams."""
+
+    accepts_edges: ClassVar[bool] = False
+    """Whether the kernel takes start and end edges; if not, the planner joins edges to intervals before it."""
+
+    @abstractmethod
+    def schema(self, *upstream: Schema) -> Schema:
+        """Type and check without data; a user's mistake is an error here, not at the first row."""
+
+    @abstractmethod
+    def kernel(self, *upstream: Schema) -> Kernel:
+        """How rows move, for inputs of these schemas."""
+
+    def properties(self, *upstream: Properties) -> Properties:
+        """What is known of the output, given what is known of the inputs."""
+        return upstream[0]
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        """Input columns needed, per input, to make the wanted output columns. Default: all."""
+        return tuple(frozenset(schema.names) for schema in upstream)
+
+    @abstractmethod
+    def show(self) -> str:
+        """One line in the user's own words, for plans and errors."""
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Instances over the columns of :data:`whimbrel.testing.EXAMPLE_SCHEMA`, for the laws."""
+        return iter(())

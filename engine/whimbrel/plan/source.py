@@ -1,0 +1,68 @@
+"""The contract of whatever rows come from."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from whimbrel.batch import Batch, Schema
+
+LatePolicy = Literal["raise", "drop", "adjust"]
+
+
+@dataclass(frozen=True, slots=True)
+class Disorder:
+    """What a source promises about order (SEMANTICS 3).
+
+    Parameters
+    ----------
+    reorder_latency : int, optional
+        Ticks that a row may be late by and still be sorted in. None: no bound is promised, the source is read whole
+        and sorted (history), so every row is on time.
+    late : {"raise", "drop", "adjust"}
+        What happens to a row that is later than that.
+    """
+
+    reorder_latency: int | None = 0
+    late: LatePolicy = "raise"
+
+
+class Source(ABC):
+    """Somewhere rows come from. Immutable; reading twice gives the same rows unless it is a feed.
+
+    Attributes
+    ----------
+    name : str
+        What the user calls it, for plans, errors and ``on({...})``.
+    schema : Schema
+        Payload columns (the event-time column is one of them) and the unit of time.
+    time : str
+        The event-time column.
+    arrival : str or None
+        The column that says when a row became known; rows are in its order.
+    disorder : Disorder
+        Reorder latency and late policy.
+    rows : int or None
+        How many rows there are; None when that is not known beforehand.
+    live : bool
+        True for a feed: rows become known as time passes, and :meth:`read` yields None while there is none.
+    """
+
+    name: str
+    schema: Schema
+    time: str
+    arrival: str | None = None
+    disorder: Disorder = Disorder()
+    rows: int | None = None
+    live: bool = False
+
+    @abstractmethod
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        """Rows in arrival order from row `offset`, with these payload columns in this order.
+
+        ``sync`` and ``other`` carry the lifetime in ticks, not yet sorted. A feed yields None at least every 50 ms
+        while it has nothing, so that whoever reads can pause, stop or show what there is. Closing the iterator
+        releases what it holds.
+        """
