@@ -1,0 +1,7 @@
+"""Where rows come from: tables in memory, files, replays. Nothing behind this door knows which."""
+
+from whimbrel.connect.columnar import ColumnarSource
+from whimbrel.connect.memory import ArrowSource, pandas_source
+from whimbrel.connect.parquet import ParquetSource
+
+__all__ = ["ArrowSource", "ColumnarSource", "ParquetSource", "pandas_source"]

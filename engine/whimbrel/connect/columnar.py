@@ -1,0 +1,65 @@
+"""What sources of finished, columnar rows have in common: they differ only in where record batches come from."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+
+import pyarrow as pa
+
+from whimbrel.batch import Batch
+from whimbrel.clock.duration import Duration
+from whimbrel.connect.promise import promise
+from whimbrel.connect.timeline import Timeline
+from whimbrel.plan.source import Source
+
+BATCH_ROWS = 65_536
+"""Most rows of one batch: its columns stay in the second-level cache."""
+
+
+class ColumnarSource(Source):
+    """A source whose rows come as Arrow record batches.
+
+    Parameters
+    ----------
+    fields : pyarrow.Schema
+        All columns.
+    time, end, arrival : str
+        Start and end of a row's lifetime, and when it became known.
+    reorder_latency : str, timedelta or int, optional
+        How late a row may be. Default: nothing when there is no `arrival`; with it the source is history, read whole.
+    late : {"raise", "drop", "adjust"}, optional
+        What happens to rows later than that.
+    name : str
+        What the user calls the source.
+    rows : int, optional
+        How many there are, if known.
+    where : str
+        The user's call, for errors.
+    """
+
+    def __init__(self, fields: pa.Schema, *, time: str, end: str | None, arrival: str | None,
+                 reorder_latency: Duration | None, late: str | None, name: str, rows: int | None, where: str) -> None:
+        self._timeline = Timeline.of(fields, time=time, end=end, arrival=arrival, where=where)
+        self.name = name
+        self.schema = self._timeline.schema
+        self.time = time
+        self.arrival = arrival
+        self.disorder = promise(reorder_latency, late, self.schema.unit, default=self._default_latency(), where=where)
+        self.rows = rows
+
+    def _default_latency(self) -> int | None:
+        return 0 if self.arrival is None else None
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        self.schema.select(columns)
+        return self._read(columns, offset)
+
+    def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
+        with closing(self._record_batches(self._timeline.needed(columns), offset)) as data:
+            yield from self._timeline.batches(data, columns, offset)
+
+    @abstractmethod
+    def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
+        """Rows from `offset` on with these columns, at most :data:`BATCH_ROWS` at a time."""

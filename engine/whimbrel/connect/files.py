@@ -1,0 +1,66 @@
+"""Which files a user's path means."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from whimbrel.errors import SourceError, near_match
+
+FilePath = str | os.PathLike[str]
+
+
+def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Path]:
+    """The files of a path, a list of paths, a directory or a glob pattern, in the order of their names.
+
+    Parameters
+    ----------
+    path : str, path or iterable of them
+        Of a directory, all ``.parquet`` files at any depth; names that begin with ``.`` or ``_`` are left out.
+    where : str
+        The user's call, for the error.
+
+    Raises
+    ------
+    SourceError
+        When there is no such file, or the directory keeps columns in its folders' names.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        files = [file for each in path for file in parquet_files(each, where=where)]
+        if not files:
+            raise SourceError("The list of files is empty.", where=where, hint="name at least one file")
+        return files
+    text = os.path.expanduser(path)
+    file = Path(text)
+    if file.is_dir():
+        return _in_directory(file, where)
+    if file.exists():
+        return [file]
+    if glob.has_magic(text):
+        matches = [Path(match) for match in sorted(glob.glob(text, recursive=True)) if os.path.isfile(match)]
+        if matches:
+            return matches
+        raise SourceError(f"No file matches {text!r}.", where=where, hint=f"looked from {Path.cwd()}")
+    raise SourceError(f"There is no file {text!r}.", where=where, hint=_nearby(file))
+
+
+def _in_directory(directory: Path, where: str) -> list[Path]:
+    files = [file for file in sorted(directory.rglob("*.parquet"))
+             if file.is_file() and not any(part[0] in "._" for part in file.relative_to(directory).parts)]
+    if not files:
+        raise SourceError(f"There is no .parquet file in {str(directory)!r}.", where=where,
+                          hint=_nearby(directory / "*"))
+    if any("=" in part for part in files[0].relative_to(directory).parts[:-1]):
+        raise SourceError(f"{str(directory)!r} keeps columns in the names of its folders ({files[0].parent.name}).",
+                          where=where, hint="read it with pyarrow.dataset.dataset(..., partitioning='hive').to_table() "
+                                            "and from_arrow, or with Spark and from_spark")
+    return files
+
+
+def _nearby(file: Path) -> str:
+    folder = file.parent
+    if not folder.is_dir():
+        return f"there is no folder {str(folder)!r} either (looked from {Path.cwd()})"
+    return near_match(file.name, sorted(entry.name for entry in folder.iterdir()), noun="file")

@@ -1,0 +1,108 @@
+"""Tables in memory: anything that speaks Arrow, and pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pyarrow as pa
+
+from whimbrel.clock.duration import Duration
+from whimbrel.connect.columnar import BATCH_ROWS, ColumnarSource
+from whimbrel.errors import MissingExtraError, SchemaError, SourceError
+
+
+class ArrowSource(ColumnarSource):
+    """A table in memory; rows are shared with it, not copied, where the types allow.
+
+    Parameters
+    ----------
+    data : pyarrow.Table, pyarrow.RecordBatch or any object with ``__arrow_c_stream__``
+        A Polars or DuckDB table, for example. A reader, which can be read once only, is read to its end.
+    time, end, arrival, reorder_latency, late
+        As in :class:`~whimbrel.connect.columnar.ColumnarSource`.
+    name : str, optional
+        Default ``"table"``.
+
+    Raises
+    ------
+    SourceError
+        When `data` is nothing that Arrow understands.
+    SchemaError
+        For a missing column or one that does not count time.
+
+    Examples
+    --------
+    >>> source = ArrowSource(pa.table({"t": [1, 2, 5], "x": [10, 20, 30]}), time="t")
+    >>> batch = next(source.read(["x"]))
+    >>> batch.sync.tolist(), batch.other.tolist(), batch.column("x").values.tolist()
+    ([1, 2, 5], [2, 3, 6], [10, 20, 30])
+    """
+
+    def __init__(self, data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
+                 reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
+                 _call: str = "from_arrow") -> None:
+        where = f"{_call}(..., time={time!r})"
+        self._table = _table(data, where)
+        super().__init__(self._table.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
+                         late=late, name=name or "table", rows=self._table.num_rows, where=where)
+
+    def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
+        yield from self._table.select(columns).slice(offset).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,
+                  reorder_latency: Duration | None = None, late: str | None = None,
+                  name: str | None = None) -> ArrowSource:
+    """A pandas DataFrame as a source; its index is left out unless one of the time columns is in it.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    time, end, arrival, reorder_latency, late, name
+        As in :class:`ArrowSource`.
+
+    Raises
+    ------
+    SourceError
+        When `frame` is not a DataFrame.
+    SchemaError
+        When a column mixes types.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"x": [1, 2]}, index=pd.DatetimeIndex(["2024-01-01", "2024-01-02"], name="day"))
+    >>> pandas_source(frame, time="day").schema.show()
+    'day: timestamp[ns], x: int64'
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingExtraError("pandas", "demo", "from_pandas") from None
+    where = f"from_pandas(..., time={time!r})"
+    if not isinstance(frame, pd.DataFrame):
+        raise SourceError(f"A {type(frame).__name__} is not a pandas DataFrame.", where=where,
+                          hint="from_arrow takes Arrow, Polars and DuckDB tables")
+    named = [level for level in (time, end, arrival) if level in frame.index.names and level not in frame.columns]
+    if named:
+        frame = frame.reset_index(level=named)
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    except pa.ArrowException as error:
+        raise SchemaError(f"A column of the DataFrame has no single type: {error.args[-1]}.", where=where,
+                          hint="convert it first, e.g. with .astype(str)") from None
+    return ArrowSource(table.replace_schema_metadata(None), time=time, end=end, arrival=arrival,
+                       reorder_latency=reorder_latency, late=late, name=name or "frame",
+                       _call="from_pandas")
+
+
+def _table(data: Any, where: str) -> pa.Table:
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.table(data)
+    raise SourceError(f"A {type(data).__name__} is not an Arrow table.", where=where,
+                      hint="give a pyarrow Table, a Polars or DuckDB table, or use from_pandas or read_parquet")

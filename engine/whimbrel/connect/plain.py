@@ -1,0 +1,29 @@
+"""Arrow has several layouts for one logical type; behind the door there is one of each."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+
+def plain_type(type_: pa.DataType) -> pa.DataType:
+    """The layout in which the engine holds a type: ``string`` for text of every layout, likewise ``binary``.
+
+    >>> plain_type(pa.large_string())
+    DataType(string)
+    """
+    if pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+        return pa.string()
+    if pa.types.is_large_binary(type_) or pa.types.is_binary_view(type_):
+        return pa.binary()
+    if pa.types.is_float16(type_):
+        return pa.float32()
+    if pa.types.is_dictionary(type_):
+        value = plain_type(type_.value_type)
+        return type_ if value == type_.value_type else pa.dictionary(type_.index_type, value)
+    return type_
+
+
+def plain_array(array: pa.Array) -> pa.Array:
+    """The array in its plain layout: itself, mostly."""
+    type_ = plain_type(array.type)
+    return array if type_ == array.type else array.cast(type_)

@@ -1,0 +1,46 @@
+"""What a user's arguments promise about the order of a source's rows."""
+
+from __future__ import annotations
+
+from typing import cast, get_args
+
+from whimbrel.clock import TickUnit, duration_ticks
+from whimbrel.clock.duration import Duration
+from whimbrel.errors import PlanError, near_match
+from whimbrel.plan.source import Disorder, LatePolicy
+
+
+def promise(reorder_latency: Duration | None, late: str | None, unit: TickUnit, *, default: int | None,
+            where: str) -> Disorder:
+    """The disorder of a source.
+
+    Parameters
+    ----------
+    reorder_latency : str, timedelta or int (ticks), optional
+        How much a row may be late by.
+    late : {"raise", "drop", "adjust"}, optional
+        What happens to later rows; "raise" unless said.
+    unit : {"s", "ms", "us", "ns"} or None
+        Unit of the stream's ticks.
+    default : int or None
+        Reorder latency in ticks when none is given; None for history read whole.
+
+    Raises
+    ------
+    PlanError
+        For a negative or unreadable latency, or an unknown policy.
+
+    Examples
+    --------
+    >>> promise("2m", None, "s", default=0, where="")
+    Disorder(reorder_latency=120, late='raise')
+    """
+    policies = get_args(LatePolicy)
+    if late is not None and late not in policies:
+        raise PlanError(f"late={late!r} is no policy.", where=where,
+                        hint=near_match(str(late), policies, noun="value"))
+    latency = default if reorder_latency is None else duration_ticks(reorder_latency, unit, where=where)
+    if latency is not None and latency < 0:
+        raise PlanError(f"reorder_latency={reorder_latency!r} is negative.", where=where,
+                        hint='say how much a row may be late by, such as "5m", or 0 for rows in order')
+    return Disorder(latency, cast(LatePolicy, late or "raise"))

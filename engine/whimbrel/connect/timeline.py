@@ -1,0 +1,156 @@
+"""From Arrow rows to rows with a lifetime: the one place where columns become ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.batch import Batch, Column, Field, Schema, Ticks
+from whimbrel.batch.arrow import ticks_from_arrow
+from whimbrel.clock import INF, TickUnit
+from whimbrel.connect.plain import plain_array, plain_type
+from whimbrel.errors import SchemaError, SourceError, near_match
+
+_MEND_TYPE = "make it a timestamp, a date or an integer first, e.g. with pyarrow.compute.strptime or a cast"
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Which columns say when a row is true, and how they are read.
+
+    Parameters
+    ----------
+    schema : Schema
+        All payload columns, with the unit and zone of the time column.
+    time : str
+        Start of a row's lifetime.
+    end : str, optional
+        End of the lifetime, exclusive; null when no end is known. Without it a row is true for one tick.
+    where : str
+        The user's call, for errors.
+    """
+
+    schema: Schema
+    time: str
+    end: str | None
+    where: str
+
+    @staticmethod
+    def of(fields: pa.Schema, *, time: str, end: str | None, arrival: str | None, where: str) -> Timeline:
+        """Check the columns that carry time; a missing one or a wrong type is a SchemaError."""
+        plain = tuple(Field(field.name, _logical(field.type)) for field in fields)
+        start_type = _type_of(plain, time, "time", where)
+        unit, zone = time_unit(start_type, time, where)
+        schema = Schema((), unit, zone).with_fields(plain, where=where)
+        for role, name in (("end", end), ("arrival", arrival)):
+            if name is not None:
+                type_ = _type_of(plain, name, role, where)
+                time_unit(type_, name, where)
+                if _kind(type_) != _kind(start_type):
+                    raise SchemaError(f"{role}={name!r} is {type_}, but time={time!r} is {start_type}.", where=where,
+                                      hint="both integers, both with a time zone or both without")
+        return Timeline(schema, time, end, where)
+
+    def needed(self, columns: Sequence[str]) -> list[str]:
+        """The columns to read so that rows with these payload columns can be made."""
+        return list(dict.fromkeys([*columns, self.time, *([self.end] if self.end else [])]))
+
+    def batches(self, data: Iterable[pa.RecordBatch], columns: Sequence[str], offset: int) -> Iterator[Batch]:
+        """Rows of these record batches, the first of which is row `offset` of the source."""
+        schema = self.schema.select(columns)
+        for part in data:
+            if part.num_rows:
+                yield self._batch(part, schema, offset)
+                offset += part.num_rows
+
+    def _batch(self, data: pa.RecordBatch, schema: Schema, first_row: int) -> Batch:
+        sync = self._starts(data, first_row)
+        other = self._ends(data, sync, first_row)
+        columns = tuple(Column.from_arrow(plain_array(data.column(name))) for name in schema.names)
+        return Batch(schema, sync, other, columns)
+
+    def _starts(self, data: pa.RecordBatch, first_row: int) -> Ticks:
+        sync, valid = self._ticks(data.column(self.time), self.time, first_row)
+        if valid is not None:
+            raise SourceError(f"Row {first_row + int(np.argmin(valid)):,} has no time: {self.time!r} is null.",
+                              where=self.where, hint="rows count from 0; drop rows without a time before reading them")
+        return sync
+
+    def _ends(self, data: pa.RecordBatch, sync: Ticks, first_row: int) -> Ticks:
+        if self.end is None:
+            other, valid = sync + 1, None
+        else:
+            other, valid = self._ticks(data.column(self.end), self.end, first_row)
+        if valid is not None:
+            other = np.where(valid, other, INF)
+        wrong = other <= sync
+        if wrong.any():
+            self._refuse_lifetime(data, int(np.argmax(wrong)), first_row)
+        return other
+
+    def _refuse_lifetime(self, data: pa.RecordBatch, row: int, first_row: int) -> None:
+        start = _show(data.column(self.time)[row])
+        if self.end is None:
+            raise SourceError(f"Row {first_row + row:,} is at the end of time: {self.time!r} is {start}.",
+                              where=self.where, hint="times must be below 2**63 - 1 ticks")
+        raise SourceError(f"Row {first_row + row:,} does not end after it starts: {self.time!r} is {start}, "
+                          f"{self.end!r} is {_show(data.column(self.end)[row])}.", where=self.where,
+                          hint="rows count from 0; an event is true from its start up to, not including, its end")
+
+    def _ticks(self, array: pa.Array, name: str, first_row: int) -> tuple[Ticks, np.ndarray | None]:
+        type_ = self.schema.time_type
+        if array.type != type_:
+            try:
+                array = array.cast(type_)
+            except pa.ArrowInvalid:
+                row = _first_changed(array, type_)
+                raise SourceError(f"Row {first_row + row:,} of {name!r}, {_show(array[row])}, is not a whole number of "
+                                  f"ticks of {self.time!r} ({type_}).", where=self.where,
+                                  hint=f"cast both columns to one type; a tick is what {self.time!r} counts") from None
+        return ticks_from_arrow(array)
+
+
+def time_unit(type_: pa.DataType, name: str, where: str) -> tuple[TickUnit, str | None]:
+    """Unit and zone in which a column of this type counts time; a SchemaError if it does not."""
+    if pa.types.is_timestamp(type_):
+        return type_.unit, type_.tz
+    if pa.types.is_date32(type_):
+        return "s", None
+    if pa.types.is_date64(type_):
+        return "ms", None
+    if pa.types.is_integer(type_):
+        return None, None
+    raise SchemaError(f"Column {name!r} is {type_}, which does not count time.", where=where, hint=_MEND_TYPE)
+
+
+def _type_of(fields: Sequence[Field], name: str, role: str, where: str) -> pa.DataType:
+    for field in fields:
+        if field.name == name:
+            return field.type
+    raise SchemaError(f"{role}={name!r} names no column.", where=where,
+                      hint=near_match(str(name), [field.name for field in fields]))
+
+
+def _logical(type_: pa.DataType) -> pa.DataType:
+    plain = plain_type(type_)
+    return plain.value_type if pa.types.is_dictionary(plain) else plain
+
+
+def _kind(type_: pa.DataType) -> str:
+    if pa.types.is_integer(type_):
+        return "integer"
+    return "instant" if pa.types.is_timestamp(type_) and type_.tz is not None else "local"
+
+
+def _first_changed(array: pa.Array, type_: pa.DataType) -> int:
+    """Row of the first value that the type cannot hold."""
+    back = array.cast(type_, safe=False).cast(array.type, safe=False)
+    return int(pc.index(pc.fill_null(pc.not_equal(back, array), False), True).as_py())
+
+
+def _show(value: pa.Scalar) -> str:
+    return str(value.cast(pa.string()))
