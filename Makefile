@@ -1,0 +1,59 @@
+# Everything the project can do, one command each. `make` lists them.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo demo-check test check lint laws bench fmt docs clean
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+NOTEBOOK := notebooks/01_first_picture
+PYTEST := $(BIN)/python -m pytest
+# Jupyter refuses to run as root unless told; containers often have no other user.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) ## Make .venv and install everything (nothing to do while pyproject.toml is unchanged)
+
+$(INSTALLED): pyproject.toml scripts/setup.sh
+	@sh scripts/setup.sh
+	@touch $@
+
+demo: setup $(NOTEBOOK).ipynb ## Open JupyterLab on the first notebook: a year of flights becomes a moving picture
+	@$(BIN)/whimbrel warm
+	@$(BIN)/python -c "import whimbrel as wb; wb.datasets.flights()"
+	@echo "JupyterLab answers on this machine only; the address with its token is printed below. Ctrl-C ends it."
+	@$(BIN)/jupyter lab --ip=127.0.0.1 --ServerApp.log_level=WARN $(AS_ROOT) $(NOTEBOOK).ipynb
+
+%.ipynb: %.py $(INSTALLED)
+	@$(BIN)/jupytext --quiet --to ipynb --output $@ $<
+
+demo-check: setup ## Run the same notebook without a browser and print its last figures
+	@$(BIN)/whimbrel warm
+	@$(BIN)/python scripts/run_notebook.py $(NOTEBOOK).py
+
+test: setup ## All tests; as root on Debian or Ubuntu missing system packages are installed first
+	@sh scripts/system.sh
+	@$(PYTEST)
+
+check: lint test ## What CI runs
+
+lint: setup ## Style, types and the order of the rooms
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+laws: setup ## The laws every operator must keep, with many more examples than `make test`
+	@$(PYTEST) tests/laws
+
+bench: setup ## Measure against Polars, DuckDB and the limit loop
+	@$(BIN)/python -m bench
+
+fmt: setup ## Mend what ruff can mend
+	$(BIN)/ruff check --fix
+
+docs: setup ## Check that every name and code block in the documentation works
+	@$(PYTEST) tests/docs tests/house
+
+clean: ## Remove everything that was made here, .venv included
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache notebooks/*.ipynb
+	find engine workbench tests bench -name __pycache__ -prune -exec rm -rf {} +

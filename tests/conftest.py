@@ -1,0 +1,49 @@
+"""What a machine lacks is said once, in the last line; `WHIMBREL_NOTHING_SKIPPED=1` makes any skip a failure."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+NEEDS = {
+    "browser": ("Chromium", "chromium", BROWSERS),
+    "spark": ("a Java runtime", "openjdk-17-jre-headless", ("java",)),
+}
+NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
+
+missing: Counter[str] = Counter()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what needs a program that is not there; leave out what reads the optional data folder."""
+    for item in items:
+        for mark, (program, _, names) in NEEDS.items():
+            if item.get_closest_marker(mark) and not any(shutil.which(name) for name in names):
+                missing[mark] += 1
+                item.add_marker(pytest.mark.skip(reason=f"needs {program}"))
+    if not SHARED_DATA.is_dir():
+        left_out = [item for item in items if item.get_closest_marker("data")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("data")]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if NOTHING_SKIPPED and reporter.stats.get("skipped") and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        reporter.section("skipped, and nothing may be")
+        for report in reporter.stats["skipped"]:
+            reporter.line(f"{report.nodeid}: {report.longrepr[2]}")
+
+
+def pytest_unconfigure() -> None:
+    if missing:
+        what = " and ".join(f"{count} {mark} tests (no {NEEDS[mark][0]})" for mark, count in missing.items())
+        packages = " ".join(NEEDS[mark][1] for mark in missing)
+        print(f"Not run: {what}. To run them: sudo apt-get install {packages} && make test")

@@ -1,0 +1,51 @@
+"""Files stay small, are named after what they hold, and say nothing of the machine they were written on."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MOST_LINES = 500
+BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "manager", "misc"}
+HOME_PATH = re.compile(r"(?<![\w.~}])/(home|Users|root|work)/\w")
+
+
+def committed(*patterns: str) -> list[Path]:
+    """Files that git knows or would take, so that a checkout and an archive of one give the same list."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )
+    names = listed.stdout.splitlines() or [str(path.relative_to(ROOT)) for pattern in patterns for path in ROOT.rglob(pattern)]
+    return [ROOT / name for name in names if (ROOT / name).is_file()]
+
+
+def test_there_is_something_to_check() -> None:
+    assert ROOT / "engine/whimbrel/errors.py" in committed("*.py")
+
+
+def test_no_python_file_is_too_long() -> None:
+    sizes = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in committed("*.py")}
+    assert {str(path): lines for path, lines in sizes.items() if lines > MOST_LINES and "golden" not in path.parts} == {}
+
+
+def test_no_file_has_an_empty_name() -> None:
+    assert [path for path in committed("*.py") if BANNED_NAMES & {path.stem, *path.relative_to(ROOT).parts}] == []
+
+
+def test_no_text_names_a_place_on_one_machine() -> None:
+    found = []
+    for path in committed("*.py", "*.md", "*.toml", "*.sh", "*.yml", "Makefile", ".ci/*"):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if HOME_PATH.search(line) and path != Path(__file__):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+    assert found == []
+
+
+@pytest.mark.parametrize("line", ["open('/home/ann/x')", "see /Users/ann/x", "`/root/x`"])
+def test_a_place_on_one_machine_is_found(line: str) -> None:
+    assert HOME_PATH.search(line)

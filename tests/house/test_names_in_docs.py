@@ -1,0 +1,44 @@
+"""Every dotted name and every link in the documentation leads somewhere."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+NAME = re.compile(r"\b(?:whimbrel|whimbrel_workbench)(?:\.[A-Za-z_]\w*)+")
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#L(\d+))?[^)]*\)")
+
+
+def resolve(dotted: str) -> object:
+    parts = dotted.split(".")
+    for depth in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:depth]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[depth:]:
+            found = getattr(found, part)
+        return found
+    raise ModuleNotFoundError(dotted)
+
+
+NAMES = sorted({(page.relative_to(ROOT), name) for page in PAGES for name in NAME.findall(page.read_text(encoding="utf-8"))})
+LINKS = [(page, *link) for page in PAGES for link in LINK.findall(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize(("page", "name"), NAMES, ids=lambda value: str(value))
+def test_name_exists(page: Path, name: str) -> None:
+    resolve(name)
+
+
+@pytest.mark.parametrize(("page", "target", "line"), LINKS, ids=lambda value: getattr(value, "name", value))
+def test_link_leads_somewhere(page: Path, target: str, line: str) -> None:
+    place = page.parent / target
+    assert place.exists(), f"{page.relative_to(ROOT)} points at {target}"
+    if line:
+        assert int(line) <= len(place.read_text(encoding="utf-8").splitlines())
