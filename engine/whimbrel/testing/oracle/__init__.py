@@ -1,0 +1,30 @@
+"""A slow, exact model of every operator, written only from the semantics and sharing no code with the engine.
+
+A stream is a list of facts ``(start, end, payload)``: plain tuples, dicts and Python numbers, in any order. Every
+function takes facts and answers facts; none looks at batches, order or arrival except :func:`ingress`, whose very
+subject they are. Read each against the rule that its docstring quotes.
+"""
+
+from whimbrel.testing.oracle.aggregation import Aggregated, aggregate
+from whimbrel.testing.oracle.facts import INF, Fact, Payload, Time, coalesced, differences
+from whimbrel.testing.oracle.ingress import Ingested, ingress
+from whimbrel.testing.oracle.joining import join, union
+from whimbrel.testing.oracle.lifetimes import (
+    ceil_to,
+    floor_to,
+    hopping_window,
+    set_duration,
+    shift,
+    sliding_window,
+    tumbling_window,
+)
+from whimbrel.testing.oracle.patterns import Either, Event, Optional, Pattern, Repeat, Then, detect
+from whimbrel.testing.oracle.stateless import Function, select, where, with_columns
+from whimbrel.testing.oracle.terms import Columns, Term
+
+__all__ = [
+    "INF", "Aggregated", "Columns", "Either", "Event", "Fact", "Function", "Ingested", "Optional", "Pattern",
+    "Payload", "Repeat", "Term", "Then", "Time", "aggregate", "ceil_to", "coalesced", "detect", "differences",
+    "floor_to", "hopping_window", "ingress", "join", "select", "set_duration", "shift", "sliding_window",
+    "tumbling_window", "union", "where", "with_columns",
+]

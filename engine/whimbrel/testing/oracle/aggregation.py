@@ -1,0 +1,77 @@
+"""Snapshots, groups and the built-in aggregates (SEMANTICS 5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+from whimbrel.errors import KernelError
+from whimbrel.testing.oracle.facts import Fact, Payload
+from whimbrel.testing.oracle.stateless import Function
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    """One aggregate: what is taken of each row (None: the row itself) and which rows count."""
+
+    kind: Literal["count", "sum", "mean", "min", "max"]
+    of: Function | None = None
+    condition: Function | None = None
+
+    def value(self, rows: Sequence[Payload]) -> Any:
+        kept = [row for row in rows if self.condition is None or self.condition(row) is True]
+        values = [1 if self.of is None else self.of(row) for row in kept]
+        return _AGGREGATES[self.kind]([value for value in values if value is not None])
+
+
+def aggregate(facts: Iterable[Fact], aggregates: Mapping[str, Aggregated],
+              keys: Mapping[str, Function] | None = None) -> list[Fact]:
+    """Per group, every change point cuts time; each period in which the group has an active event gives one result.
+
+    "Snapshot = maximal period in which the set of active events (of a group) does not change. Each non-empty snapshot
+    gives one result with that lifetime. Boundaries come from every start and end, per group; equal neighbours stay
+    separate. Empty snapshot: nothing." Rows with equal keys are one group, and null equals null for that.
+    """
+    keys = keys or {}
+    groups: dict[tuple[Any, ...], list[Fact]] = {}
+    for fact in facts:
+        groups.setdefault(tuple(key(fact[2]) for key in keys.values()), []).append(fact)
+    answer: list[Fact] = []
+    for group, members in groups.items():
+        boundaries = sorted({time for start, end, _ in members for time in (start, end)})
+        for start, end in pairwise(boundaries):
+            active = [payload for begins, ends, payload in members if begins <= start and end <= ends]
+            if active:
+                values = {name: each.value(active) for name, each in aggregates.items()}
+                answer.append((start, end, dict(zip(keys, group, strict=True)) | values))
+    return answer
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    """Of integers int64, where "overflow is an error, never a wrap"; of nothing 0."""
+    if any(isinstance(value, float) for value in values):
+        return math.fsum(values)
+    total = sum(values)
+    if not -(2**63) <= total < 2**63:
+        raise KernelError(f"The sum {total} does not fit into int64.")
+    return total
+
+
+def _mean(values: Sequence[Any]) -> float | None:
+    """Always a float; of nothing null."""
+    if not values:
+        return None
+    return math.fsum(values) / len(values) if isinstance(values[0], float) else sum(values) / len(values)
+
+
+def _extreme(pick: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
+    """Of nothing ("non-empty but filtered/null-only") null."""
+    return lambda values: pick(values) if values else None
+
+
+_AGGREGATES: Mapping[str, Callable[[Sequence[Any]], Any]] = {
+    "count": len, "sum": _sum, "mean": _mean, "min": _extreme(min), "max": _extreme(max),
+}
