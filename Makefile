@@ -22,7 +22,7 @@ demo: setup $(NOTEBOOK).ipynb ## Open JupyterLab on the first notebook: a year o
 	@$(BIN)/whimbrel warm
 	@$(BIN)/python -c "import whimbrel as wb; wb.datasets.flights()"
 	@echo "JupyterLab answers on this machine only; the address with its token is printed below. Ctrl-C ends it."
-	@$(BIN)/jupyter lab --ip=127.0.0.1 --ServerApp.log_level=WARN $(AS_ROOT) $(NOTEBOOK).ipynb
+	@$(BIN)/jupyter lab --ip=127.0.0.1 --log-level=WARN $(AS_ROOT) --LabApp.default_url=/lab/tree/$(NOTEBOOK).ipynb
 
 %.ipynb: %.py $(INSTALLED)
 	@$(BIN)/jupytext --quiet --to ipynb --output $@ $<
