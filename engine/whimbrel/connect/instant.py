@@ -1,0 +1,65 @@
+"""A moment as people write it, turned into ticks of a column."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import pyarrow as pa
+
+from whimbrel.clock import ticks_per_second
+from whimbrel.connect.timeline import time_unit
+from whimbrel.errors import PlanError
+
+Instant = str | int | date | datetime
+"""An ISO text, a datetime, a date (its midnight), or ticks."""
+
+
+def first_tick(value: Instant, type_: pa.DataType, name: str, *, where: str) -> int:
+    """The first tick of a column that is not before `value`.
+
+    Parameters
+    ----------
+    value : str, datetime, date or int
+        Without a zone it is taken to be in the column's zone; an int is in ticks.
+    type_ : pyarrow.DataType
+        Type of the column.
+    name : str
+        The column, for the error.
+
+    Raises
+    ------
+    PlanError
+        When the text cannot be read, or has a zone where the column has none, or the column counts plain integers.
+
+    Examples
+    --------
+    >>> first_tick("1970-01-02", pa.timestamp("s", "UTC"), "t", where="")
+    86400
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    unit, zone = time_unit(type_, name, where)
+    per_second = ticks_per_second(unit)
+    if per_second is None:
+        raise PlanError(f"{name!r} counts plain integers; {value!r} has no meaning on it.", where=where,
+                        hint="give an int, in ticks")
+    moment = _moment(value, where)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC if zone is None else pa.lib.string_to_tzinfo(zone))
+    elif zone is None:
+        raise PlanError(f"{value!r} has a time zone, but {name!r} has none.", where=where,
+                        hint="leave the zone out: the column holds local times")
+    microseconds = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    return -(-microseconds * per_second // 1_000_000)
+
+
+def _moment(value: Instant, where: str) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    try:
+        return datetime.fromisoformat(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise PlanError(f"Cannot read {value!r} as a moment.", where=where,
+                        hint='such as "2013-12-01", "2013-12-01T06:30", a datetime, or ticks') from None
