@@ -13,6 +13,7 @@ SECONDS_PER_CELL = 300
 
 
 def main(path: Path) -> None:
+    """Execute, then print the last cell's outputs."""
     # Fast enough to see the last month pass within seconds.
     os.environ.setdefault("WHIMBREL_DEMO_SPEED", "1000000")
     notebook = jupytext.read(path)

@@ -1,4 +1,4 @@
-"""Every Python block of the README and of docs/ runs; the blocks of one page run one after another, as a reader would."""
+"""Every Python block of the README and of docs/ runs, the blocks of one page one after another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
-PAGES = [page for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")] if BLOCK.search(page.read_text(encoding="utf-8"))]
+PAGES = [
+    page
+    for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
+    if BLOCK.search(page.read_text(encoding="utf-8"))
+]
 
 
 def test_the_readme_has_a_block() -> None:
