@@ -1,0 +1,14 @@
+"""Scalar expressions: a closed set of nodes, and the passes over them. Vectorised over batches; no compiler."""
+
+from whimbrel.expr.build import col, lit, when
+from whimbrel.expr.columns import columns_of, substitute
+from whimbrel.expr.evaluate import evaluate, predicate
+from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, lift
+from whimbrel.expr.show import show
+from whimbrel.expr.trace import trace
+from whimbrel.expr.types import type_of
+
+__all__ = [
+    "Binary", "Call", "Cast", "Col", "Expr", "Lit", "RowFunction", "Unary", "When", "col", "columns_of", "evaluate",
+    "lift", "lit", "predicate", "show", "substitute", "trace", "type_of", "when",
+]

@@ -1,0 +1,66 @@
+"""Which columns an expression reads, and putting other expressions in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import assert_never
+
+from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
+
+
+def columns_of(expr: Expr) -> frozenset[str]:
+    """Names of the columns that an expression reads.
+
+    >>> from whimbrel.expr import col
+    >>> sorted(columns_of(col.a + col.b * col.a))
+    ['a', 'b']
+    """
+    if isinstance(expr, Col):
+        return frozenset((expr.name,))
+    return frozenset().union(*(columns_of(child) for child in children(expr)))
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions that an expression is computed from directly."""
+    match node(expr):
+        case Col() | Lit():
+            return ()
+        case Binary(_, left, right):
+            return (left, right)
+        case Unary(_, x) | Cast(x, _):
+            return (x,)
+        case Call(_, args, _) | RowFunction(_, _, args):
+            return args
+        case When(condition, then, otherwise):
+            return (condition, then, otherwise)
+        case other:
+            assert_never(other)
+
+
+def substitute(expr: Expr, mapping: Mapping[str, Expr]) -> Expr:
+    """The same expression with other expressions in place of some columns.
+
+    >>> from whimbrel.expr import col
+    >>> substitute(col.total * 2, {"total": col.a + col.b})
+    (col.a + col.b) * 2
+    """
+    match node(expr):
+        case Col(name):
+            return mapping.get(name, expr)
+        case Lit():
+            return expr
+        case Binary(op, left, right):
+            return Binary(op, substitute(left, mapping), substitute(right, mapping))
+        case Unary(op, x):
+            return Unary(op, substitute(x, mapping))
+        case Cast(x, type_):
+            return Cast(substitute(x, mapping), type_)
+        case Call(_, args, _) as call:
+            return replace(call, args=tuple(substitute(arg, mapping) for arg in args))
+        case RowFunction(_, _, args) as call:
+            return replace(call, args=tuple(substitute(arg, mapping) for arg in args))
+        case When(condition, then, otherwise):
+            return When(substitute(condition, mapping), substitute(then, mapping), substitute(otherwise, mapping))
+        case other:
+            assert_never(other)

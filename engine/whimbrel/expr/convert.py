@@ -1,0 +1,101 @@
+"""Bringing evaluated values to another type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as t
+
+from whimbrel.batch import numpy_type
+from whimbrel.clock import ticks_per_second
+from whimbrel.errors import KernelError
+from whimbrel.expr import integers as ints
+from whimbrel.expr.nodes import Expr
+from whimbrel.expr.types import cast_type, is_number
+from whimbrel.expr.value import Scope, Value, from_arrow, from_scalar, integers
+
+
+def as_type(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
+    """The same values at another type; what does not fit is refused in the name of `expr`."""
+    source = value.type
+    if source == target:
+        return value
+    if t.is_null(source):
+        return from_scalar(None, target)
+    cast_type(expr, source, target)
+    if _plain(source) and _plain(target):
+        return Value(target, _number(value, target, scope, expr), value.valid)
+    if _ticks(source) and target == pa.int64() or source == pa.int64() and _ticks(target):
+        return Value(target, value.data, value.valid)
+    if (t.is_timestamp(source) and t.is_timestamp(target)) or (t.is_duration(source) and t.is_duration(target)):
+        return _rescaled(value, target, scope, expr)
+    return _by_arrow(value, target, scope, expr)
+
+
+def _plain(type_: pa.DataType) -> bool:
+    return is_number(type_) or bool(t.is_boolean(type_))
+
+
+def _ticks(type_: pa.DataType) -> bool:
+    return bool(t.is_timestamp(type_) or t.is_duration(type_))
+
+
+def _number(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Any:
+    data = value.data
+    dtype = numpy_type(target)
+    assert dtype is not None
+    if dtype.kind == "b":
+        return data != 0
+    if data.dtype.kind == "b":
+        return data.astype(dtype)
+    if dtype.kind == "f":
+        # By way of double, so that an integer is rounded as compiled code rounds it.
+        return data.astype(dtype) if data.dtype.kind == "f" else data.astype(np.float64).astype(dtype)
+    if data.dtype.kind == "f":
+        data = data.astype(np.float64)
+        fits = (data >= -(2.0**63)) & (data < 2.0**63)
+        scope.refuse(~fits, value.valid, expr)
+        data = np.where(fits, data, 0.0).astype(np.int64)
+    else:
+        data = integers(value, scope, expr)
+    if dtype != np.int64:
+        limits = np.iinfo(dtype)
+        bad = (data < limits.min) | (data > min(limits.max, 2**63 - 1))
+        scope.refuse(bad, value.valid, expr)
+    return data.astype(dtype, copy=False)
+
+
+def _rescaled(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
+    """To a finer unit exactly, to a coarser one rounding down."""
+    from_second, to_second = ticks_per_second(value.type.unit), ticks_per_second(target.unit)
+    assert from_second is not None and to_second is not None
+    if from_second == to_second:
+        return Value(target, value.data, value.valid)
+    if from_second > to_second:
+        return Value(target, value.data // np.int64(from_second // to_second), value.valid)
+    data, bad = ints.multiply(value.data, np.int64(to_second // from_second))
+    scope.refuse(bad, value.valid, expr)
+    return Value(target, data, value.valid)
+
+
+def _by_arrow(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
+    array = value.arrow()
+    try:
+        return _taken(pc.cast(array, target))
+    except pa.ArrowInvalid as error:
+        counts = scope.counts()
+        if not np.all(counts):  # only rows that count may fail
+            nothing = pa.scalar(None, value.type)
+            mask = pa.array(counts) if isinstance(counts, np.ndarray) else pa.scalar(bool(counts))
+            try:
+                return _taken(pc.cast(pc.if_else(mask, array, nothing), target))
+            except pa.ArrowInvalid:
+                pass
+        raise KernelError(f"Cannot cast: {str(error).splitlines()[0]}", where=expr.show()) from None
+
+
+def _taken(data: Any) -> Value:
+    return from_arrow(data) if numpy_type(data.type) is not None else Value(data.type, data)

@@ -1,0 +1,258 @@
+"""Whole-column evaluation over NumPy and Arrow: the answer that every faster form must equal."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as t
+
+from whimbrel.batch import Batch, Column, Mask, numpy_type
+from whimbrel.expr import integers as ints
+from whimbrel.expr.calendar import calendar
+from whimbrel.expr.convert import as_type
+from whimbrel.expr.literals import literal_type
+from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
+from whimbrel.expr.rows import call_rows
+from whimbrel.expr.text import compare_text, concatenate, string_function
+from whimbrel.expr.types import (
+    BOOL, COMPARISONS, FLOAT, INT, LOGIC, Operand, binary_types, call_type, common_type, in_type, is_text, unary_type,
+)
+from whimbrel.expr.value import PRESENT, Bits, Scope, Value, from_arrow, from_column, from_scalar, integers
+
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}
+_ARROW_COMPARE = {"==": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater,
+                  ">=": pc.greater_equal}
+_INT_ARITHMETIC = {"+": ints.add, "-": ints.subtract, "*": ints.multiply}
+_FLOAT_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": np.true_divide, "**": np.power,
+    "//": np.floor_divide, "%": np.remainder,
+}
+
+
+def evaluate(expr: Expr, batch: Batch) -> Column:
+    """The value of an expression for every row.
+
+    Absent rows are computed like all others, but cannot make it fail.
+
+    Raises
+    ------
+    SchemaError, ExpressionError
+        As :func:`~whimbrel.expr.types.type_of`.
+    KernelError
+        Integer overflow, a cast that does not fit, a Python function that raised; names the sub-expression.
+
+    Examples
+    --------
+    >>> from whimbrel.batch import Field, Schema
+    >>> from whimbrel.expr import col
+    >>> x = Column(pa.int64(), np.array([7, -7, 7]), np.array([True, True, False]))
+    >>> batch = Batch(Schema((Field("x", x.type),)), np.arange(3), np.arange(3) + 1, (x,))
+    >>> evaluate(col.x // 2, batch).to_arrow().to_pylist()
+    [3, -4, None]
+    """
+    absent = batch.absent
+    scope = Scope(batch, lambda: PRESENT if absent is None else ~absent)
+    # IEEE results (inf, nan) are results; integer overflow is found by looking.
+    with np.errstate(all="ignore"):
+        return _value(expr, scope).column(len(batch))
+
+
+def predicate(expr: Expr, batch: Batch) -> Mask:
+    """Where a condition is true; null counts as false."""
+    column = evaluate(expr, batch)
+    if not column.fixed:  # the literal None
+        return np.zeros(len(batch), np.bool_)
+    return column.values if column.valid is None else column.values & column.valid
+
+
+def _value(expr: Expr, scope: Scope) -> Value:
+    match node(expr):
+        case Col(name):
+            return from_column(scope.batch.columns[scope.batch.schema.index(name, where=name)])
+        case Lit(value):
+            return from_scalar(value, literal_type(value))
+        case Binary():
+            return _binary(expr, scope)
+        case Unary(op, x):
+            return _unary(expr, op, _value(x, scope), scope)
+        case Call():
+            return _call(expr, scope)
+        case When():
+            return _when(expr, scope)
+        case Cast(x, type_):
+            return as_type(_value(x, scope), type_, scope, expr)
+        case RowFunction(_, _, args):
+            return call_rows(expr, [_value(arg, scope) for arg in args], scope)
+        case other:
+            assert_never(other)
+
+
+def _typed(expr: Expr, value: Value) -> Operand:
+    return expr, value.type
+
+
+def _at(expr: Expr, value: Value, type_: pa.DataType, scope: Scope, parent: Expr) -> Value:
+    """An operand brought to the type its place asks for; literals are read anew at that type."""
+    return from_scalar(expr.value, type_) if isinstance(expr, Lit) else as_type(value, type_, scope, parent)
+
+
+def _binary(expr: Binary, scope: Scope) -> Value:
+    left, right = _value(expr.left, scope), _value(expr.right, scope)
+    left_type, right_type, result = binary_types(expr, _typed(expr.left, left), _typed(expr.right, right))
+    x = _at(expr.left, left, left_type, scope, expr)
+    y = _at(expr.right, right, right_type, scope, expr)
+    if expr.op in LOGIC:
+        return _logic(expr.op, x, y)
+    if expr.op in COMPARISONS:
+        return _compare(expr.op, x, y)
+    if is_text(result):
+        return concatenate(x, y)
+    valid = x.valid & y.valid
+    if t.is_floating(result):
+        return Value(result, _float_arithmetic(expr.op, x, y, result), valid)
+    if expr.op in ("//", "%"):
+        divide = ints.floor_divide if expr.op == "//" else ints.modulo
+        data, bad, zero = divide(x.data, y.data)
+        if np.any(zero):
+            valid = valid & ~zero
+    elif expr.op == "**" and isinstance(expr.right, Lit):
+        data, bad = ints.power(x.data, int(y.data))
+    else:
+        data, bad = _INT_ARITHMETIC[expr.op](x.data, y.data)
+    scope.refuse(bad, valid, expr)
+    return Value(result, data, valid)
+
+
+def _float_arithmetic(op: str, x: Value, y: Value, result: pa.DataType) -> Any:
+    dtype = numpy_type(result)
+    if op in ("//", "%"):  # in double also for float32: its quotient may round to the next whole number
+        return _FLOAT_ARITHMETIC[op](x.data.astype(np.float64), y.data.astype(np.float64)).astype(dtype)
+    return _FLOAT_ARITHMETIC[op](x.data.astype(dtype, copy=False), y.data.astype(dtype, copy=False))
+
+
+def _logic(op: str, x: Value, y: Value) -> Value:
+    """Three-valued: false & null is false, true | null is true."""
+    if op == "^":
+        return Value(BOOL, x.data ^ y.data, x.valid & y.valid)
+    data = x.data & y.data if op == "&" else x.data | y.data
+    if x.valid is PRESENT and y.valid is PRESENT:
+        return Value(BOOL, data)
+    decisive = op == "|"
+    decided = x.valid & (x.data == decisive) | y.valid & (y.data == decisive)
+    return Value(BOOL, np.where(decided, decisive, data), x.valid & y.valid | decided)
+
+
+def _compare(op: str, x: Value, y: Value) -> Value:
+    if x.fixed:
+        return Value(BOOL, _COMPARE[op](x.data, y.data), x.valid & y.valid)
+    if is_text(x.type):
+        return compare_text(_ARROW_COMPARE[op], x, y)
+    if t.is_null(x.type):
+        return from_scalar(None, BOOL)
+    return from_arrow(_ARROW_COMPARE[op](x.arrow(), y.arrow()))
+
+
+def _unary(expr: Expr, op: str, x: Value, scope: Scope) -> Value:
+    result = unary_type(expr, op, x.type)
+    x = as_type(x, result, scope, expr)
+    if op == "~":
+        return Value(result, ~x.data, x.valid)
+    if t.is_floating(result):
+        return Value(result, -x.data if op == "-" else np.abs(x.data), x.valid)
+    data, bad = ints.negate(x.data)
+    if op == "abs":
+        data = np.abs(x.data)
+    scope.refuse(bad, x.valid, expr)
+    return Value(result, data, x.valid)
+
+
+def _call(expr: Call, scope: Scope) -> Value:
+    first, *others = expr.args
+    match expr.function:
+        case "between":
+            low, high = others
+            return _value(Binary("&", Binary(">=", first, low), Binary("<=", first, high)), scope)
+        case "is_null":
+            return Value(BOOL, ~_value(first, scope.only(lambda: np.bool_(False))).present)
+        case "is_not_null":
+            return Value(BOOL, _value(first, scope.only(lambda: np.bool_(False))).present)
+        case "fill_null":
+            return _fill_null(expr, scope)
+    x = _value(first, scope)
+    result = call_type(expr, [(first, x.type)])
+    match expr.function:
+        case "is_in":
+            return _is_in(expr, x, scope)
+        case "abs":
+            return _unary(expr, "abs", x, scope)
+        case "floor" | "ceil" | "round" if t.is_integer(result):
+            return x
+        case "floor":
+            return Value(result, np.floor(x.data), x.valid)
+        case "ceil":
+            return Value(result, np.ceil(x.data), x.valid)
+        case "round":
+            scale = x.data.dtype.type(10.0 ** expr.options[0])
+            return Value(result, np.rint(x.data * scale) / scale, x.valid)
+        case "sqrt" | "log" | "exp":
+            function: Any = {"sqrt": np.sqrt, "log": np.log, "exp": np.exp}[expr.function]
+            return Value(result, function(as_type(x, result, scope, expr).data), x.valid)
+        case function if function.startswith("str."):
+            return string_function(expr, x)
+        case _:
+            return calendar(expr, x, scope)
+
+
+def _fill_null(expr: Call, scope: Scope) -> Value:
+    x = _value(expr.args[0], scope)
+    there = x.present
+    filling = _value(expr.args[1], scope.only(lambda: ~there))
+    result = common_type(expr, _typed(expr.args[0], x), _typed(expr.args[1], filling))
+    x = _at(expr.args[0], x, result, scope, expr)
+    return _choose(there, x, _at(expr.args[1], filling, result, scope.only(lambda: ~there), expr))
+
+
+def _when(expr: When, scope: Scope) -> Value:
+    condition = _at(expr.condition, _value(expr.condition, scope), BOOL, scope, expr)
+    holds: Bits = condition.data & condition.valid
+    yes, no = scope.only(lambda: holds), scope.only(lambda: ~holds)
+    then, otherwise = _value(expr.then, yes), _value(expr.otherwise, no)
+    result = common_type(expr, _typed(expr.then, then), _typed(expr.otherwise, otherwise))
+    return _choose(holds, _at(expr.then, then, result, yes, expr), _at(expr.otherwise, otherwise, result, no, expr))
+
+
+def _choose(first: Bits, one: Value, other: Value) -> Value:
+    if first is PRESENT:
+        return one
+    if one.fixed:
+        valid = PRESENT if one.valid is PRESENT and other.valid is PRESENT else np.where(first, one.valid, other.valid)
+        return Value(one.type, np.where(first, one.data, other.data), valid)
+    mask = pa.array(first) if isinstance(first, np.ndarray) else pa.scalar(bool(first))
+    chosen = pc.if_else(mask, one.arrow(), other.arrow())
+    return Value(one.type, chosen)
+
+
+def _is_in(expr: Call, x: Value, scope: Scope) -> Value:
+    common = in_type(expr, x.type)
+    x = as_type(x, common, scope, expr)
+    values = [from_scalar(value, common) for value in expr.options]
+    if x.fixed:
+        wanted = np.array([value.data for value in values], dtype=x.data.dtype)
+        return Value(BOOL, np.isin(x.data, wanted), x.valid)
+    if t.is_null(common):
+        return from_scalar(None, BOOL)
+    wanted = pa.array([value.data.as_py() for value in values], common)
+    data = x.data if isinstance(x.data, pa.Scalar) else x.arrow() if not t.is_dictionary(x.data.type) else x.data
+    if isinstance(data, pa.DictionaryArray):
+        found = pc.is_in(data.dictionary.cast(common), wanted).take(data.indices)
+    else:
+        found = pc.is_in(data, wanted)
+    answer = from_arrow(found)
+    return Value(BOOL, answer.data, answer.valid & x.present)

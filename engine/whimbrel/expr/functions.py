@@ -1,0 +1,91 @@
+"""The functions of strings and times, reached as ``x.str`` and ``x.dt``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whimbrel.clock.duration import Duration
+from whimbrel.expr.nodes import Call, Expr
+
+
+@dataclass(frozen=True)
+class StringFunctions:
+    """Functions of a string expression.
+
+    Examples
+    --------
+    >>> from whimbrel.expr import col
+    >>> col.name.str.lower().str.contains("wh")
+    col.name.str.lower().str.contains('wh')
+    """
+
+    x: Expr
+
+    def contains(self, text: str, *, regex: bool = False) -> Expr:
+        """True where `text` (or a match of the RE2 pattern) occurs."""
+        return Call("str.contains", (self.x,), (text, regex))
+
+    def starts_with(self, text: str) -> Expr:
+        return Call("str.starts_with", (self.x,), (text,))
+
+    def ends_with(self, text: str) -> Expr:
+        return Call("str.ends_with", (self.x,), (text,))
+
+    def lower(self) -> Expr:
+        return Call("str.lower", (self.x,))
+
+    def upper(self) -> Expr:
+        return Call("str.upper", (self.x,))
+
+    def length(self) -> Expr:
+        """Number of characters (Unicode code points)."""
+        return Call("str.length", (self.x,))
+
+
+@dataclass(frozen=True)
+class TimeFunctions:
+    """Parts of a time or date as int64, in the time zone of the column.
+
+    Examples
+    --------
+    >>> from whimbrel.expr import col
+    >>> col.time.dt.floor("1h")
+    col.time.dt.floor('1h')
+    """
+
+    x: Expr
+
+    @property
+    def year(self) -> Expr:
+        return Call("dt.year", (self.x,))
+
+    @property
+    def month(self) -> Expr:
+        return Call("dt.month", (self.x,))
+
+    @property
+    def day(self) -> Expr:
+        """Day of the month, from 1."""
+        return Call("dt.day", (self.x,))
+
+    @property
+    def hour(self) -> Expr:
+        return Call("dt.hour", (self.x,))
+
+    @property
+    def minute(self) -> Expr:
+        return Call("dt.minute", (self.x,))
+
+    @property
+    def second(self) -> Expr:
+        """Whole seconds of the minute."""
+        return Call("dt.second", (self.x,))
+
+    @property
+    def weekday(self) -> Expr:
+        """Day of the week: Monday is 0."""
+        return Call("dt.weekday", (self.x,))
+
+    def floor(self, duration: Duration) -> Expr:
+        """The last point of a grid not after the time; the grid starts at 1970-01-01 of the column's own clock."""
+        return Call("dt.floor", (self.x,), (duration,))

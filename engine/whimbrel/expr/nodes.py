@@ -1,0 +1,330 @@
+"""The closed set of scalar expressions, and the Python operators that build them.
+
+There are few nodes and many passes over them; each pass is one ``match`` over :data:`Node`, in a file of its own.
+Nodes are immutable. ``==`` builds a comparison, so nodes are compared by :meth:`Expr.show` and hashed by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.errors import ExpressionError
+
+if TYPE_CHECKING:
+    from whimbrel.expr.functions import StringFunctions, TimeFunctions
+
+Arithmetic = Literal["+", "-", "*", "/", "//", "%", "**"]
+Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
+Logic = Literal["&", "|", "^"]
+Scalar = bool | int | float | str | datetime | date | timedelta | None
+"""What may stand as a literal."""
+
+Text = str
+"""``str`` by a name that :attr:`Expr.str` does not hide."""
+
+_CAST_NAMES: dict[Any, str] = {int: "int64", float: "float64", str: "string", bool: "bool"}
+
+
+class Expr:
+    """A value computed from one row, written with Python's operators.
+
+    Nulls propagate, except through ``&`` and ``|`` (three-valued logic), :meth:`is_null` and :meth:`fill_null`.
+    Integer arithmetic is int64; an overflow is an error, never a wrap.
+
+    Examples
+    --------
+    >>> from whimbrel.expr import col
+    >>> (col.distance / 2 + 1 > 500) & ~col.name.str.starts_with("N")
+    (col.distance / 2 + 1 > 500) & ~col.name.str.starts_with('N')
+    """
+
+    def show(self) -> Text:
+        """As the user typed it."""
+        from whimbrel.expr.show import show
+
+        return show(self)
+
+    def __repr__(self) -> Text:
+        return self.show()
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> NoReturn:
+        raise ExpressionError(
+            "An expression is neither true nor false before it meets a row.", where=self.show(),
+            hint="use & | ~ with parentheses for and/or/not, .between(a, b) for a < x < b, wb.when(...) for if",
+        )
+
+    def __add__(self, other: Any) -> Expr:
+        return Binary("+", self, lift(other))
+
+    def __radd__(self, other: Any) -> Expr:
+        return Binary("+", lift(other), self)
+
+    def __sub__(self, other: Any) -> Expr:
+        return Binary("-", self, lift(other))
+
+    def __rsub__(self, other: Any) -> Expr:
+        return Binary("-", lift(other), self)
+
+    def __mul__(self, other: Any) -> Expr:
+        return Binary("*", self, lift(other))
+
+    def __rmul__(self, other: Any) -> Expr:
+        return Binary("*", lift(other), self)
+
+    def __truediv__(self, other: Any) -> Expr:
+        return Binary("/", self, lift(other))
+
+    def __rtruediv__(self, other: Any) -> Expr:
+        return Binary("/", lift(other), self)
+
+    def __floordiv__(self, other: Any) -> Expr:
+        return Binary("//", self, lift(other))
+
+    def __rfloordiv__(self, other: Any) -> Expr:
+        return Binary("//", lift(other), self)
+
+    def __mod__(self, other: Any) -> Expr:
+        return Binary("%", self, lift(other))
+
+    def __rmod__(self, other: Any) -> Expr:
+        return Binary("%", lift(other), self)
+
+    def __pow__(self, other: Any) -> Expr:
+        return Binary("**", self, lift(other))
+
+    def __rpow__(self, other: Any) -> Expr:
+        return Binary("**", lift(other), self)
+
+    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
+        return Binary("==", self, lift(other))
+
+    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
+        return Binary("!=", self, lift(other))
+
+    def __lt__(self, other: Any) -> Expr:
+        return Binary("<", self, lift(other))
+
+    def __le__(self, other: Any) -> Expr:
+        return Binary("<=", self, lift(other))
+
+    def __gt__(self, other: Any) -> Expr:
+        return Binary(">", self, lift(other))
+
+    def __ge__(self, other: Any) -> Expr:
+        return Binary(">=", self, lift(other))
+
+    def __and__(self, other: Any) -> Expr:
+        return Binary("&", self, lift(other))
+
+    def __rand__(self, other: Any) -> Expr:
+        return Binary("&", lift(other), self)
+
+    def __or__(self, other: Any) -> Expr:
+        return Binary("|", self, lift(other))
+
+    def __ror__(self, other: Any) -> Expr:
+        return Binary("|", lift(other), self)
+
+    def __xor__(self, other: Any) -> Expr:
+        return Binary("^", self, lift(other))
+
+    def __rxor__(self, other: Any) -> Expr:
+        return Binary("^", lift(other), self)
+
+    def __invert__(self) -> Expr:
+        return Unary("~", self)
+
+    def __neg__(self) -> Expr:
+        return Unary("-", self)
+
+    def __abs__(self) -> Expr:
+        return self.abs()
+
+    def is_null(self) -> Expr:
+        """True where there is no value; never null itself."""
+        return Call("is_null", (self,))
+
+    def is_not_null(self) -> Expr:
+        """True where there is a value; never null itself."""
+        return Call("is_not_null", (self,))
+
+    def fill_null(self, value: Any) -> Expr:
+        """`value` (a literal or an expression) where this is null."""
+        return Call("fill_null", (self, lift(value)))
+
+    def is_in(self, values: Iterable[Any]) -> Expr:
+        """True for one of these literals."""
+        if isinstance(values, str):
+            raise ExpressionError(f"is_in takes a list, not {values!r}.", where=self.show(),
+                                  hint=f"is_in([{values!r}]), or .str.contains(...)")
+        items = tuple(lift(value) for value in values)
+        if not all(isinstance(item, Lit) and item.value is not None for item in items):
+            raise ExpressionError("is_in takes values that are known beforehand, and not None.", where=self.show(),
+                                  hint="combine == with |, and .is_null() for null")
+        return Call("is_in", (self,), tuple(cast(Lit, item).value for item in items))
+
+    def between(self, low: Any, high: Any) -> Expr:
+        """``(x >= low) & (x <= high)``: both ends belong to it."""
+        return Call("between", (self, lift(low), lift(high)))
+
+    def cast(self, type_: pa.DataType | type | Text) -> Expr:
+        """As another type: an Arrow type, its name (``"float32"``) or one of int, float, str, bool.
+
+        A fraction is cut off; a value that does not fit is an error when it is met.
+        """
+        return Cast(self, _data_type(type_, self))
+
+    def abs(self) -> Expr:
+        return Call("abs", (self,))
+
+    def sqrt(self) -> Expr:
+        """Square root; nan below zero."""
+        return Call("sqrt", (self,))
+
+    def floor(self) -> Expr:
+        """Largest whole number not above; keeps the type."""
+        return Call("floor", (self,))
+
+    def ceil(self) -> Expr:
+        """Smallest whole number not below; keeps the type."""
+        return Call("ceil", (self,))
+
+    def round(self, digits: int = 0) -> Expr:
+        """To so many decimals; halves go to the even neighbour; keeps the type."""
+        return Call("round", (self,), (digits,))
+
+    def log(self) -> Expr:
+        """Natural logarithm; -inf at zero, nan below."""
+        return Call("log", (self,))
+
+    def exp(self) -> Expr:
+        return Call("exp", (self,))
+
+    @property
+    def str(self) -> StringFunctions:
+        """Functions of strings."""
+        from whimbrel.expr.functions import StringFunctions
+
+        return StringFunctions(self)
+
+    @property
+    def dt(self) -> TimeFunctions:
+        """Calendar functions of times and dates, in the column's time zone."""
+        from whimbrel.expr.functions import TimeFunctions
+
+        return TimeFunctions(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Col(Expr):
+    """A column of the stream."""
+
+    name: Text
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lit(Expr):
+    """A value that is the same for every row."""
+
+    value: Scalar
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Binary(Expr):
+    """Two operands and an operator: arithmetic, comparison or logic."""
+
+    op: Arithmetic | Comparison | Logic
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Unary(Expr):
+    """Minus or not."""
+
+    op: Literal["-", "~"]
+    x: Expr
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Call(Expr):
+    """A named function: expressions it is computed from, the first being its receiver, and plain options."""
+
+    function: Text
+    args: tuple[Expr, ...]
+    options: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class When(Expr):
+    """One of two values; a null condition counts as false."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cast(Expr):
+    """A value as another type."""
+
+    x: Expr
+    type: pa.DataType
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowFunction(Expr):
+    """A Python function called row by row, where tracing was not possible; null if anything it reads is null.
+
+    Parameters
+    ----------
+    function : callable
+        Takes one row, a named tuple of `fields`.
+    fields : tuple of str
+        What the function reads of its row.
+    args : tuple of Expr
+        What stands in those fields.
+    """
+
+    function: Callable[[Any], Any]
+    fields: tuple[Text, ...]
+    args: tuple[Expr, ...]
+
+
+Node = Col | Lit | Binary | Unary | Call | When | Cast | RowFunction
+
+
+def node(expr: Expr) -> Node:
+    """The expression as a member of the closed set, so that a ``match`` can be checked to be complete."""
+    return cast(Node, expr)
+
+
+def lift(value: Any) -> Expr:
+    """An expression as it is, a plain value as a literal."""
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, np.generic):
+        value = value.astype("datetime64[us]").item() if value.dtype.kind == "M" else value.item()
+    if value is None or isinstance(value, bool | int | float | str | datetime | date | timedelta):
+        return Lit(value)
+    raise ExpressionError(f"{type(value).__name__} {value!r} cannot stand in an expression."[:200],
+                          hint="literals are None, bool, int, float, str, datetime, date and timedelta")
+
+
+def _data_type(type_: Any, x: Expr) -> pa.DataType:
+    if isinstance(type_, pa.DataType):
+        return type_
+    try:
+        return pa.type_for_alias(_CAST_NAMES.get(type_, type_))
+    except (TypeError, ValueError):
+        raise ExpressionError(f"There is no type {type_!r}.", where=x.show(),
+                              hint="such as 'int64', 'float32', 'string', 'timestamp[us]', 'date32'") from None

@@ -1,0 +1,162 @@
+"""Scalar arithmetic that a generated row loop calls by name: checked integers, Python's signs, three-valued logic.
+
+Plain Python over numbers: the same text runs interpreted on NumPy scalars, without warnings, and compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+INT_MAX = 2**63 - 1
+INT_MIN = -(2**63)
+_HALF = 2**31
+
+
+def checked_add(x: Any, y: Any) -> Any:
+    if (y > 0 and x > INT_MAX - y) or (y < 0 and x < INT_MIN - y):
+        raise OverflowError("integer overflow")
+    return x + y
+
+
+def checked_sub(x: Any, y: Any) -> Any:
+    if (y < 0 and x > INT_MAX + y) or (y > 0 and x < INT_MIN + y):
+        raise OverflowError("integer overflow")
+    return x - y
+
+
+def checked_mul(x: Any, y: Any) -> Any:
+    if -_HALF <= x <= _HALF and -_HALF <= y <= _HALF:
+        return x * y
+    if x == 0 or y == 0:
+        return x * y
+    if x > 0:
+        fits = y <= INT_MAX // x if y > 0 else y >= -(INT_MAX // x) - (1 if INT_MAX % x == x - 1 else 0)
+    elif y > 0:
+        fits = x >= -(INT_MAX // y) - (1 if INT_MAX % y == y - 1 else 0)
+    else:
+        fits = x != INT_MIN and y != INT_MIN and -x <= INT_MAX // -y
+    if not fits:
+        raise OverflowError("integer overflow")
+    return x * y
+
+
+def checked_neg(x: Any) -> Any:
+    if x == INT_MIN:
+        raise OverflowError("integer overflow")
+    return -x
+
+
+def checked_abs(x: Any) -> Any:
+    return checked_neg(x) if x < 0 else x
+
+
+def checked_power(x: Any, exponent: Any) -> Any:
+    """By squaring; the exponent is not negative."""
+    power = np.int64(1)
+    while True:
+        if exponent & 1:
+            power = checked_mul(power, x)
+        exponent >>= 1
+        if exponent == 0:
+            return power
+        x = checked_mul(x, x)
+
+
+def floor_div(x: Any, y: Any) -> Any:
+    """Rounds down, as Python does; 0 for a zero divisor, which callers show as null."""
+    if y == 0:
+        return y
+    if y == -1:
+        return checked_neg(x)
+    return x // y
+
+
+def floor_mod(x: Any, y: Any) -> Any:
+    """Has the sign of the divisor, as in Python; 0 for a zero divisor, which callers show as null."""
+    if y == 0 or y == -1:
+        return x - x
+    return x % y
+
+
+def divide(x: Any, y: Any) -> Any:
+    """IEEE division: a zero divisor gives an infinity or nan, not an exception."""
+    if y != 0:
+        return x / y
+    if x == 0 or x != x:
+        return x * np.nan
+    return math.copysign(np.inf, x) * math.copysign(1.0, y)
+
+
+def float_floor_div(x: Any, y: Any) -> Any:
+    """``numpy.floor_divide`` of two float64."""
+    if y == 0 or x != x or y != y:
+        return divide(x, y)
+    if x - x != 0:
+        return x - x
+    rest = math.fmod(x, y)
+    quotient = (x - rest) / y
+    if rest != 0 and (y < 0) != (rest < 0):
+        quotient -= 1.0
+    if quotient == 0:
+        return math.copysign(0.0, divide(x, y))
+    whole = np.floor(quotient)
+    return whole + 1.0 if quotient - whole > 0.5 else whole
+
+
+def float_mod(x: Any, y: Any) -> Any:
+    """``numpy.remainder`` of two float64."""
+    if y == 0 or x != x or y != y or x - x != 0:
+        return x * np.nan
+    rest = math.fmod(x, y)
+    if rest == 0:
+        return math.copysign(0.0, y)
+    return rest + y if (y < 0) != (rest < 0) else rest
+
+
+def square_root(x: Any) -> Any:
+    return x * np.nan if x < 0 else np.sqrt(x)
+
+
+def round_to(x: Any, scale: Any) -> Any:
+    """Halves go to the even neighbour, at so many parts of one."""
+    return np.rint(x * scale) / scale
+
+
+def whole(x: Any) -> Any:
+    """A float cut to int64."""
+    if not -9223372036854775808.0 <= x < 9223372036854775808.0:
+        raise OverflowError("integer overflow")
+    return np.int64(x)
+
+
+def within(x: Any, low: Any, high: Any) -> Any:
+    if x < low or x > high:
+        raise OverflowError("integer overflow")
+    return x
+
+
+def truth_and(x: Any, y: Any) -> Any:
+    """Three-valued and over 0 (false), 1 (true), 2 (null)."""
+    if x == 0 or y == 0:
+        return 0
+    return 2 if x == 2 or y == 2 else 1
+
+
+def truth_or(x: Any, y: Any) -> Any:
+    """Three-valued or over 0 (false), 1 (true), 2 (null)."""
+    if x == 1 or y == 1:
+        return 1
+    return 2 if x == 2 or y == 2 else 0
+
+
+SCALARS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (checked_add, checked_sub, checked_mul, checked_neg, checked_abs, checked_power, floor_div,
+                     floor_mod, divide, float_floor_div, float_mod, square_root, round_to, whole, within, truth_and,
+                     truth_or)
+}
+"""Everything a generated expression may call, beside ``np``."""

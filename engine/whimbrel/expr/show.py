@@ -1,0 +1,116 @@
+"""Printing an expression back as it was typed."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import keyword
+import math
+from typing import Any, assert_never
+
+from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
+
+_COMPARISON = 0
+_ATOM = 8
+_BINDING = {"==": _COMPARISON, "!=": _COMPARISON, "<": _COMPARISON, "<=": _COMPARISON, ">": _COMPARISON,
+            ">=": _COMPARISON, "|": 1, "^": 2, "&": 3, "+": 4, "-": 4, "*": 5, "/": 5, "//": 5, "%": 5, "**": 7}
+_UNARY = 6
+
+
+def show(expr: Expr) -> str:
+    """Python text that builds the same expression, with as few parentheses as possible.
+
+    >>> from whimbrel.expr import col
+    >>> show((col.a + 1) * col.name.str.length())
+    '(col.a + 1) * col.name.str.length()'
+    """
+    match node(expr):
+        case Col(name):
+            plain = name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("__")
+            return f"col.{name}" if plain else f"col({name!r})"
+        case Lit(value):
+            return f"lit({_value(value)})"
+        case Binary():
+            return _binary(expr)
+        case Unary(op, x):
+            return f"{op}{_operand(x, _UNARY)}"
+        case Call():
+            return _call(expr)
+        case When(condition, then, otherwise):
+            return f"when({_argument(condition)}).then({_argument(then)}).otherwise({_argument(otherwise)})"
+        case Cast(x, type_):
+            return f"{_operand(x, _ATOM)}.cast({str(type_)!r})"
+        case RowFunction(function):
+            return f"python: {_source(function)}"
+        case other:
+            assert_never(other)
+
+
+def _binary(expr: Binary) -> str:
+    binding = _BINDING[expr.op]
+    left, right = expr.left, expr.right
+    # A plain value on the left works through the reflected operator; comparisons would turn around instead.
+    if isinstance(left, Lit) and not isinstance(right, Lit) and binding != _COMPARISON:
+        first = _value(left.value)
+        if expr.op == "%" and isinstance(left.value, str) or expr.op == "**" and first.startswith("-"):
+            first = show(left)
+    else:
+        first = _operand(left, binding + 1 if binding in (_COMPARISON, 7) else binding)
+    second = _value(right.value) if isinstance(right, Lit) else _operand(right, binding if binding == 7 else binding + 1)
+    return f"{first} {expr.op} {second}"
+
+
+def _operand(expr: Expr, at_least: int) -> str:
+    """The text of an operand, in parentheses if it binds less tightly than its place asks."""
+    match expr:
+        case Binary(op):
+            binding = _BINDING[op]
+        case Unary() | RowFunction():
+            binding = _UNARY
+        case _:
+            binding = _ATOM
+    return show(expr) if binding >= at_least else f"({show(expr)})"
+
+
+def _argument(expr: Expr) -> str:
+    return _value(expr.value) if isinstance(expr, Lit) else show(expr)
+
+
+def _call(call: Call) -> str:
+    receiver = _operand(call.args[0], _ATOM)
+    match call.function, call.options:
+        case "str.contains", (text, True):
+            arguments = [repr(text), "regex=True"]
+        case "str.contains", (text, False):
+            arguments = [repr(text)]
+        case "is_in", values:
+            arguments = [f"[{', '.join(_value(value) for value in values)}]"]
+        case "round", (0,):
+            arguments = []
+        case function, () if function.startswith("dt."):
+            return f"{receiver}.{function}"
+        case _, options:
+            arguments = [*(_argument(arg) for arg in call.args[1:]), *(repr(option) for option in options)]
+    return f"{receiver}.{call.function}({', '.join(arguments)})"
+
+
+def _value(value: Any) -> str:
+    return f"float({str(value)!r})" if isinstance(value, float) and not math.isfinite(value) else repr(value)
+
+
+def _source(function: Any) -> str:
+    """The text of a lambda, or the name of a function."""
+    if function.__name__ != "<lambda>":
+        return str(function.__name__)
+    try:
+        text = inspect.getsource(function)
+    except OSError:
+        return "<lambda>"
+    start = text.index("lambda")
+    for end in range(len(text), start, -1):
+        try:
+            if isinstance(ast.parse(text[start:end], mode="eval").body, ast.Lambda):
+                return " ".join(text[start:end].split())
+        except SyntaxError:
+            continue
+    return "<lambda>"

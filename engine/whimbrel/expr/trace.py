@@ -1,0 +1,98 @@
+"""Turning what users pass where an expression is wanted into one: lambdas are called once, with columns for values."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable
+from typing import Any
+
+from whimbrel.errors import ExpressionError
+from whimbrel.expr.nodes import Col, Expr, RowFunction, lift
+
+
+class _Row:
+    """Stands for a row while a function is traced: every attribute and item is a column."""
+
+    def __init__(self) -> None:
+        self._touched = False
+
+    def __getattr__(self, name: str) -> Expr:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> Expr:
+        self._touched = True
+        return Col(name)
+
+
+def trace(thing: Any, where: str = "", *, names: bool = False) -> Expr:
+    """An expression from an expression, a plain value, or a function of one row.
+
+    A function that asks its row for answers (``if``, ``and``, ``math.sqrt``) cannot be traced; it becomes a
+    :class:`RowFunction`, called for every row: slower, equally right.
+
+    Parameters
+    ----------
+    thing : Expr, scalar or callable
+    where : str
+        The user's call, for errors.
+    names : bool
+        Whether a bare string is the name of a column instead of a literal.
+
+    Raises
+    ------
+    ExpressionError
+        When it is none of these, or the function uses its row as a whole.
+
+    Examples
+    --------
+    >>> trace(lambda e: e.price * e.volume > 3)
+    col.price * col.volume > 3
+    """
+    if isinstance(thing, str) and names:
+        return Col(thing)
+    if isinstance(thing, Expr) or not callable(thing):
+        try:
+            return lift(thing)
+        except ExpressionError as error:
+            raise ExpressionError(error.what, where=where, hint=error.hint) from None
+    row = _Row()
+    try:
+        result = thing(row)
+    except Exception:  # whatever it did, it did not survive columns in place of values
+        return _row_function(thing, where)
+    if isinstance(result, Expr):
+        return result
+    if row._touched:  # `e.x is None` is False of any column: an answer about the stand-in, not the row
+        return _row_function(thing, where)
+    return lift(result)
+
+
+def _row_function(function: Callable[[Any], Any], where: str) -> Expr:
+    fields = _fields(function)
+    if not fields:
+        raise ExpressionError("This function cannot be read: it uses its row as a whole, or no column of it.",
+                              where=where, hint="a function of one row uses row.name or row['name'] only")
+    return RowFunction(function, fields, tuple(Col(field) for field in fields))
+
+
+def _fields(function: Callable[[Any], Any]) -> tuple[str, ...]:
+    """The columns a function reads, from its bytecode; none when its row escapes into anything else."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_argcount != 1:
+        return ()
+    row = code.co_varnames[0]
+    fields: dict[str, None] = {}
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "RESUME", "NOP")]
+    for step, *after in zip(steps, steps[1:], steps[2:], strict=False):
+        if step.argval != row or not step.opname.startswith(("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE")):
+            continue
+        match after[0].opname, after[1].opname:
+            case ("LOAD_ATTR" | "LOAD_METHOD"), _:
+                fields[after[0].argval] = None
+            case "LOAD_CONST", ("BINARY_SUBSCR" | "BINARY_OP") if isinstance(after[0].argval, str):
+                fields[after[0].argval] = None
+            case _:
+                return ()
+    return tuple(fields)

@@ -1,0 +1,296 @@
+"""What type an expression has, and which types do not go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import assert_never
+
+import pyarrow as pa
+from pyarrow import types as t
+
+from whimbrel.batch import Schema
+from whimbrel.clock import duration_ticks
+from whimbrel.errors import ExpressionError, WhimbrelError
+from whimbrel.expr.literals import finer, literal_beside, literal_type
+from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
+
+INT, FLOAT, BOOL = pa.int64(), pa.float64(), pa.bool_()
+
+COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
+LOGIC = frozenset(("&", "|", "^"))
+
+Operand = tuple[Expr, pa.DataType]
+"""An expression with its type: a literal adapts to what it meets."""
+
+
+def type_of(expr: Expr, schema: Schema, *, where: str = "") -> pa.DataType:
+    """The type of an expression over the columns of a schema.
+
+    Parameters
+    ----------
+    expr : Expr
+    schema : Schema
+    where : str, optional
+        The user's call, for errors; the expression itself by default.
+
+    Raises
+    ------
+    SchemaError
+        When a column is missing.
+    ExpressionError
+        When types do not go together; names the sub-expression.
+
+    Examples
+    --------
+    >>> from whimbrel.batch import Field
+    >>> from whimbrel.expr import col
+    >>> type_of(col.a / 2, Schema((Field("a", pa.int32()),)))
+    DataType(double)
+    """
+    where = where or expr.show()
+
+    def typed(part: Expr) -> Operand:
+        return part, type_of(part, schema, where=where)
+
+    match node(expr):
+        case Col(name):
+            return schema.type_of(name, where=where)
+        case Lit(value):
+            return literal_type(value)
+        case Binary(_, left, right):
+            return binary_types(expr, typed(left), typed(right))[2]
+        case Unary(op, x):
+            return unary_type(expr, op, typed(x)[1])
+        case Call(_, args, _):
+            return call_type(expr, [typed(arg) for arg in args])
+        case When(condition, then, otherwise):
+            require(expr, is_bool(typed(condition)[1]), "when() asks for a condition", typed(condition)[1])
+            return common_type(expr, typed(then), typed(otherwise))
+        case Cast(x, type_):
+            return cast_type(expr, typed(x)[1], type_)
+        case RowFunction():
+            from whimbrel.expr.rows import row_function_type
+
+            return row_function_type(expr, [typed(arg)[1] for arg in expr.args])
+        case other:
+            assert_never(other)
+
+
+def is_bool(type_: pa.DataType) -> bool:
+    return bool(t.is_boolean(type_) or t.is_null(type_))
+
+
+def is_number(type_: pa.DataType) -> bool:
+    return bool(t.is_integer(type_) or t.is_float32(type_) or t.is_float64(type_))
+
+
+def is_text(type_: pa.DataType) -> bool:
+    return bool(t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_))
+
+
+def require(expr: Expr, holds: bool, what: str, *got: pa.DataType, hint: str = "") -> None:
+    if not holds:
+        raise ExpressionError(f"{what}, not {' and '.join(str(type_) for type_ in got)}.", where=expr.show(), hint=hint)
+
+
+def common_type(expr: Expr, left: Operand, right: Operand) -> pa.DataType:
+    """The type at which two values can be compared or stand in for each other; `expr` is named if there is none."""
+    (one, left_type), (other, right_type) = left, right
+    try:
+        if isinstance(one, Lit) and not isinstance(other, Lit):
+            left_type = literal_beside(one.value, right_type)
+        elif isinstance(other, Lit) and not isinstance(one, Lit):
+            right_type = literal_beside(other.value, left_type)
+    except ExpressionError as error:
+        raise ExpressionError(error.what, where=expr.show(), hint=error.hint) from None
+    if left_type == right_type or t.is_null(right_type):
+        return left_type
+    if t.is_null(left_type):
+        return right_type
+    if is_number(left_type) and is_number(right_type):
+        return INT if t.is_integer(left_type) and t.is_integer(right_type) else FLOAT
+    if is_text(left_type) and is_text(right_type):
+        return pa.large_string()
+    if t.is_duration(left_type) and t.is_duration(right_type):
+        return pa.duration(finer(left_type.unit, right_type.unit))
+    if t.is_timestamp(left_type) and t.is_timestamp(right_type):
+        aware = "datetime(..., tzinfo=timezone.utc) or '2013-01-31T12:00:00+00:00'"
+        require(expr, (left_type.tz is None) == (right_type.tz is None), "A time with a zone meets one without",
+                left_type, right_type, hint=f"write {aware}, or .cast('timestamp[us]')")
+        zone = right_type.tz if isinstance(one, Lit) else left_type.tz
+        return pa.timestamp(finer(left_type.unit, right_type.unit), zone)
+    symbol = f"{expr.op!r}" if isinstance(expr, Binary) else "These values"
+    raise ExpressionError(f"{symbol} cannot take {left_type} and {right_type}.", where=expr.show(),
+                          hint=_mismatch_hint(left_type, right_type))
+
+
+def _mismatch_hint(left: pa.DataType, right: pa.DataType) -> str:
+    if t.is_boolean(left) or t.is_boolean(right):
+        return ".cast('int64') counts true as 1"
+    if is_text(left) or is_text(right):
+        return "cast one of them, such as .cast('float64') or .cast('string')"
+    return "cast one of them to the type of the other"
+
+
+def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataType, pa.DataType, pa.DataType]:
+    """Types to which the two operands are brought, and the type of the result."""
+    op, left_type, right_type = expr.op, left[1], right[1]
+    if op in LOGIC:
+        require(expr, is_bool(left_type) and is_bool(right_type), f"{op!r} takes conditions", left_type, right_type,
+                hint="comparisons beside & | ^ need parentheses: (a > 1) & (b > 2)")
+        return BOOL, BOOL, BOOL
+    if op in COMPARISONS:
+        common = common_type(expr, left, right)
+        require(expr, is_ordered(common), f"{op!r} cannot compare", left_type, right_type)
+        return common, common, BOOL
+    if t.is_timestamp(left_type) or t.is_timestamp(right_type) or t.is_duration(left_type) or t.is_duration(right_type):
+        return _time_arithmetic(expr, left, right)
+    common = common_type(expr, left, right)
+    if op == "+" and is_text(common):
+        return common, common, common
+    require(expr, is_number(common) or t.is_null(common), f"{op!r} cannot take", left_type, right_type,
+            hint=_mismatch_hint(left_type, right_type))
+    if not t.is_integer(common):
+        number = FLOAT if t.is_null(common) else common
+        return number, number, number
+    if op == "/" or op == "**" and not _whole_exponent(right[0]):
+        return FLOAT, FLOAT, FLOAT
+    return INT, INT, INT
+
+
+def _whole_exponent(expr: Expr) -> bool:
+    return isinstance(expr, Lit) and isinstance(expr.value, int) and expr.value >= 0
+
+
+def is_ordered(type_: pa.DataType) -> bool:
+    """True for types whose values can be compared."""
+    return bool(is_number(type_) or is_bool(type_) or is_text(type_) or t.is_temporal(type_) or t.is_decimal(type_)
+                or t.is_binary(type_) or t.is_large_binary(type_)) and not t.is_interval(type_)
+
+
+def _time_arithmetic(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataType, pa.DataType, pa.DataType]:
+    op, (one, left_type), (other, right_type) = expr.op, left, right
+    if isinstance(other, Lit) and isinstance(other.value, str) and t.is_timestamp(left_type) and op == "-":
+        right_type = common_type(expr, left, right)
+    match _kind(left_type), op, _kind(right_type):
+        case "time", "-", "time":
+            common = common_type(expr, left, right)
+            return common, common, pa.duration(common.unit)
+        case "duration", "+" | "-" | "%", "duration":
+            common = common_type(expr, left, right)
+            return common, common, common
+        case "duration", "//", "duration":
+            common = common_type(expr, left, right)
+            return common, common, INT
+        case "duration", "/", "duration":
+            common = common_type(expr, left, right)
+            return common, common, FLOAT
+        case "time", "+" | "-", "duration":
+            unit = finer(left_type.unit, right_type.unit)
+            return pa.timestamp(unit, left_type.tz), pa.duration(unit), pa.timestamp(unit, left_type.tz)
+        case "duration", "+", "time":
+            unit = finer(left_type.unit, right_type.unit)
+            return pa.duration(unit), pa.timestamp(unit, right_type.tz), pa.timestamp(unit, right_type.tz)
+        case "duration", "*" | "//", "integer":
+            return left_type, INT, left_type
+        case "integer", "*", "duration":
+            return INT, right_type, right_type
+        case _:
+            raise ExpressionError(f"{op!r} cannot take {left_type} and {right_type}.", where=expr.show(),
+                                  hint="time - time, time +- duration, duration +- duration, duration * integer; "
+                                       "timedelta(minutes=5) is a duration")
+
+
+def _kind(type_: pa.DataType) -> str:
+    if t.is_timestamp(type_):
+        return "time"
+    if t.is_duration(type_):
+        return "duration"
+    return "integer" if t.is_integer(type_) else "other"
+
+
+def unary_type(expr: Expr, op: str, x: pa.DataType) -> pa.DataType:
+    if op == "~":
+        require(expr, is_bool(x), "'~' takes a condition", x)
+        return BOOL
+    require(expr, is_number(x) or t.is_duration(x), f"{op!r} takes a number or a duration", x)
+    return INT if t.is_integer(x) else x
+
+
+def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
+    """The type of a function's result, after checking what it is called on."""
+    x = args[0][1]
+    match expr.function:
+        case "is_null" | "is_not_null":
+            return BOOL
+        case "fill_null":
+            return common_type(expr, args[0], args[1])
+        case "between":
+            for bound in args[1:]:
+                require(expr, is_ordered(common_type(expr, args[0], bound)), "between cannot compare", x, bound[1])
+            return BOOL
+        case "is_in":
+            in_type(expr, x)
+            return BOOL
+        case "abs":
+            return unary_type(expr, "abs", x)
+        case "floor" | "ceil" | "round":
+            require(expr, is_number(x), f"{expr.function} takes a number", x)
+            return x
+        case "sqrt" | "log" | "exp":
+            require(expr, is_number(x), f"{expr.function} takes a number", x)
+            return FLOAT if t.is_integer(x) else x
+        case "str.contains" | "str.starts_with" | "str.ends_with":
+            _require_text(expr, x)
+            return BOOL
+        case "str.lower" | "str.upper":
+            _require_text(expr, x)
+            return x
+        case "str.length":
+            _require_text(expr, x)
+            return INT
+        case "dt.year" | "dt.month" | "dt.day" | "dt.weekday":
+            require(expr, t.is_timestamp(x) or t.is_date(x), f"{expr.function} takes a time or a date", x)
+            return INT
+        case "dt.hour" | "dt.minute" | "dt.second":
+            require(expr, t.is_timestamp(x) or t.is_time(x), f"{expr.function} takes a time", x)
+            return INT
+        case "dt.floor":
+            require(expr, t.is_timestamp(x), "dt.floor takes a time", x)
+            floor_ticks(expr, x)
+            return x
+        case _:
+            raise ExpressionError(f"There is no function {expr.function!r}.", where=expr.show())
+
+
+def _require_text(expr: Call, x: pa.DataType) -> None:
+    require(expr, is_text(x), f"{expr.function} takes a string", x, hint=".cast('string') makes one")
+
+
+def in_type(expr: Call, x: pa.DataType) -> pa.DataType:
+    """The type at which ``is_in`` compares."""
+    types = [common_type(expr, (expr.args[0], x), (Lit(value), literal_type(value))) for value in expr.options]
+    return reduce(lambda one, other: common_type(expr, (expr, one), (expr, other)), types, x)
+
+
+def floor_ticks(expr: Call, x: pa.DataType) -> int:
+    """The step of ``dt.floor`` in ticks of the column."""
+    try:
+        ticks = duration_ticks(expr.options[0], x.unit)
+    except WhimbrelError as error:
+        raise ExpressionError(error.what, where=expr.show(), hint=error.hint) from None
+    if ticks <= 0:
+        raise ExpressionError("dt.floor takes a positive duration.", where=expr.show())
+    return ticks
+
+
+def cast_type(expr: Expr, x: pa.DataType, target: pa.DataType) -> pa.DataType:
+    """`target`, if Arrow knows how to cast to it."""
+    if is_number(x) and t.is_boolean(target) or x == target:
+        return target
+    try:
+        pa.nulls(0, x).cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise ExpressionError(f"{x} cannot be cast to {target}.", where=expr.show()) from None
+    return target

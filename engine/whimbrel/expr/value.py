@@ -1,0 +1,119 @@
+"""What the parts of an expression are while it is evaluated: columns or single scalars, with their nulls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from whimbrel.batch import Batch, Column, Mask, numpy_type
+from whimbrel.errors import KernelError
+from whimbrel.expr.literals import physical
+from whimbrel.expr.nodes import Expr, Scalar
+
+Bits = Mask | np.bool_
+"""A mask, or one answer for all rows."""
+
+PRESENT = np.bool_(True)
+"""Nothing is null."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An evaluated part: one element a row, or a scalar that stands for all rows.
+
+    Parameters
+    ----------
+    type : pyarrow.DataType
+    data : numpy.ndarray, numpy.generic, pyarrow.Array or pyarrow.Scalar
+        As in a :class:`~whimbrel.batch.Column`; Arrow data carries its own nulls.
+    valid : numpy.ndarray or numpy.bool
+        False where null.
+    """
+
+    type: pa.DataType
+    data: Any
+    valid: Bits = PRESENT
+
+    @property
+    def fixed(self) -> bool:
+        """True when NumPy holds the data."""
+        return isinstance(self.data, np.ndarray | np.generic)
+
+    @property
+    def present(self) -> Bits:
+        """True where there is a value, whatever holds it."""
+        if self.fixed:
+            return self.valid
+        if isinstance(self.data, pa.Scalar):
+            return np.bool_(self.data.is_valid)
+        return np.asarray(pc.is_valid(self.data)) if self.data.null_count else PRESENT
+
+    def arrow(self) -> Any:
+        """As Arrow data of the logical type: an array, or a scalar."""
+        if not self.fixed:
+            plain = isinstance(self.data, pa.Scalar) or self.data.type == self.type
+            return self.data if plain else self.data.cast(self.type)
+        if self.data.ndim:
+            return self.column(len(self.data)).to_arrow()
+        return self.column(1).to_arrow()[0]
+
+    def column(self, rows: int) -> Column:
+        """With one element a row."""
+        if not self.fixed:
+            data = self.data
+            return Column(self.type, pa.repeat(data, rows) if isinstance(data, pa.Scalar) else data)
+        data = self.data if self.data.ndim else np.full(rows, self.data)
+        valid = None if self.valid is PRESENT else np.broadcast_to(self.valid, (rows,))
+        return Column(self.type, data, None if valid is not None and valid.all() else valid)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The rows an expression is evaluated over, and which of them can make it fail."""
+
+    batch: Batch
+    counts: Callable[[], Bits]
+
+    def only(self, rows: Callable[[], Bits]) -> Scope:
+        """The same rows, of which only these count: what happens to others is never looked at."""
+        return replace(self, counts=lambda: self.counts() & rows())
+
+    def refuse(self, bad: Bits, valid: Bits, expr: Expr, what: str = "integer overflow") -> None:
+        """Fail if a row that counts is bad."""
+        if np.any(bad) and np.any(bad & valid & self.counts()):
+            raise KernelError(what, where=expr.show())
+
+
+def from_column(column: Column) -> Value:
+    return Value(column.type, column.values, PRESENT if column.valid is None else column.valid)
+
+
+def from_arrow(data: Any) -> Value:
+    """Take in the result of an Arrow function."""
+    if isinstance(data, pa.Scalar):
+        return from_scalar(data.as_py(), data.type)
+    return from_column(Column.from_arrow(data))
+
+
+def from_scalar(value: Scalar, type_: pa.DataType) -> Value:
+    """A literal as a scalar of a type."""
+    dtype = numpy_type(type_)
+    if dtype is None:
+        return Value(type_, pa.scalar(value, type_))
+    if value is None:
+        return Value(type_, dtype.type(0), np.bool_(False))
+    return Value(type_, dtype.type(physical(value, type_)))
+
+
+def integers(value: Value, scope: Scope, expr: Expr) -> NDArray[np.int64]:
+    """The data as int64; a uint64 beyond it is an overflow."""
+    if value.data.dtype == np.uint64:
+        scope.refuse(value.data > np.uint64(2**63 - 1), value.valid, expr)
+    result: NDArray[np.int64] = value.data.astype(np.int64, copy=False)
+    return result
