@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.laws import conformance
 
+from tests.laws import conformance
 from whimbrel.errors import DisorderError, KernelError
 from whimbrel.testing import oracle
 from whimbrel.testing.oracle import INF, Aggregated, Columns, Either, Event, Fact, Optional, Repeat, Then

@@ -1,0 +1,248 @@
+"""The laws that every operator keeps: batches, order of arrival, tiers and looking in between change nothing.
+
+Each law is a function of a :class:`~whimbrel.testing.trial.Trial`; its docstring is the law. :func:`check_operator`
+asks them all.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from whimbrel.batch import Batch, table_schema
+from whimbrel.kernels import Tier, tier
+from whimbrel.plan import Disorder, Operator
+from whimbrel.testing import oracle
+from whimbrel.testing.oracle import Fact, coalesced
+from whimbrel.testing.rows import EXAMPLE_SCHEMA, Rows, facts_from_table
+from whimbrel.testing.trial import Build, Reference, Trial, outcome
+
+Law = Callable[[Trial], None]
+
+
+def matches_the_reference(trial: Trial) -> None:
+    """The answer to a whole history is the reference's answer."""
+    trial.same(trial.run(), "read whole")
+
+
+def batches_change_nothing(trial: Trial) -> None:
+    """Any re-batching gives the same facts: a row each, empty batches in between, dictionary-encoded strings."""
+    chance = trial.random()
+
+    def anywhere(facts: list[Fact]) -> list[list[Fact]]:
+        places = sorted(chance.choices(range(len(facts) + 1), k=4))
+        return [facts[start:stop] for start, stop in zip([0, *places], [*places, len(facts)], strict=True)]
+
+    trial.same(trial.run(lambda facts: [[fact] for fact in facts]), "one row a batch")
+    trial.same(trial.run(anywhere), "cut anywhere")
+    trial.same(trial.run(anywhere, dictionaries=True), "cut anywhere, every second batch dictionary-encoded")
+    trial.same(trial.run(anywhere, idle=True), "as a feed that pauses")
+
+
+def disorder_changes_nothing(trial: Trial) -> None:
+    """Any disorder within the promised bound gives the same facts; with a bound of zero, any order of ties does."""
+    chance = trial.random()
+    for latency in (0, 3, 30):
+        arrived = replace(trial, inputs=tuple(_arrivals(facts, latency, chance) for facts in trial.inputs))
+        for rows in (1, 3):
+            trial.same(arrived.run(lambda facts, rows=rows: _every(facts, rows), disorder=Disorder(latency, "raise")),
+                       f"up to {latency} ticks late, {rows} rows a batch, inputs {arrived.inputs}")
+
+
+def late_rows_follow_the_policy(trial: Trial) -> None:
+    """Rows later than promised are refused, dropped or moved as the policy says, one after the other."""
+    chance = trial.random()
+    for latency in (0, 4):
+        arrived = tuple(_arrivals(facts, 20, chance) for facts in trial.inputs)
+        for policy in ("raise", "drop", "adjust"):
+            late = replace(trial, inputs=arrived, reference=_after_ingress(trial, latency, policy))
+            late.same(late.run(lambda facts: _every(facts, 3), disorder=Disorder(latency, policy)),
+                      f"reorder latency {latency}, late rows: {policy}, inputs {arrived}")
+
+
+def empty_input_is_safe(trial: Trial) -> None:
+    """No rows, empty batches only, or punctuations only: the answer is that of the empty stream."""
+    empty = replace(trial, inputs=tuple([] for _ in trial.inputs))
+    for disorder in (Disorder(None), Disorder(0, "raise")):
+        empty.same(empty.run(lambda _: [], disorder=disorder), "no batch at all")
+        empty.same(empty.run(lambda _: [[], []], disorder=disorder), "empty batches only")
+        empty.same(empty.run(lambda _: [], disorder=disorder, idle=True), "a feed that never says anything")
+
+
+def nulls_propagate(trial: Trial) -> None:
+    """A column of nulls only gives what the reference gives."""
+    for name in (name for name in EXAMPLE_SCHEMA.names if name != "time"):
+        nulled = replace(trial, inputs=tuple([(start, end, payload | {name: None}) for start, end, payload in facts]
+                                             for facts in trial.inputs))
+        nulled.same(nulled.run(), f"column {name!r} null")
+
+
+def tiers_agree(trial: Trial) -> None:
+    """Interpreted text, compiled primitives and fused kernels give the same facts."""
+    tiers: tuple[Tier, ...] = ("interpreted", "primitives", "fused")
+    for name in tiers:
+        with tier(name):
+            trial.same(trial.run(lambda facts: _every(facts, 4)), name)
+
+
+def take_over_changes_nothing(trial: Trial) -> None:
+    """Compiled kernels that take over from interpreted ones at any batch change nothing."""
+    for at in (1, 2):
+        sources = [_TakenOver(_every(coalesced(facts), 3), at, name)
+                   for name, facts in zip("st", trial.inputs, strict=False)]
+        trial.same(outcome(lambda sources=sources: facts_from_table(trial.stream(sources).collect())),
+                   f"taken over at batch {at}")
+
+
+def schema_is_as_declared(trial: Trial) -> None:
+    """Columns of the answer have the declared names and types, also when there are no rows."""
+    for inputs in (trial.inputs, tuple([] for _ in trial.inputs)):
+        query = trial.stream(Rows([facts], name=name) for name, facts in zip("st", inputs, strict=False))
+        actual = query.collect().schema
+        assert actual.equals(table_schema(query.schema)), f"declared {query.schema.show()}, collected\n{actual}"
+
+
+def text_is_stable(trial: Trial) -> None:
+    """The same query prints the same plan every time, without addresses of memory."""
+    texts = {trial.stream(Rows([facts], name=name) for name, facts in zip("st", trial.inputs, strict=False)).explain()
+             for _ in range(2)}
+    assert len(texts) == 1, texts
+    assert not re.search(r"0x[0-9a-f]{6,}| object at ", *texts), texts
+
+
+def snapshots_change_nothing(trial: Trial) -> None:
+    """Looking at provisional answers in between changes nothing, and what was settled stays in the final answer."""
+    if isinstance(trial.expected(), type):
+        return
+    arrived = replace(trial, inputs=tuple(_arrivals(facts, 5, trial.random()) for facts in trial.inputs))
+    for disorder in (Disorder(None), Disorder(5, "raise")):
+        query = arrived.stream(Rows(_every(facts, 2), disorder=disorder, name=name)
+                               for name, facts in zip("st", arrived.inputs, strict=False))
+        snapshots = list(query.progress(every="1%"))
+        final = facts_from_table(snapshots[-1].table)
+        assert snapshots[-1].final
+        trial.same(final, f"looked at {len(snapshots)} times, {disorder}")
+        for snapshot in snapshots:
+            settled = facts_from_table(snapshot.table.slice(0, snapshot.settled))
+            missing, _ = oracle.differences(settled, final)
+            assert not missing, f"settled after {snapshot.metrics.rows} rows, but not in the end: {missing[:3]}"
+
+
+def docstrings_are_complete(trial: Trial) -> None:
+    """Every operator of the plan documents its parameters, shows an example and draws a timeline."""
+    query = trial.stream(Rows([facts], name=name) for name, facts in zip("st", trial.inputs, strict=False))
+    for operator in {type(node.op) for node in query.node.walk() if isinstance(node.op, Operator)}:
+        text = inspect.getdoc(operator) or ""
+        for part, form in _DOCSTRING_PARTS.items():
+            assert re.search(form, text, re.MULTILINE), f"{operator.__name__}'s docstring lacks {part}"
+
+
+_DOCSTRING_PARTS = {
+    "a title": r"\A\S.*\.\n", "Parameters": r"^Parameters\n-+$", "Examples": r"^Examples\n-+$",
+    "a timeline drawing": r"^ *time +-?\d+( +-?\d+)+",
+}
+
+LAWS: tuple[Law, ...] = (
+    matches_the_reference, batches_change_nothing, disorder_changes_nothing, late_rows_follow_the_policy,
+    empty_input_is_safe, nulls_propagate, tiers_agree, take_over_changes_nothing, schema_is_as_declared, text_is_stable,
+    snapshots_change_nothing, docstrings_are_complete,
+)
+
+
+def check_operator(build: Build, *inputs: Sequence[Fact], reference: Reference | None = None,
+                   laws: Sequence[Law] = LAWS, seed: int = 0) -> None:
+    """Assert the shared laws for a query.
+
+    Parameters
+    ----------
+    build : callable
+        One stream for each input -> the query, such as ``Query((".where(col.x > 3)",)).build``.
+    inputs : sequences of facts
+        ``(start, end, payload)`` over the columns of :data:`~whimbrel.testing.EXAMPLE_SCHEMA`.
+    reference : callable, optional
+        The inputs -> the facts of the answer, from the oracle or from ten lines of the test's own. Without it the
+        engine is compared with itself only.
+    laws : sequence of callables
+        Which laws; all by default.
+    seed : int
+        Chooses batchings and orders of arrival.
+
+    Raises
+    ------
+    AssertionError
+        With the law, what differed, and the smallest input found that still breaks it, as Python to paste.
+
+    Examples
+    --------
+    >>> from whimbrel.testing import Query, check_operator
+    >>> from whimbrel.testing.laws import matches_the_reference
+    >>> query = Query((".where(col.x > 3)", ".select('x')"))
+    >>> row = {"time": 0, "key": "a", "k2": 1, "x": 4, "y": None, "flag": True}
+    >>> check_operator(query.build, [(0, 1, row)], reference=query.reference, laws=[matches_the_reference])
+    """
+    trial = Trial(build, tuple(list(facts) for facts in inputs), reference, seed)
+    for law in laws:
+        if _broken(law, trial):
+            smallest = _minimal(law, trial)
+            why = _broken(law, smallest)
+            raise AssertionError(f"{law.__name__}: {law.__doc__}\n{why!r}\n\n{smallest.paste()}") from why
+
+
+def _broken(law: Law, trial: Trial) -> Exception | None:
+    try:
+        law(trial)
+    except Exception as error:  # noqa: BLE001 - a crash breaks a law as much as a wrong answer
+        return error
+    return None
+
+
+def _minimal(law: Law, trial: Trial) -> Trial:
+    """Leave out facts, one at a time, as long as the law stays broken."""
+    for smaller in _without_one_fact(trial):
+        if _broken(law, smaller):
+            return _minimal(law, smaller)
+    return trial
+
+
+def _without_one_fact(trial: Trial) -> Iterator[Trial]:
+    for which, facts in enumerate(trial.inputs):
+        for at in range(len(facts)):
+            fewer = [*facts[:at], *facts[at + 1:]]
+            yield replace(trial, inputs=(*trial.inputs[:which], fewer, *trial.inputs[which + 1:]))
+
+
+def _arrivals(facts: list[Fact], latency: int, chance: Any) -> list[Fact]:
+    # Whoever arrives earlier started at most `latency` later, since start + delay is what arrivals are ordered by.
+    return sorted(facts, key=lambda fact: (fact[0] + chance.randint(0, latency), chance.random()))
+
+
+def _every(facts: list[Fact], rows: int) -> list[list[Fact]]:
+    return [facts[start:start + rows] for start in range(0, len(facts), rows)]
+
+
+def _after_ingress(trial: Trial, latency: int, policy: Any) -> Reference:
+    def reference(*inputs: list[Fact]) -> list[Fact]:
+        let_in = [oracle.ingress(facts, latency, policy).facts for facts in inputs]
+        if trial.reference is not None:
+            return trial.reference(*let_in)
+        answer = replace(trial, inputs=tuple(map(coalesced, let_in))).run()
+        assert not isinstance(answer, type)
+        return answer
+
+    return reference
+
+
+class _TakenOver(Rows):
+    """Sorted rows: batches before `at` are worked on interpreted, those after it by compiled kernels."""
+
+    def __init__(self, batches: Sequence[Sequence[Fact]], at: int, name: str) -> None:
+        super().__init__(batches, name=name, disorder=Disorder(0, "raise"))
+        self.at = at
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        for position, batch in enumerate(super().read(columns, offset)):
+            with tier("interpreted" if position < self.at else "fused"):
+                yield batch

@@ -1,0 +1,121 @@
+"""The oracle behind the words that users type, so that one query text can be asked of the engine and of the model.
+
+``Model(facts)`` stands where a query has a stream, :data:`MODEL_API` where it has ``wb``, and
+``whimbrel.testing.oracle.Columns()`` where it has ``col``. Only what naming and argument forms add is written here;
+what the operators mean is written in the oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+from whimbrel.testing import oracle
+from whimbrel.testing.oracle import Columns, Fact, Payload, Term
+
+_col = Columns()
+
+
+@dataclass(frozen=True)
+class Model:
+    """Facts with the methods of a stream; `keys` are set between ``group_by`` and what it groups."""
+
+    facts: list[Fact]
+    keys: Mapping[str, Term] = field(default_factory=dict)
+
+    def where(self, *predicates: Term) -> Model:
+        return replace(self, facts=oracle.where(self.facts, *predicates))
+
+    def select(self, *names: str, **columns: Any) -> Model:
+        return replace(self, facts=oracle.select(self.facts, {name: _col(name) for name in names} | _terms(columns)))
+
+    def with_columns(self, **columns: Any) -> Model:
+        return replace(self, facts=oracle.with_columns(self.facts, _terms(columns)))
+
+    def tumbling_window(self, size: int, **options: Any) -> Model:
+        return replace(self, facts=oracle.tumbling_window(self.facts, size, **options))
+
+    def hopping_window(self, size: int, hop: int, **options: Any) -> Model:
+        return replace(self, facts=oracle.hopping_window(self.facts, size, hop, **options))
+
+    def sliding_window(self, size: int) -> Model:
+        return replace(self, facts=oracle.sliding_window(self.facts, size))
+
+    def group_by(self, *names: str, **columns: Any) -> Model:
+        return replace(self, keys={name: _col(name) for name in names} | _terms(columns))
+
+    def aggregate(self, **aggregates: ModelAggregate) -> Model:
+        forms = {name: oracle.Aggregated(each.kind, each.of, each.condition) for name, each in aggregates.items()}
+        return Model(oracle.aggregate(self.facts, forms, self.keys))
+
+    def join(self, right: Model, on: str | list[str] | dict[str, str], *, suffix: str = "_right",
+             **_options: Any) -> Model:
+        """Right key columns are left out; a right column with a name of the left gets the suffix."""
+        pairs = {on: on} if isinstance(on, str) else on if isinstance(on, dict) else {name: name for name in on}
+
+        def combine(left: Payload, other: Payload) -> Payload:
+            return left | {name + suffix if name in left else name: value for name, value in other.items()
+                           if name not in pairs.values()}
+
+        return Model(oracle.join(self.facts, right.facts, lambda row: tuple(row[name] for name in pairs),
+                                 lambda row: tuple(row[name] for name in pairs.values()), combine))
+
+    def detect(self, pattern: ModelPattern, within: int) -> Model:
+        return Model(oracle.detect(self.facts, pattern.form, within, self.keys))
+
+
+@dataclass(frozen=True)
+class ModelAggregate:
+    """``wb.sum(col.x).where(...)``."""
+
+    kind: Any
+    of: Term | None = None
+    condition: Term | None = None
+
+    def where(self, condition: Term) -> ModelAggregate:
+        return replace(self, condition=condition if self.condition is None else self.condition & condition)
+
+
+@dataclass(frozen=True)
+class ModelPattern:
+    """``wb.event(...).then(...)``."""
+
+    form: oracle.Pattern
+
+    def then(self, other: ModelPattern) -> ModelPattern:
+        return ModelPattern(oracle.Then(self.form, other.form))
+
+    def __or__(self, other: ModelPattern) -> ModelPattern:
+        return ModelPattern(oracle.Either(self.form, other.form))
+
+    def repeat(self) -> ModelPattern:
+        return ModelPattern(oracle.Repeat(self.form))
+
+    def optional(self) -> ModelPattern:
+        return ModelPattern(oracle.Optional(self.form))
+
+
+def _sequence(**predicates: Term) -> ModelPattern:
+    first, *rest = (ModelPattern(oracle.Event(predicate)) for predicate in predicates.values())
+    for each in rest:
+        first = first.then(each)
+    return first
+
+
+def _terms(columns: Mapping[str, Any]) -> dict[str, Term]:
+    return {name: value if isinstance(value, Term) else MODEL_API.lit(value) for name, value in columns.items()}
+
+
+MODEL_API = SimpleNamespace(
+    lit=lambda value: Term(lambda _: value),
+    count=lambda of=None: ModelAggregate("count", of),
+    sum=lambda of: ModelAggregate("sum", of),
+    mean=lambda of: ModelAggregate("mean", of),
+    min=lambda of: ModelAggregate("min", of),
+    max=lambda of: ModelAggregate("max", of),
+    event=lambda predicate: ModelPattern(oracle.Event(predicate)),
+    sequence=_sequence,
+)
+"""``wb`` of the model."""

@@ -1,0 +1,45 @@
+"""A query as text, asked of the engine and of the model alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import whimbrel
+from whimbrel.testing.model import MODEL_API, Model
+from whimbrel.testing.oracle import Columns, Fact
+
+INPUT_NAMES = ("s", "t")
+"""What a query calls its first and second input."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """Method calls in Python, one a step: the first input is ``s``, the second ``t``.
+
+    Examples
+    --------
+    >>> query = Query((".where(col.x > 3)", ".select('x')"))
+    >>> print(query)
+    s.where(col.x > 3).select('x')
+    >>> query.reference([(0, 1, {"x": 4, "y": 1.0}), (5, 6, {"x": None, "y": 2.0})])
+    [(0, 1, {'x': 4})]
+    """
+
+    steps: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "s" + "".join(self.steps)
+
+    def build(self, *streams: Any) -> Any:
+        """The query over streams of the engine."""
+        return self._evaluate(whimbrel, whimbrel.col, streams)
+
+    def reference(self, *inputs: Iterable[Fact]) -> list[Fact]:
+        """The facts that the model answers."""
+        answer: Model = self._evaluate(MODEL_API, Columns(), [Model(list(facts)) for facts in inputs])
+        return answer.facts
+
+    def _evaluate(self, api: Any, col: Any, inputs: Iterable[Any]) -> Any:
+        return eval(str(self), {"wb": api, "col": col, **dict(zip(INPUT_NAMES, inputs, strict=False))})  # noqa: S307 - the text is a test's own

@@ -1,0 +1,82 @@
+"""A source that hands over exactly the batches it was given, and how facts become batches and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.clock import INF
+from whimbrel.plan import Disorder, Source
+from whimbrel.testing import oracle
+from whimbrel.testing.oracle import Fact
+
+EXAMPLE_SCHEMA = Schema((
+    Field("time", pa.int64()), Field("key", pa.string()), Field("k2", pa.int64()), Field("x", pa.int64()),
+    Field("y", pa.float64()), Field("flag", pa.bool_()),
+))
+"""The payload over which operators give examples and the laws are checked; plain integer time."""
+
+
+_HISTORY = Disorder(None)
+
+
+class Rows(Source):
+    """Facts in arrival order, cut into the batches that the test wants, empty ones included.
+
+    Parameters
+    ----------
+    batches : sequence of sequences of facts
+    schema : Schema
+    disorder : Disorder
+        What is promised about the order; by default nothing, so that the whole is sorted.
+    idle : bool
+        Whether a None (nothing there yet) stands before every batch and at the end, as in a feed.
+    dictionaries : bool
+        Whether every second batch has its strings dictionary-encoded.
+    """
+
+    time = "time"
+
+    def __init__(self, batches: Sequence[Sequence[Fact]], *, schema: Schema = EXAMPLE_SCHEMA,
+                 disorder: Disorder = _HISTORY, name: str = "rows", idle: bool = False,
+                 dictionaries: bool = False) -> None:
+        self.batches = [list(batch) for batch in batches]
+        self.schema = schema
+        self.disorder = disorder
+        self.name = name
+        self.live = idle
+        self.rows = sum(len(batch) for batch in batches)
+        self.dictionaries = dictionaries
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        for position, facts in enumerate(self.batches):
+            skipped = min(offset, len(facts))
+            offset -= skipped
+            if self.live:
+                yield None
+            encoded = self.dictionaries and position % 2 == 1
+            yield batch_from_facts(facts[skipped:], self.schema, dictionaries=encoded).select(columns)
+        if self.live:
+            yield None
+
+
+def batch_from_facts(facts: Sequence[Fact], schema: Schema = EXAMPLE_SCHEMA, *, dictionaries: bool = False) -> Batch:
+    """Facts as rows, in the order given."""
+    arrays = [pa.array([payload[field.name] for _, _, payload in facts], field.type) for field in schema]
+    if dictionaries:
+        arrays = [array.dictionary_encode() if pa.types.is_string(array.type) else array for array in arrays]
+    return Batch(schema, _ticks(start for start, _, _ in facts), _ticks(end for _, end, _ in facts),
+                 tuple(Column.from_arrow(array) for array in arrays))
+
+
+def facts_from_table(table: pa.Table) -> list[Fact]:
+    """Result rows as facts; a null end is no end known."""
+    rows = table.to_pylist()
+    return [(row.pop("start"), oracle.INF if (end := row.pop("end")) is None else end, row) for row in rows]
+
+
+def _ticks(times: Iterable[oracle.Time]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array([INF if time == oracle.INF else time for time in times], np.int64)

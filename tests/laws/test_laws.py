@@ -1,0 +1,153 @@
+"""Every operator, and random queries made of them, against the shared laws and the oracle."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whimbrel.errors import KernelError
+from whimbrel.kernels import tier
+from whimbrel.plan import Disorder, Node, Operator
+from whimbrel.stream import Stream
+from whimbrel.testing import Query, Rows, check_operator, laws, oracle, strategies
+from whimbrel.testing.oracle import INF, Fact
+from whimbrel.testing.rows import facts_from_table
+from whimbrel.testing.trial import Trial
+
+QUERIES = {
+    "where": ".where((col.x > 3) | col.flag)",
+    "where_several": ".where(col.y <= 1.5, ~col.flag)",
+    "select": ".select('key', 'x', total=col.x + col.y)",
+    "with_columns": ".with_columns(x=col.x * 2, old=col.x)",
+    "tumbling_window": ".tumbling_window(7, offset=2)",
+    "hopping_window": ".hopping_window(10, 4, label='end')",
+    "hopping_with_gaps": ".hopping_window(3, 8)",
+    "sliding_window": ".sliding_window(6)",
+    "aggregate": ".aggregate(n=wb.count(), s=wb.sum(col.x), t=wb.sum(col.y), m=wb.mean(col.x))",
+    "extremes": ".group_by('key').aggregate(lo=wb.min(col.x), hi=wb.max(col.y), k=wb.max(col.k2))",
+    "filtered": ".group_by('k2').aggregate(n=wb.count().where(col.x > 3), m=wb.mean(col.y).where(col.flag))",
+    "tumbling_by_key": ".group_by('key').tumbling_window(8).aggregate(n=wb.count(), s=wb.sum(col.x), m=wb.mean(col.y))",
+    "hopping_by_two_keys": ".hopping_window(12, 3).group_by('key', 'k2').aggregate(n=wb.count(), lo=wb.min(col.y))",
+    "computed_key": ".group_by(third=col.x % 3).sliding_window(9).aggregate(s=wb.sum(col.x), hi=wb.max(col.x))",
+    "join": ".join(t, on='key')",
+    "join_itself": ".where(col.flag).join(s.sliding_window(9), on='k2')",
+    "join_aggregates": ".group_by('key').aggregate(n=wb.count())"
+                       ".join(t.group_by('key').aggregate(m=wb.mean(col.y)), on='key')",
+    "detect": ".group_by('key').detect(wb.sequence(a=col.x > 1, b=col.x <= 4), within=12)",
+    "detect_repetition": ".detect(wb.event(col.x > 2).then(wb.event(col.flag | col.y.is_null()).repeat()), within=20)",
+    "detect_alternation": ".group_by('k2').detect(wb.event(col.x > 2).then(wb.event(col.flag).optional())"
+                          ".then(wb.event(col.y > 0) | wb.event(col.y < 0)), within=15)",
+}
+
+
+def stream(seed: int, rows: int = 24) -> list[Fact]:
+    """Facts with ties, nulls, extremes, unknown ends and negative times."""
+    chance = random.Random(seed)
+    facts: list[Fact] = []
+    for _ in range(rows):
+        time = chance.randint(-10, 30)
+        facts.append((time, time + chance.choice([1, 1, 3, 8, 20, INF]), {
+            "time": time, "key": chance.choice(["a", "b", "ü", None]),
+            "k2": chance.choice([-(2**63), 2**63 - 1, 0, None]),
+            "x": chance.choice([*range(-2, 7), None]), "y": chance.choice([-1.25, 0.0, 1.5, 2.75, None]),
+            "flag": chance.choice([True, True, False, None]),
+        }))
+    return facts
+
+
+INPUTS = stream(1), stream(2, rows=15)
+
+
+@pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", QUERIES)
+def test_law(name: str, law: laws.Law) -> None:
+    query = Query((QUERIES[name],))
+    check_operator(query.build, *INPUTS, reference=query.reference, laws=[law])
+
+
+@pytest.mark.parametrize("operator", Operator.__subclasses__(), ids=lambda operator: operator.__name__)
+def test_every_operator_gives_examples_and_they_keep_the_laws(operator: type[Operator]) -> None:
+    examples = list(operator.examples())
+    assert examples
+    kept = [laws.batches_change_nothing, laws.disorder_changes_nothing, laws.empty_input_is_safe,
+            laws.schema_is_as_declared, laws.docstrings_are_complete]
+    for example in examples:
+        def build(*streams: Any, example: Operator = example) -> Stream:
+            return Stream(Node(example, tuple(each.node for each in streams[:example.arity])))
+
+        check_operator(build, *INPUTS, laws=kept)
+
+
+@given(strategies.queries(), strategies.facts(), strategies.facts(max_size=6))
+def test_random_queries_match_the_oracle(query: Query, s: list[Fact], t: list[Fact]) -> None:
+    trial = Trial(query.build, (s, t), query.reference)
+    with tier("interpreted"):
+        trial.same(trial.run(), f"read whole\n{trial.paste()}\n")
+
+
+@given(st.data())
+def test_random_queries_do_not_see_batches_or_arrival(data: st.DataObject) -> None:
+    query = data.draw(strategies.queries())
+    inputs = data.draw(strategies.facts()), data.draw(strategies.facts(max_size=6))
+    sources = []
+    for name, facts in zip("st", inputs, strict=True):
+        arrived, latency = data.draw(strategies.arrivals(facts))
+        batches = strategies.cut(arrived, data.draw(strategies.batchings(len(arrived))))
+        sources.append(Rows(batches, name=name, disorder=Disorder(latency, "raise"), dictionaries=True))
+    trial = Trial(query.build, inputs, query.reference)
+    with tier("interpreted"):
+        actual = facts_from_table(trial.stream(sources).collect())
+    trial.same(actual, f"batches {[source.batches for source in sources]}\n{trial.paste()}\n")
+
+
+@given(strategies.queries(), strategies.facts(max_size=8), strategies.facts(max_size=4), st.integers(0, 1000))
+def test_random_queries_keep_the_laws(query: Query, s: list[Fact], t: list[Fact], seed: int) -> None:
+    kept = [laws.late_rows_follow_the_policy, laws.empty_input_is_safe, laws.schema_is_as_declared, laws.text_is_stable,
+            laws.snapshots_change_nothing]
+    trial = Trial(query.build, (s, t), query.reference, seed)
+    with tier("interpreted"):
+        for law in kept:
+            law(trial)
+
+
+def row(time: int, length: oracle.Time, x: int) -> Fact:
+    return time, time + length, {"time": time, "key": "a", "k2": 1, "x": x, "y": 0.5, "flag": True}
+
+
+def test_a_sum_that_fits_is_no_overflow_in_whatever_order_it_is_added() -> None:
+    largest = 2**63 - 1
+    query = Query((".aggregate(s=wb.sum(col.x))",))
+    facts = [row(0, 5, largest), row(0, 5, 7), row(0, 5, -9), row(5, 5, largest), row(5, 3, -largest)]
+    check_operator(query.build, facts, reference=query.reference,
+                   laws=[laws.matches_the_reference, laws.batches_change_nothing, laws.disorder_changes_nothing])
+
+
+def test_a_sum_that_does_not_fit_is_an_error_in_every_batching() -> None:
+    query = Query((".group_by('key').tumbling_window(10).aggregate(s=wb.sum(col.x))",))
+    facts = [row(0, 1, 2**63 - 1), row(3, 1, 1)]
+    assert Trial(query.build, (facts,), query.reference).expected() is KernelError
+    check_operator(query.build, facts, reference=query.reference,
+                   laws=[laws.matches_the_reference, laws.batches_change_nothing, laws.disorder_changes_nothing])
+
+
+def test_float_sums_do_not_drift_when_large_values_leave() -> None:
+    query = Query((".sliding_window(3).aggregate(s=wb.sum(col.y), m=wb.mean(col.y))",))
+    values = [0.1, 1e16, 0.2, 0.3, -1e16, 0.4, 0.1, 0.7, 1e-3]
+    facts = [(at, at + 1, row(at, 1, at)[2] | {"y": value}) for at, value in enumerate(values)]
+    check_operator(query.build, facts, reference=query.reference,
+                   laws=[laws.matches_the_reference, laws.batches_change_nothing])
+
+
+def test_a_broken_law_is_told_with_the_smallest_stream() -> None:
+    query = Query((".where(col.x > 3)",))
+    with pytest.raises(AssertionError, match=r"one row|1 facts missing") as told:
+        check_operator(query.build, *INPUTS[:1], reference=lambda facts: query.reference(facts)[:2],
+                       laws=[laws.matches_the_reference])
+    text = str(told.value)
+    assert "wb.from_arrow(pa.table({'time': [" in text
+    assert text.count("'x': [") == 1
+    assert text.endswith("s.where(col.x > 3)")
