@@ -89,6 +89,14 @@ def test_random_queries_match_the_oracle(query: Query, s: list[Fact], t: list[Fa
         trial.same(trial.run(), f"read whole\n{trial.paste()}\n")
 
 
+@given(strategies.pattern_queries(), strategies.facts(newest=100))
+def test_random_patterns_match_the_oracle(query: Query, s: list[Fact]) -> None:
+    trial = Trial(query.build, (s,), query.reference)
+    with tier("interpreted"):
+        for law in (laws.matches_the_reference, laws.batches_change_nothing, laws.snapshots_change_nothing):
+            law(trial)
+
+
 @given(st.data())
 def test_random_queries_do_not_see_batches_or_arrival(data: st.DataObject) -> None:
     query = data.draw(strategies.queries())

@@ -25,11 +25,10 @@ FLAGS = st.sampled_from((True, False, None))
 
 
 @st.composite
-def facts(draw: st.DrawFn, *, max_size: int = 14, points_only: bool = False) -> list[Fact]:
-    """A stream of the example schema: points, intervals and facts without a known end, many of them simultaneous."""
-    point = st.just(1)
-    lengths = point if points_only else st.one_of(point, st.integers(1, 25), st.just(INF))
-    row = st.tuples(st.integers(-12, 40), lengths, KEYS, WIDE, INTEGERS, FLOATS, FLAGS)
+def facts(draw: st.DrawFn, *, max_size: int = 14, newest: int = 40) -> list[Fact]:
+    """A stream of the example schema: points, intervals and facts without a known end, some of them simultaneous."""
+    lengths = st.one_of(st.just(1), st.integers(1, 25), st.just(INF))
+    row = st.tuples(st.integers(-12, newest), lengths, KEYS, WIDE, INTEGERS, FLOATS, FLAGS)
     rows = draw(st.one_of(st.lists(row, max_size=3), st.lists(row, min_size=max_size // 2, max_size=max_size)))
     return [
         (time, time + length, {"time": time, "key": key, "k2": k2, "x": x, "y": y, "flag": flag})
@@ -64,6 +63,27 @@ def queries(draw: st.DrawFn, *, max_steps: int = 4) -> Query:
     for _ in range(draw(st.integers(1, max_steps))):
         plan.step()
     return Query(tuple(plan.steps))
+
+
+@st.composite
+def pattern_queries(draw: st.DrawFn) -> Query:
+    """A random pattern, per key or over all events, whose predicates are true often enough for long runs."""
+    likely = st.sampled_from(("col.x > 0", "col.x <= 4", "col.flag", "~col.flag", "col.y.is_null() | (col.y > -5)"))
+    keys = draw(st.sampled_from(("", ".group_by('key')", ".group_by('flag')")))
+    pattern = draw(patterns(likely))
+    return Query((keys, f".detect({pattern}, within={draw(st.integers(1, 60))})"))
+
+
+def patterns(predicates: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Patterns as text: sequences, alternatives, repetitions and options, nested."""
+    event = predicates.map("wb.event({})".format)
+    sequence = st.tuples(predicates, predicates).map(lambda both: f"wb.sequence(a={both[0]}, b={both[1]})")
+    return st.recursive(st.one_of(event, sequence), lambda inner: st.one_of(
+        st.tuples(inner, inner).map(lambda both: f"{both[0]}.then({both[1]})"),
+        st.tuples(inner, inner).map(lambda both: f"({both[0]} | {both[1]})"),
+        inner.map("{}.repeat()".format),
+        inner.map("{}.optional()".format),
+    ), max_leaves=4)
 
 
 @dataclass
@@ -187,11 +207,7 @@ class _Plan:
 
     def _detect(self) -> None:
         keys = self._group_by(1)
-        first, second, third = (self.predicate(0) for _ in range(3))
-        events = f"wb.event({first})", f"wb.event({second})", f"wb.event({third})"
-        pattern = self.pick([f"wb.sequence(a={first}, b={second})", f"{events[0]}.then({events[1]}.repeat())",
-                             f"{events[0]}.then({events[1]} | {events[2]})",
-                             f"{events[0]}.then({events[1]}.optional()).then({events[2]})"])
+        pattern = self.draw(patterns(st.builds(self.predicate, st.just(0))))
         self.steps.append(f".detect({pattern}, within={self.draw(st.integers(1, 40))})")
         self.columns = {key: self.columns[key] for key in keys} | {"first_time": "int", "events": "int"}
 
