@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from whimbrel.batch import Batch, table_schema
@@ -17,8 +18,9 @@ from whimbrel.kernels import Tier, tier
 from whimbrel.plan import Disorder, Operator
 from whimbrel.testing import oracle
 from whimbrel.testing.oracle import Fact, coalesced
+from whimbrel.testing.query import INPUT_NAMES
 from whimbrel.testing.rows import EXAMPLE_SCHEMA, Rows, facts_from_table
-from whimbrel.testing.trial import Build, Reference, Trial, outcome
+from whimbrel.testing.trial import Build, Reference, Trial
 
 Law = Callable[[Trial], None]
 
@@ -48,7 +50,7 @@ def disorder_changes_nothing(trial: Trial) -> None:
     for latency in (0, 3, 30):
         arrived = replace(trial, inputs=tuple(_arrivals(facts, latency, chance) for facts in trial.inputs))
         for rows in (1, 3):
-            trial.same(arrived.run(lambda facts, rows=rows: _every(facts, rows), disorder=Disorder(latency, "raise")),
+            trial.same(arrived.run(partial(_every, rows=rows), disorder=Disorder(latency, "raise")),
                        f"up to {latency} ticks late, {rows} rows a batch, inputs {arrived.inputs}")
 
 
@@ -59,7 +61,7 @@ def late_rows_follow_the_policy(trial: Trial) -> None:
         arrived = tuple(_arrivals(facts, 20, chance) for facts in trial.inputs)
         for policy in ("raise", "drop", "adjust"):
             late = replace(trial, inputs=arrived, reference=_after_ingress(trial, latency, policy))
-            late.same(late.run(lambda facts: _every(facts, 3), disorder=Disorder(latency, policy)),
+            late.same(late.run(partial(_every, rows=3), disorder=Disorder(latency, policy)),
                       f"reorder latency {latency}, late rows: {policy}, inputs {arrived}")
 
 
@@ -85,30 +87,28 @@ def tiers_agree(trial: Trial) -> None:
     tiers: tuple[Tier, ...] = ("interpreted", "primitives", "fused")
     for name in tiers:
         with tier(name):
-            trial.same(trial.run(lambda facts: _every(facts, 4)), name)
+            trial.same(trial.run(partial(_every, rows=4)), name)
 
 
 def take_over_changes_nothing(trial: Trial) -> None:
     """Compiled kernels that take over from interpreted ones at any batch change nothing."""
     for at in (1, 2):
         sources = [_TakenOver(_every(coalesced(facts), 3), at, name)
-                   for name, facts in zip("st", trial.inputs, strict=False)]
-        trial.same(outcome(lambda sources=sources: facts_from_table(trial.stream(sources).collect())),
-                   f"taken over at batch {at}")
+                   for name, facts in zip(INPUT_NAMES, trial.inputs, strict=False)]
+        trial.same(trial.answer(sources), f"taken over at batch {at}")
 
 
 def schema_is_as_declared(trial: Trial) -> None:
     """Columns of the answer have the declared names and types, also when there are no rows."""
-    for inputs in (trial.inputs, tuple([] for _ in trial.inputs)):
-        query = trial.stream(Rows([facts], name=name) for name, facts in zip("st", inputs, strict=False))
+    for sources in (trial.sources(), trial.sources(lambda _: [])):
+        query = trial.stream(sources)
         actual = query.collect().schema
         assert actual.equals(table_schema(query.schema)), f"declared {query.schema.show()}, collected\n{actual}"
 
 
 def text_is_stable(trial: Trial) -> None:
     """The same query prints the same plan every time, without addresses of memory."""
-    texts = {trial.stream(Rows([facts], name=name) for name, facts in zip("st", trial.inputs, strict=False)).explain()
-             for _ in range(2)}
+    texts = {trial.stream(trial.sources()).explain() for _ in range(2)}
     assert len(texts) == 1, texts
     assert not re.search(r"0x[0-9a-f]{6,}| object at ", *texts), texts
 
@@ -119,8 +119,7 @@ def snapshots_change_nothing(trial: Trial) -> None:
         return
     arrived = replace(trial, inputs=tuple(_arrivals(facts, 5, trial.random()) for facts in trial.inputs))
     for disorder in (Disorder(None), Disorder(5, "raise")):
-        query = arrived.stream(Rows(_every(facts, 2), disorder=disorder, name=name)
-                               for name, facts in zip("st", arrived.inputs, strict=False))
+        query = arrived.stream(arrived.sources(partial(_every, rows=2), disorder=disorder))
         snapshots = list(query.progress(every="1%"))
         final = facts_from_table(snapshots[-1].table)
         assert snapshots[-1].final
@@ -133,7 +132,7 @@ def snapshots_change_nothing(trial: Trial) -> None:
 
 def docstrings_are_complete(trial: Trial) -> None:
     """Every operator of the plan documents its parameters, shows an example and draws a timeline."""
-    query = trial.stream(Rows([facts], name=name) for name, facts in zip("st", trial.inputs, strict=False))
+    query = trial.stream(trial.sources())
     for operator in {type(node.op) for node in query.node.walk() if isinstance(node.op, Operator)}:
         text = inspect.getdoc(operator) or ""
         for part, form in _DOCSTRING_PARTS.items():

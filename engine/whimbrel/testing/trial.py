@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from whimbrel.errors import WhimbrelError
-from whimbrel.plan import Disorder, Node
+from whimbrel.plan import Node
 from whimbrel.stream import Stream
 from whimbrel.testing.oracle import INF, Fact, coalesced, differences
 from whimbrel.testing.query import INPUT_NAMES
@@ -16,10 +16,15 @@ from whimbrel.testing.rows import Rows, facts_from_table
 
 Build = Callable[..., Any]
 Reference = Callable[..., list[Fact]]
+Cut = Callable[[list[Fact]], Sequence[Sequence[Fact]]]
 Outcome = list[Fact] | type[WhimbrelError]
 """The facts of an answer, or the kind of error that there was instead."""
 
 _SHOWN_FACTS = 5
+
+
+def _whole(facts: list[Fact]) -> list[list[Fact]]:
+    return [facts]
 
 
 @dataclass(frozen=True)
@@ -47,15 +52,20 @@ class Trial:
         return random.Random(self.seed)  # noqa: S311 - chooses test data
 
     def stream(self, sources: Iterable[Rows]) -> Any:
+        """The query over these sources."""
         return self.build(*(Stream(Node(source)) for source in sources))
 
-    def run(self, cut: Callable[[list[Fact]], Sequence[Sequence[Fact]]] = lambda facts: [facts], *,
-            disorder: Disorder | None = None, idle: bool = False, dictionaries: bool = False) -> Outcome:
-        """The engine's answer."""
-        promise = Disorder(None) if disorder is None else disorder
-        return outcome(lambda: facts_from_table(self.stream(
-            Rows(cut(facts), disorder=promise, name=name, idle=idle, dictionaries=dictionaries)
-            for name, facts in zip(INPUT_NAMES, self.inputs, strict=False)).collect()))
+    def answer(self, sources: Iterable[Rows]) -> Outcome:
+        """The engine's answer over these sources."""
+        return outcome(lambda: facts_from_table(self.stream(sources).collect()))
+
+    def sources(self, cut: Cut = _whole, **options: Any) -> list[Rows]:
+        """The inputs, cut like this, with these options of :class:`Rows`; by default read whole in one batch."""
+        return [Rows(cut(facts), name=name, **options) for name, facts in zip(INPUT_NAMES, self.inputs, strict=False)]
+
+    def run(self, cut: Cut = _whole, **options: Any) -> Outcome:
+        """The engine's answer over the inputs, cut and promised like this."""
+        return self.answer(self.sources(cut, **options))
 
     def expected(self) -> Outcome:
         """What the answer should be."""
