@@ -1,0 +1,126 @@
+"""Reading Parquet files as one run of record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from itertools import accumulate
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from whimbrel.connect.columnar import BATCH_ROWS
+from whimbrel.connect.read_ahead import read_ahead
+from whimbrel.errors import SchemaError, SourceError
+
+_REPEATED_BYTES = 4
+"""Text that takes fewer bytes a value is stored as a dictionary, and cheaper to keep as one than to spell out."""
+
+
+class ParquetFiles:
+    """One or several Parquet files of one schema, one after the other.
+
+    Only the footers are read at first. Reading decodes only the columns asked for, a few batches ahead, and holds one
+    row group's columns at a time.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        In the order in which they are read.
+    where : str
+        The user's call, for errors.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+    rows : int
+    int96 : frozenset of str
+        Columns of the legacy 96-bit timestamps: moments in UTC by convention, though they come without a zone.
+
+    Raises
+    ------
+    SourceError
+        For an empty or broken file. A broken page is noticed when it is read.
+    SchemaError
+        For files of different schemas.
+    """
+
+    def __init__(self, files: Sequence[Path], *, where: str) -> None:
+        self._files = files
+        self._where = where
+        footers = [self._footer(file) for file in files]
+        schemas = [schema for _, schema in footers]
+        for file, schema in zip(files[1:], schemas[1:], strict=True):
+            self._check_same(schemas[0], file, schema)
+        self.schema = schemas[0].remove_metadata()
+        self.rows = sum(footer.num_rows for footer, _ in footers)
+        physical = footers[0][0].schema
+        columns = [physical.column(index) for index in range(len(physical))]
+        self.int96 = frozenset(column.path for column in columns if column.physical_type == "INT96")
+        self._row_groups = [[footer.row_group(index).num_rows for index in range(footer.num_row_groups)]
+                            for footer, _ in footers]
+        self._repeated = _repeated_text([footer for footer, _ in footers], self.schema)
+
+    def record_batches(self, columns: Sequence[str], offset: int) -> Generator[pa.RecordBatch]:
+        """Rows from `offset` on with these columns, at most :data:`BATCH_ROWS` at a time."""
+        return read_ahead(self._decode(list(columns), offset))
+
+    def _decode(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
+        for file, row_groups in zip(self._files, self._row_groups, strict=True):
+            if offset >= sum(row_groups):
+                offset -= sum(row_groups)
+                continue
+            skipped = sum(1 for end in accumulate(row_groups) if end <= offset)
+            yield from self._decode_file(file, columns, range(skipped, len(row_groups)),
+                                         offset - sum(row_groups[:skipped]))
+            offset = 0
+
+    def _decode_file(self, file: Path, columns: list[str], row_groups: range, skip: int) -> Generator[pa.RecordBatch]:
+        try:
+            with self._open(file, self._repeated) as reader:
+                for data in reader.iter_batches(BATCH_ROWS, row_groups=list(row_groups), columns=columns):
+                    yield data.slice(skip)
+                    skip = max(0, skip - data.num_rows)
+        except (OSError, pa.ArrowException) as error:
+            raise self._broken(file, error) from None
+
+    def _footer(self, file: Path) -> tuple[pq.FileMetaData, pa.Schema]:
+        try:
+            if file.stat().st_size == 0:
+                raise SourceError(f"{str(file)!r} is empty (0 bytes).", where=self._where,
+                                  hint="a Parquet file without rows still has a footer; was writing it cut short?")
+            with self._open(file) as reader:
+                return reader.metadata, reader.schema_arrow
+        except (OSError, pa.ArrowException) as error:
+            raise self._broken(file, error) from None
+
+    def _open(self, file: Path, repeated: Sequence[str] = ()) -> pq.ParquetFile:
+        # Without pre_buffer only one row group's columns are held at a time.
+        return pq.ParquetFile(file, read_dictionary=list(repeated), coerce_int96_timestamp_unit="us", pre_buffer=False)
+
+    def _broken(self, file: Path, error: Exception) -> SourceError:
+        cause = " ".join(str(error).split())
+        return SourceError(f"{str(file)!r} cannot be read as Parquet: {cause[:160]}", where=self._where,
+                           hint="the file is damaged, still being written, or of another format")
+
+    def _check_same(self, fields: pa.Schema, file: Path, found: pa.Schema) -> None:
+        if found.equals(fields):
+            return
+        for name in dict.fromkeys([*fields.names, *found.names]):
+            here, there = (schema.field(name).type if name in schema.names else None for schema in (fields, found))
+            if here != there:
+                raise SchemaError(f"Column {name!r} is {here or 'missing'} in {self._files[0].name!r} "
+                                  f"and {there or 'missing'} in {file.name!r}.", where=self._where,
+                                  hint="files read together need the same columns and types")
+
+
+def _repeated_text(footers: list[pq.FileMetaData], fields: pa.Schema) -> list[str]:
+    """Text columns with few distinct values, going by the size of their first row group."""
+    groups = [footer.row_group(0) for footer in footers if footer.num_row_groups]
+    if not groups:
+        return []
+    chunks = (groups[0].column(index) for index in range(groups[0].num_columns))
+    small = {chunk.path_in_schema for chunk in chunks
+             if chunk.has_dictionary_page and chunk.total_uncompressed_size < _REPEATED_BYTES * chunk.num_values}
+    return [field.name for field in fields
+            if field.name in small and (pa.types.is_string(field.type) or pa.types.is_large_string(field.type))]
