@@ -17,7 +17,7 @@ EXAMPLE_SCHEMA = Schema((
     Field("time", pa.int64()), Field("key", pa.string()), Field("k2", pa.int64()), Field("x", pa.int64()),
     Field("y", pa.float64()), Field("flag", pa.bool_()),
 ))
-"""The payload over which operators give examples and the laws are checked; plain integer time."""
+"""The payload over which the laws are checked: nulls everywhere, keys of two types, plain integer time."""
 
 
 _HISTORY = Disorder(None)

@@ -157,7 +157,8 @@ class _Plan:
         self.steps.append(self._window_text())
 
     def _window_text(self) -> str:
-        size, hop = self.draw(st.integers(1, 12)), self.draw(st.integers(1, 12))
+        hop = self.draw(st.integers(1, 6))
+        size = self.draw(st.integers(hop, 12))
         label, offset = self.pick(["start", "end"]), self.draw(st.integers(-3, 3))
         text: str = self.pick([f".sliding_window({size})",
                                f".tumbling_window({size}, offset={offset}, label={label!r})",
