@@ -42,8 +42,8 @@ lint: setup ## Style, types and the order of the rooms
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-laws: setup ## The laws every operator must keep, with many more examples than `make test`
-	@$(PYTEST) tests/laws
+laws: setup ## The laws every operator must keep, on many more examples than `make test` tries
+	@WHIMBREL_HYPOTHESIS=nightly $(PYTEST) tests/laws --timeout=7200
 
 bench: setup ## Measure against Polars, DuckDB and the limit loop
 	@$(BIN)/python -m bench
