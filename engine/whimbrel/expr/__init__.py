@@ -4,11 +4,14 @@ from whimbrel.expr.build import col, lit, when
 from whimbrel.expr.columns import columns_of, substitute
 from whimbrel.expr.evaluate import evaluate, predicate
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, lift
+from whimbrel.expr.scalars import SCALARS
 from whimbrel.expr.show import show
+from whimbrel.expr.source import inlinable, predicate_source, to_source
 from whimbrel.expr.trace import trace
 from whimbrel.expr.types import type_of
 
 __all__ = [
-    "Binary", "Call", "Cast", "Col", "Expr", "Lit", "RowFunction", "Unary", "When", "col", "columns_of", "evaluate",
-    "lift", "lit", "predicate", "show", "substitute", "trace", "type_of", "when",
+    "SCALARS", "Binary", "Call", "Cast", "Col", "Expr", "Lit", "RowFunction", "Unary", "When", "col", "columns_of",
+    "evaluate", "inlinable", "lift", "lit", "predicate", "predicate_source", "show", "substitute", "to_source",
+    "trace", "type_of", "when",
 ]

@@ -13,8 +13,9 @@ from whimbrel.batch import numpy_type
 from whimbrel.clock import ticks_per_second
 from whimbrel.errors import KernelError
 from whimbrel.expr import integers as ints
+from whimbrel.expr.kinds import is_plain
 from whimbrel.expr.nodes import Expr
-from whimbrel.expr.types import cast_type, is_number
+from whimbrel.expr.types import cast_type
 from whimbrel.expr.value import Scope, Value, from_arrow, from_scalar, integers
 
 
@@ -26,17 +27,13 @@ def as_type(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Valu
     if t.is_null(source):
         return from_scalar(None, target)
     cast_type(expr, source, target)
-    if _plain(source) and _plain(target):
+    if is_plain(source) and is_plain(target):
         return Value(target, _number(value, target, scope, expr), value.valid)
-    if _ticks(source) and target == pa.int64() or source == pa.int64() and _ticks(target):
+    if (_ticks(source) and target == pa.int64()) or (source == pa.int64() and _ticks(target)):
         return Value(target, value.data, value.valid)
     if (t.is_timestamp(source) and t.is_timestamp(target)) or (t.is_duration(source) and t.is_duration(target)):
         return _rescaled(value, target, scope, expr)
     return _by_arrow(value, target, scope, expr)
-
-
-def _plain(type_: pa.DataType) -> bool:
-    return is_number(type_) or bool(t.is_boolean(type_))
 
 
 def _ticks(type_: pa.DataType) -> bool:
@@ -71,7 +68,8 @@ def _number(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Any:
 def _rescaled(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
     """To a finer unit exactly, to a coarser one rounding down."""
     from_second, to_second = ticks_per_second(value.type.unit), ticks_per_second(target.unit)
-    assert from_second is not None and to_second is not None
+    assert from_second is not None
+    assert to_second is not None
     if from_second == to_second:
         return Value(target, value.data, value.valid)
     if from_second > to_second:

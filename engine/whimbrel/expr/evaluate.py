@@ -15,14 +15,23 @@ from whimbrel.batch import Batch, Column, Mask, numpy_type
 from whimbrel.expr import integers as ints
 from whimbrel.expr.calendar import calendar
 from whimbrel.expr.convert import as_type
+from whimbrel.expr.kinds import is_text
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
 from whimbrel.expr.rows import call_rows
-from whimbrel.expr.text import compare_text, concatenate, string_function
+from whimbrel.expr.text import compare_text, concatenate, per_distinct, string_function
 from whimbrel.expr.types import (
-    BOOL, COMPARISONS, FLOAT, INT, LOGIC, Operand, binary_types, call_type, common_type, in_type, is_text, unary_type,
+    BOOL,
+    COMPARISONS,
+    LOGIC,
+    Operand,
+    binary_types,
+    call_type,
+    common_type,
+    in_type,
+    unary_type,
 )
-from whimbrel.expr.value import PRESENT, Bits, Scope, Value, from_arrow, from_column, from_scalar, integers
+from whimbrel.expr.value import PRESENT, Bits, Scope, Value, from_arrow, from_column, from_scalar
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -78,18 +87,18 @@ def _value(expr: Expr, scope: Scope) -> Value:
             return from_column(scope.batch.columns[scope.batch.schema.index(name, where=name)])
         case Lit(value):
             return from_scalar(value, literal_type(value))
-        case Binary():
-            return _binary(expr, scope)
+        case Binary() as binary:
+            return _binary(binary, scope)
         case Unary(op, x):
             return _unary(expr, op, _value(x, scope), scope)
-        case Call():
-            return _call(expr, scope)
-        case When():
-            return _when(expr, scope)
+        case Call() as call:
+            return _call(call, scope)
+        case When() as choice:
+            return _when(choice, scope)
         case Cast(x, type_):
             return as_type(_value(x, scope), type_, scope, expr)
-        case RowFunction(_, _, args):
-            return call_rows(expr, [_value(arg, scope) for arg in args], scope)
+        case RowFunction(_, _, args) as function:
+            return call_rows(function, [_value(arg, scope) for arg in args], scope)
         case other:
             assert_never(other)
 
@@ -145,8 +154,8 @@ def _logic(op: str, x: Value, y: Value) -> Value:
     if x.valid is PRESENT and y.valid is PRESENT:
         return Value(BOOL, data)
     decisive = op == "|"
-    decided = x.valid & (x.data == decisive) | y.valid & (y.data == decisive)
-    return Value(BOOL, np.where(decided, decisive, data), x.valid & y.valid | decided)
+    decided = (x.valid & (x.data == decisive)) | (y.valid & (y.data == decisive))
+    return Value(BOOL, np.where(decided, decisive, data), (x.valid & y.valid) | decided)
 
 
 def _compare(op: str, x: Value, y: Value) -> Value:
@@ -249,10 +258,5 @@ def _is_in(expr: Call, x: Value, scope: Scope) -> Value:
     if t.is_null(common):
         return from_scalar(None, BOOL)
     wanted = pa.array([value.data.as_py() for value in values], common)
-    data = x.data if isinstance(x.data, pa.Scalar) else x.arrow() if not t.is_dictionary(x.data.type) else x.data
-    if isinstance(data, pa.DictionaryArray):
-        found = pc.is_in(data.dictionary.cast(common), wanted).take(data.indices)
-    else:
-        found = pc.is_in(data, wanted)
-    answer = from_arrow(found)
+    answer = from_arrow(per_distinct(x, lambda distinct: pc.is_in(distinct, wanted)))
     return Value(BOOL, answer.data, answer.valid & x.present)

@@ -1,4 +1,4 @@
-"""Whole-column int64 arithmetic that notices overflow. Each operation answers with the result and the rows that wrapped.
+"""Whole-column int64 arithmetic that notices overflow: each operation answers with the result and what wrapped.
 
 Bounds are tried first: most columns are far from the limits, and two passes that only read prove it.
 """
@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from whimbrel.expr.scalars import INT_MAX, INT_MIN
 from whimbrel.expr.value import Bits
 
-Ints = NDArray[np.int64]
+Ints = NDArray[np.int64] | np.int64
+"""A column, or a scalar that stands for all rows."""
+
 NONE = np.bool_(False)
 
 
 def _fits(*corners: int) -> bool:
-    return INT_MIN <= min(corners) and max(corners) <= INT_MAX
+    return min(corners) >= INT_MIN and max(corners) <= INT_MAX
 
 
 def _bounds(x: Ints) -> tuple[int, int]:

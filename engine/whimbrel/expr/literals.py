@@ -13,7 +13,7 @@ from whimbrel.expr.nodes import Scalar
 
 _UNITS = ("s", "ms", "us", "ns")
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000}
-_EPOCH = datetime(1970, 1, 1)
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - ticks of a column without zone count from its own clock's epoch
 
 
 def finer(one: str, other: str) -> str:
@@ -89,7 +89,7 @@ def physical(value: Scalar, type_: pa.DataType) -> Any:
     return value
 
 
-def _parsed(text: str, kind: type[datetime] | type[date], type_: pa.DataType) -> Any:
+def _parsed(text: str, kind: type[datetime | date], type_: pa.DataType) -> Any:
     try:
         return kind.fromisoformat(text)
     except ValueError:

@@ -1,6 +1,6 @@
 """Scalar arithmetic that a generated row loop calls by name: checked integers, Python's signs, three-valued logic.
 
-Plain Python over numbers: the same text runs interpreted on NumPy scalars, without warnings, and compiled.
+Plain Python over numbers, none calling another: the same text runs interpreted on NumPy scalars and compiled.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def checked_mul(x: Any, y: Any) -> Any:
     elif y > 0:
         fits = x >= -(INT_MAX // y) - (1 if INT_MAX % y == y - 1 else 0)
     else:
-        fits = x != INT_MIN and y != INT_MIN and -x <= INT_MAX // -y
+        fits = INT_MIN not in (x, y) and -x <= INT_MAX // -y
     if not fits:
         raise OverflowError("integer overflow")
     return x * y
@@ -51,19 +51,9 @@ def checked_neg(x: Any) -> Any:
 
 
 def checked_abs(x: Any) -> Any:
-    return checked_neg(x) if x < 0 else x
-
-
-def checked_power(x: Any, exponent: Any) -> Any:
-    """By squaring; the exponent is not negative."""
-    power = np.int64(1)
-    while True:
-        if exponent & 1:
-            power = checked_mul(power, x)
-        exponent >>= 1
-        if exponent == 0:
-            return power
-        x = checked_mul(x, x)
+    if x == INT_MIN:
+        raise OverflowError("integer overflow")
+    return -x if x < 0 else x
 
 
 def floor_div(x: Any, y: Any) -> Any:
@@ -71,46 +61,46 @@ def floor_div(x: Any, y: Any) -> Any:
     if y == 0:
         return y
     if y == -1:
-        return checked_neg(x)
+        if x == INT_MIN:
+            raise OverflowError("integer overflow")
+        return -x
     return x // y
 
 
 def floor_mod(x: Any, y: Any) -> Any:
     """Has the sign of the divisor, as in Python; 0 for a zero divisor, which callers show as null."""
-    if y == 0 or y == -1:
+    if y in (0, -1):
         return x - x
     return x % y
 
 
 def divide(x: Any, y: Any) -> Any:
     """IEEE division: a zero divisor gives an infinity or nan, not an exception."""
-    if y != 0:
-        return x / y
-    if x == 0 or x != x:
-        return x * np.nan
-    return math.copysign(np.inf, x) * math.copysign(1.0, y)
+    if y == 0:
+        return x * math.copysign(np.inf, y)
+    return x / y
 
 
 def float_floor_div(x: Any, y: Any) -> Any:
     """``numpy.floor_divide`` of two float64."""
-    if y == 0 or x != x or y != y:
-        return divide(x, y)
-    if x - x != 0:
-        return x - x
+    if y == 0:
+        return x * math.copysign(np.inf, y)
+    if x - x != 0 or np.isnan(y):  # an infinity or nan is divided
+        return np.nan
     rest = math.fmod(x, y)
     quotient = (x - rest) / y
     if rest != 0 and (y < 0) != (rest < 0):
         quotient -= 1.0
     if quotient == 0:
-        return math.copysign(0.0, divide(x, y))
+        return math.copysign(0.0, x / y)
     whole = np.floor(quotient)
     return whole + 1.0 if quotient - whole > 0.5 else whole
 
 
 def float_mod(x: Any, y: Any) -> Any:
     """``numpy.remainder`` of two float64."""
-    if y == 0 or x != x or y != y or x - x != 0:
-        return x * np.nan
+    if y == 0 or x - x != 0 or np.isnan(y):
+        return np.nan
     rest = math.fmod(x, y)
     if rest == 0:
         return math.copysign(0.0, y)
@@ -155,7 +145,7 @@ def truth_or(x: Any, y: Any) -> Any:
 
 SCALARS: dict[str, Callable[..., Any]] = {
     function.__name__: function
-    for function in (checked_add, checked_sub, checked_mul, checked_neg, checked_abs, checked_power, floor_div,
+    for function in (checked_add, checked_sub, checked_mul, checked_neg, checked_abs, floor_div,
                      floor_mod, divide, float_floor_div, float_mod, square_root, round_to, whole, within, truth_and,
                      truth_or)
 }

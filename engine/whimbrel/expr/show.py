@@ -30,12 +30,12 @@ def show(expr: Expr) -> str:
             return f"col.{name}" if plain else f"col({name!r})"
         case Lit(value):
             return f"lit({_value(value)})"
-        case Binary():
-            return _binary(expr)
+        case Binary() as binary:
+            return _binary(binary)
         case Unary(op, x):
             return f"{op}{_operand(x, _UNARY)}"
-        case Call():
-            return _call(expr)
+        case Call() as call:
+            return _call(call)
         case When(condition, then, otherwise):
             return f"when({_argument(condition)}).then({_argument(then)}).otherwise({_argument(otherwise)})"
         case Cast(x, type_):
@@ -52,11 +52,12 @@ def _binary(expr: Binary) -> str:
     # A plain value on the left works through the reflected operator; comparisons would turn around instead.
     if isinstance(left, Lit) and not isinstance(right, Lit) and binding != _COMPARISON:
         first = _value(left.value)
-        if expr.op == "%" and isinstance(left.value, str) or expr.op == "**" and first.startswith("-"):
+        if (expr.op == "%" and isinstance(left.value, str)) or (expr.op == "**" and first.startswith("-")):
             first = show(left)
     else:
-        first = _operand(left, binding + 1 if binding in (_COMPARISON, 7) else binding)
-    second = _value(right.value) if isinstance(right, Lit) else _operand(right, binding if binding == 7 else binding + 1)
+        first = _operand(left, binding + 1 if expr.op == "**" or binding == _COMPARISON else binding)
+    tight = binding if expr.op == "**" else binding + 1
+    second = _value(right.value) if isinstance(right, Lit) else _operand(right, tight)
     return f"{first} {expr.op} {second}"
 
 

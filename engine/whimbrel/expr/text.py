@@ -19,22 +19,22 @@ def string_function(expr: Call, x: Value) -> Value:
         case "str.contains", (text, True):
             return from_arrow(_matched(expr, x, text))
         case "str.contains", (text, False):
-            return from_arrow(_per_distinct(x, lambda s: pc.match_substring(s, text)))
+            return from_arrow(per_distinct(x, lambda s: pc.match_substring(s, text)))
         case "str.starts_with", (text,):
-            return from_arrow(_per_distinct(x, lambda s: pc.starts_with(s, text)))
+            return from_arrow(per_distinct(x, lambda s: pc.starts_with(s, text)))
         case "str.ends_with", (text,):
-            return from_arrow(_per_distinct(x, lambda s: pc.ends_with(s, text)))
+            return from_arrow(per_distinct(x, lambda s: pc.ends_with(s, text)))
         case "str.length", _:
-            return from_arrow(_per_distinct(x, lambda s: pc.utf8_length(s).cast(pa.int64())))
+            return from_arrow(per_distinct(x, lambda s: pc.utf8_length(s).cast(pa.int64())))
         case "str.lower", _:
-            return Value(x.type, _per_distinct(x, pc.utf8_lower))
+            return Value(x.type, per_distinct(x, pc.utf8_lower))
         case _:
-            return Value(x.type, _per_distinct(x, pc.utf8_upper))
+            return Value(x.type, per_distinct(x, pc.utf8_upper))
 
 
 def _matched(expr: Call, x: Value, pattern: str) -> Any:
     try:
-        return _per_distinct(x, lambda s: pc.match_substring_regex(s, pattern))
+        return per_distinct(x, lambda s: pc.match_substring_regex(s, pattern))
     except pa.ArrowInvalid as error:
         raise ExpressionError(f"{pattern!r} is not a pattern: {str(error).splitlines()[0]}", where=expr.show(),
                               hint="patterns are RE2: no look-around, no back-references") from None
@@ -42,22 +42,23 @@ def _matched(expr: Call, x: Value, pattern: str) -> Any:
 
 def compare_text(compare: Callable[[Any, Any], Any], x: Value, y: Value) -> Value:
     if isinstance(y.data, pa.Scalar):
-        return from_arrow(_per_distinct(x, lambda s: compare(s, y.data)))
+        return from_arrow(per_distinct(x, lambda s: compare(s, y.data)))
     if isinstance(x.data, pa.Scalar):
-        return from_arrow(_per_distinct(y, lambda s: compare(x.data, s)))
+        return from_arrow(per_distinct(y, lambda s: compare(x.data, s)))
     return from_arrow(compare(x.arrow(), y.arrow()))
 
 
 def concatenate(x: Value, y: Value) -> Value:
     empty = pa.scalar("", x.type)
     if isinstance(y.data, pa.Scalar):
-        return Value(x.type, _per_distinct(x, lambda s: pc.binary_join_element_wise(s, y.data, empty)))
+        return Value(x.type, per_distinct(x, lambda s: pc.binary_join_element_wise(s, y.data, empty)))
     if isinstance(x.data, pa.Scalar):
-        return Value(x.type, _per_distinct(y, lambda s: pc.binary_join_element_wise(x.data, s, empty)))
+        return Value(x.type, per_distinct(y, lambda s: pc.binary_join_element_wise(x.data, s, empty)))
     return Value(x.type, pc.binary_join_element_wise(x.arrow(), y.arrow(), empty))
 
 
-def _per_distinct(x: Value, function: Callable[[Any], Any]) -> Any:
+def per_distinct(x: Value, function: Callable[[Any], Any]) -> Any:
+    """An element-wise Arrow function, called on the dictionary where there is one."""
     data = x.data
     if not isinstance(data, pa.DictionaryArray):
         return function(data)

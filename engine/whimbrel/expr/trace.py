@@ -14,7 +14,7 @@ class _Row:
     """Stands for a row while a function is traced: every attribute and item is a column."""
 
     def __init__(self) -> None:
-        self._touched = False
+        self.__touched__ = False
 
     def __getattr__(self, name: str) -> Expr:
         if name.startswith("__"):
@@ -22,7 +22,7 @@ class _Row:
         return self[name]
 
     def __getitem__(self, name: str) -> Expr:
-        self._touched = True
+        self.__touched__ = True
         return Col(name)
 
 
@@ -60,11 +60,11 @@ def trace(thing: Any, where: str = "", *, names: bool = False) -> Expr:
     row = _Row()
     try:
         result = thing(row)
-    except Exception:  # whatever it did, it did not survive columns in place of values
+    except Exception:  # noqa: BLE001 - whatever it did, it did not survive columns in place of values
         return _row_function(thing, where)
     if isinstance(result, Expr):
         return result
-    if row._touched:  # `e.x is None` is False of any column: an answer about the stand-in, not the row
+    if row.__touched__:  # `e.x is None` is False of any column: an answer about the stand-in, not the row
         return _row_function(thing, where)
     return lift(result)
 

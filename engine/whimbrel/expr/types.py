@@ -12,8 +12,10 @@ from pyarrow import types as t
 from whimbrel.batch import Schema
 from whimbrel.clock import duration_ticks
 from whimbrel.errors import ExpressionError, WhimbrelError
+from whimbrel.expr.kinds import is_bool, is_number, is_ordered, is_text
 from whimbrel.expr.literals import finer, literal_beside, literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
+from whimbrel.expr.samples import row_function_type
 
 INT, FLOAT, BOOL = pa.int64(), pa.float64(), pa.bool_()
 
@@ -58,35 +60,21 @@ def type_of(expr: Expr, schema: Schema, *, where: str = "") -> pa.DataType:
             return schema.type_of(name, where=where)
         case Lit(value):
             return literal_type(value)
-        case Binary(_, left, right):
-            return binary_types(expr, typed(left), typed(right))[2]
+        case Binary(_, left, right) as binary:
+            return binary_types(binary, typed(left), typed(right))[2]
         case Unary(op, x):
             return unary_type(expr, op, typed(x)[1])
-        case Call(_, args, _):
-            return call_type(expr, [typed(arg) for arg in args])
+        case Call(_, args, _) as call:
+            return call_type(call, [typed(arg) for arg in args])
         case When(condition, then, otherwise):
             require(expr, is_bool(typed(condition)[1]), "when() asks for a condition", typed(condition)[1])
             return common_type(expr, typed(then), typed(otherwise))
         case Cast(x, type_):
             return cast_type(expr, typed(x)[1], type_)
-        case RowFunction():
-            from whimbrel.expr.rows import row_function_type
-
-            return row_function_type(expr, [typed(arg)[1] for arg in expr.args])
+        case RowFunction(_, _, args) as function:
+            return row_function_type(function, [typed(arg)[1] for arg in args])
         case other:
             assert_never(other)
-
-
-def is_bool(type_: pa.DataType) -> bool:
-    return bool(t.is_boolean(type_) or t.is_null(type_))
-
-
-def is_number(type_: pa.DataType) -> bool:
-    return bool(t.is_integer(type_) or t.is_float32(type_) or t.is_float64(type_))
-
-
-def is_text(type_: pa.DataType) -> bool:
-    return bool(t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_))
 
 
 def require(expr: Expr, holds: bool, what: str, *got: pa.DataType, hint: str = "") -> None:
@@ -154,7 +142,7 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
     if not t.is_integer(common):
         number = FLOAT if t.is_null(common) else common
         return number, number, number
-    if op == "/" or op == "**" and not _whole_exponent(right[0]):
+    if op == "/" or (op == "**" and not _whole_exponent(right[0])):
         return FLOAT, FLOAT, FLOAT
     return INT, INT, INT
 
@@ -163,16 +151,8 @@ def _whole_exponent(expr: Expr) -> bool:
     return isinstance(expr, Lit) and isinstance(expr.value, int) and expr.value >= 0
 
 
-def is_ordered(type_: pa.DataType) -> bool:
-    """True for types whose values can be compared."""
-    return bool(is_number(type_) or is_bool(type_) or is_text(type_) or t.is_temporal(type_) or t.is_decimal(type_)
-                or t.is_binary(type_) or t.is_large_binary(type_)) and not t.is_interval(type_)
-
-
 def _time_arithmetic(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataType, pa.DataType, pa.DataType]:
-    op, (one, left_type), (other, right_type) = expr.op, left, right
-    if isinstance(other, Lit) and isinstance(other.value, str) and t.is_timestamp(left_type) and op == "-":
-        right_type = common_type(expr, left, right)
+    op, left_type, right_type = expr.op, left[1], right[1]
     match _kind(left_type), op, _kind(right_type):
         case "time", "-", "time":
             common = common_type(expr, left, right)
@@ -287,7 +267,7 @@ def floor_ticks(expr: Call, x: pa.DataType) -> int:
 
 def cast_type(expr: Expr, x: pa.DataType, target: pa.DataType) -> pa.DataType:
     """`target`, if Arrow knows how to cast to it."""
-    if is_number(x) and t.is_boolean(target) or x == target:
+    if x == target or (is_number(x) and t.is_boolean(target)):
         return target
     try:
         pa.nulls(0, x).cast(target)

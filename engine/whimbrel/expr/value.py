@@ -95,9 +95,10 @@ def from_column(column: Column) -> Value:
 
 
 def from_arrow(data: Any) -> Value:
-    """Take in the result of an Arrow function."""
+    """Take in the result of an Arrow function: of a type that NumPy holds, an array or a scalar."""
     if isinstance(data, pa.Scalar):
-        return from_scalar(data.as_py(), data.type)
+        single = from_column(Column.from_arrow(pa.repeat(data, 1)))
+        return Value(single.type, single.data[0], np.bool_(single.valid.all()))
     return from_column(Column.from_arrow(data))
 
 

@@ -1,0 +1,29 @@
+"""Kinds of Arrow types that expressions treat alike."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyarrow import types as t
+
+
+def is_bool(type_: pa.DataType) -> bool:
+    return bool(t.is_boolean(type_) or t.is_null(type_))
+
+
+def is_number(type_: pa.DataType) -> bool:
+    return bool(t.is_integer(type_) or t.is_float32(type_) or t.is_float64(type_))
+
+
+def is_plain(type_: pa.DataType) -> bool:
+    """Numbers and bools: what converts without a calendar or text."""
+    return is_number(type_) or bool(t.is_boolean(type_))
+
+
+def is_text(type_: pa.DataType) -> bool:
+    return bool(t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_))
+
+
+def is_ordered(type_: pa.DataType) -> bool:
+    """True for types whose values can be compared."""
+    return bool(is_plain(type_) or t.is_null(type_) or is_text(type_) or t.is_decimal(type_) or t.is_timestamp(type_)
+                or t.is_date(type_) or t.is_time(type_) or t.is_duration(type_))

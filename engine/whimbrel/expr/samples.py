@@ -1,0 +1,81 @@
+"""The type of a Python function of a row: what it is annotated with, or what it answers for a few ordinary rows."""
+
+from __future__ import annotations
+
+import contextlib
+import typing
+from collections.abc import Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as t
+
+from whimbrel.errors import ExpressionError
+from whimbrel.expr.kinds import is_number, is_text
+from whimbrel.expr.nodes import RowFunction
+
+_RESULTS: dict[type, pa.DataType] = {
+    bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), date: pa.date32(),
+    timedelta: pa.duration("us"),
+}
+RESULT_HINT = "say the type: def f(row) -> float: ..., with one of bool, int, float, str, date, timedelta"
+
+
+class Row:
+    """What a row function is called with: values by attribute or by name."""
+
+    def __init__(self, fields: Sequence[str], values: Sequence[Any]) -> None:
+        self.__dict__.update(zip(fields, values, strict=True))
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__[name]
+
+
+def row_function_type(expr: RowFunction, types: Sequence[pa.DataType]) -> pa.DataType:
+    """The type that the function is annotated with, or else the type of its results on sample rows."""
+    try:
+        annotated = typing.get_type_hints(expr.function).get("return")
+    except NameError:
+        annotated = None
+    if annotated is not None:
+        if annotated not in _RESULTS:
+            raise ExpressionError(f"A row cannot become {annotated!r}.", where=expr.show(), hint=RESULT_HINT)
+        return _RESULTS[annotated]
+    found = set()
+    for sample in zip(*(_samples(type_) for type_ in types), strict=True):
+        # A sample may be outside what the function is made for; the others tell.
+        with contextlib.suppress(Exception):
+            found.add(type(expr.function(Row(expr.fields, sample))))
+    found.discard(type(None))
+    if found == {int, float}:
+        return pa.float64()
+    if len(found) != 1 or not found <= _RESULTS.keys():
+        names = " or ".join(sorted(type_.__name__ for type_ in found))
+        raise ExpressionError(f"The function's result cannot be foreseen{': ' + names if names else ''}.",
+                              where=expr.show(), hint=RESULT_HINT)
+    return _RESULTS[found.pop()]
+
+
+def _samples(type_: pa.DataType) -> list[Any]:
+    """A few ordinary values of a type."""
+    if t.is_integer(type_):
+        return [1, 0, 2, 1000]
+    if is_number(type_):
+        return [1.5, 0.0, -2.5, 1000.0]
+    if t.is_boolean(type_):
+        return [True, False, True, False]
+    if is_text(type_):
+        return ["a", "", "1", "A b"]
+    if t.is_timestamp(type_):
+        return list(pa.array([0, 1, 2, 3]).cast(pa.timestamp("us", type_.tz)).to_pylist())
+    if t.is_duration(type_):
+        return [timedelta(seconds=n) for n in (1, 0, 2, 1000)]
+    if t.is_date(type_):
+        return [date(1970, 1, n) for n in (1, 2, 3, 4)]
+    if t.is_time(type_):
+        return [time(n) for n in (1, 0, 2, 3)]
+    if t.is_decimal(type_):
+        return [Decimal(n) for n in (1, 0, 2, 1000)]
+    return [None] * 4
