@@ -64,7 +64,7 @@ def _write(table: pa.Table, file: Path) -> None:
     try:
         with os.fdopen(handle, "wb") as sink:
             pq.write_table(table, sink, compression="zstd", row_group_size=_ROW_GROUP_ROWS)
-        os.replace(draft, file)
+        Path(draft).replace(file)
     except BaseException:
-        os.unlink(draft)
+        Path(draft).unlink()
         raise

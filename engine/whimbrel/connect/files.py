@@ -32,14 +32,15 @@ def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Pa
         if not files:
             raise SourceError("The list of files is empty.", where=where, hint="name at least one file")
         return files
-    text = os.path.expanduser(path)
-    file = Path(text)
+    file = Path(path).expanduser()
+    text = str(file)
     if file.is_dir():
         return _in_directory(file, where)
     if file.exists():
         return [file]
     if glob.has_magic(text):
-        matches = [Path(match) for match in sorted(glob.glob(text, recursive=True)) if os.path.isfile(match)]
+        matches = [Path(match) for match in sorted(glob.glob(text, recursive=True))]  # noqa: PTH207 - from any root
+        matches = [match for match in matches if match.is_file()]
         if matches:
             return matches
         raise SourceError(f"No file matches {text!r}.", where=where, hint=f"looked from {Path.cwd()}")

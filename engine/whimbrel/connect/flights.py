@@ -13,7 +13,7 @@ from pyarrow import csv
 
 Minutes = np.ndarray[Any, np.dtype[np.int64]]
 
-_NOT_LISTED = {airport: "America/Puerto_Rico" for airport in ("BQN", "PSE", "SJU", "STT")}
+_NOT_LISTED = dict.fromkeys(("BQN", "PSE", "SJU", "STT"), "America/Puerto_Rico")
 _DAY_MINUTES = 1_440
 _UTC_MS = pa.timestamp("ms", "UTC")
 

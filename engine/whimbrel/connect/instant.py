@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 import pyarrow as pa
 
@@ -57,7 +57,7 @@ def _moment(value: Instant, where: str) -> datetime:
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):
-        return datetime(value.year, value.month, value.day)
+        return datetime.combine(value, time())
     try:
         return datetime.fromisoformat(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

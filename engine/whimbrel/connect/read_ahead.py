@@ -25,9 +25,10 @@ def read_ahead(items: Generator[T], depth: int = 4) -> Generator[T]:
     def put(item: T | None, error: BaseException | None) -> None:
         while not stopped.is_set():
             try:
-                return ready.put((item, error), timeout=0.05)
+                ready.put((item, error), timeout=0.05)
             except queue.Full:
                 continue
+            return
 
     def work() -> None:
         ended: BaseException = StopIteration()
@@ -37,7 +38,7 @@ def read_ahead(items: Generator[T], depth: int = 4) -> Generator[T]:
                     put(item, None)
                     if stopped.is_set():
                         return
-        except BaseException as error:  # whatever went wrong goes to the reader, not to the thread's stderr
+        except BaseException as error:  # noqa: BLE001 - whatever went wrong goes to the reader, not to the thread's stderr
             ended = error
         put(None, ended)
 

@@ -1,0 +1,6 @@
+"""Logs loaded by Spark. Nothing here imports pyspark until it is used."""
+
+from whimbrel.spark.load import SparkSource
+from whimbrel.spark.session import has_java, local_session
+
+__all__ = ["SparkSource", "has_java", "local_session"]

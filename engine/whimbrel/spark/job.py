@@ -1,0 +1,71 @@
+"""A Spark job whose rows come to the driver while it runs."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from whimbrel.errors import SourceError
+from whimbrel.spark.cause import short_cause
+from whimbrel.spark.delivery import Delivery
+from whimbrel.spark.push import RESULT, pusher
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LOOK_S = 0.1
+
+
+def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str) -> Generator[pa.RecordBatch]:
+    """The rows of these columns, as tasks make them; partitions come side by side.
+
+    The job runs on a thread of its own under its own tag. Closing the generator cancels it.
+
+    Raises
+    ------
+    SourceError
+        With Spark's cause when the job fails.
+    """
+    from pyspark import InheritableThread
+
+    context = frame.sparkSession.sparkContext
+    tag = f"whimbrel-{uuid.uuid4().hex}"
+    local = context.master.startswith("local")
+    delivery = Delivery("127.0.0.1" if local else context.getConf().get("spark.driver.host", "127.0.0.1") or "",
+                        where=where)
+
+    def run() -> None:
+        context.addJobTag(tag)
+        context.setInterruptOnCancel(True)
+        chosen = frame.select(*(f"`{column.replace('`', '``')}`" for column in columns))
+        with suppress(ConnectionAbortedError):  # nobody wants the end any more
+            try:
+                sent = chosen.mapInArrow(pusher(delivery.address, delivery.token), RESULT).collect()
+                delivery.finish({row.partition: row.batches for row in sent})
+            except SourceError as error:
+                delivery.fail(error)
+            except Exception as error:  # noqa: BLE001 - whatever Spark raises, the reader is told
+                delivery.fail(_failed(error, where))
+
+    job = InheritableThread(target=run, name="whimbrel-spark-job", daemon=True)
+    job.start()
+    try:
+        yield from delivery
+    finally:
+        delivery.close()
+        while job.is_alive():  # it may not have reached Spark yet when it is first cancelled
+            context.cancelJobsWithTag(tag)
+            job.join(_LOOK_S)
+
+
+def _failed(error: Exception, where: str) -> SourceError:
+    cause = short_cause(error)
+    if cause.startswith("ModuleNotFoundError"):
+        hint = "executors need pyarrow: set PYSPARK_PYTHON to a Python that has it before the session starts"
+    else:
+        hint = "Spark's own log has the full trace"
+    return SourceError(f"Spark could not make the rows: {cause}", where=where, hint=hint)

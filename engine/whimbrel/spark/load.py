@@ -1,0 +1,102 @@
+"""A Spark DataFrame as a source: Spark plans and prunes, Arrow carries the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from whimbrel.clock.duration import Duration
+from whimbrel.connect import ColumnarSource
+from whimbrel.connect.plain import plain_type
+from whimbrel.errors import MissingExtraError, PlanError, SourceError
+from whimbrel.spark.job import job_batches
+from whimbrel.spark.plain_scan import plain_parquet
+from whimbrel.spark.types import arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class SparkSource(ColumnarSource):
+    """The rows of a DataFrame; making the source runs no job.
+
+    Where the DataFrame is nothing but local Parquet files, these are read directly. Otherwise Spark runs one job that
+    selects the columns asked for and sends them to this process as they are made, a few batches at a time.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    time, end, arrival, late
+        As in :class:`~whimbrel.connect.columnar.ColumnarSource`.
+    reorder_latency : str, timedelta or int, optional
+        Default: none is promised, the source is history and is read whole, since Spark's partitions have no order.
+    name : str, optional
+        Default ``"spark"``.
+
+    Raises
+    ------
+    MissingExtraError
+        When pyspark is not installed.
+    SourceError
+        For anything but a batch DataFrame of an ordinary session; while reading, when the job fails.
+    SchemaError
+        For a missing column, one that does not count time, or one of a type that Arrow cannot carry.
+
+    Notes
+    -----
+    Spark may send partitions in any order, so a read cannot begin at an `offset` unless files are read directly.
+    """
+
+    def __init__(self, frame: DataFrame, *, time: str, end: str | None = None, arrival: str | None = None,
+                 reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> None:
+        self._where = f"from_spark(..., time={time!r})"
+        _check_frame(frame, self._where)
+        self._frame = frame
+        self._fields = arrow_schema(frame.schema, where=self._where)
+        self._files = plain_parquet(frame, self._fields, where=self._where)
+        super().__init__(self._fields, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
+                         name=name or "spark", rows=None if self._files is None else self._files.rows,
+                         where=self._where)
+
+    def _default_latency(self) -> int | None:
+        return None
+
+    def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
+        if self._files is not None:
+            parts = self._files.record_batches(columns, offset)
+        elif offset == 0:
+            parts = job_batches(self._frame, columns, where=self._where)
+        else:
+            raise PlanError(f"Reading cannot go on at row {offset:,}: Spark's partitions have no order.",
+                            where=self._where, hint="write the DataFrame to Parquet and read that")
+        fields = pa.schema([self._fields.field(column) for column in columns])
+        with closing(parts):
+            yield from _as_promised(parts, fields)
+
+
+def _as_promised(parts: Iterable[pa.RecordBatch], fields: pa.Schema) -> Generator[pa.RecordBatch]:
+    """Record batches with exactly these columns: the session's zone and the files' units are left behind."""
+    for part in parts:
+        yield pa.record_batch([_cast(part.column(field.name), field.type) for field in fields], names=fields.names)
+
+
+def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    logical = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    return array if plain_type(logical) == type_ else array.cast(type_)
+
+
+def _check_frame(frame: DataFrame, where: str) -> None:
+    try:
+        from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+    except ImportError:
+        raise MissingExtraError("pyspark", "spark", "from_spark") from None
+    if not isinstance(frame, ClassicDataFrame):
+        connect = type(frame).__module__.startswith("pyspark.sql.connect")
+        what = "A DataFrame of Spark Connect" if connect else f"A {type(frame).__name__}"
+        raise SourceError(f"{what} cannot be read.", where=where,
+                          hint="give a pyspark DataFrame of a session in this process")
+    if frame.isStreaming:
+        raise SourceError("A streaming DataFrame has no end.", where=where, hint="read the same place with spark.read")

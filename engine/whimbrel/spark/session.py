@@ -1,0 +1,56 @@
+"""A Spark of one's own, for those who have none running."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from whimbrel.errors import MissingExtraError, SourceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def has_java() -> bool:
+    """Whether there is a Java runtime: of ``JAVA_HOME``, else on the path."""
+    home = os.environ.get("JAVA_HOME")
+    return (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
+
+
+def local_session(cores: int | str = "*") -> SparkSession:
+    """The running session, or a new local one that needs no network.
+
+    Parameters
+    ----------
+    cores : int or str
+        Cores to use, as in Spark's ``local[...]``: "*" for all, "2,3" for two with three tries for each task.
+
+    Raises
+    ------
+    MissingExtraError
+        When pyspark is not installed.
+    SourceError
+        When there is no Java runtime.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingExtraError("pyspark", "spark", "local_session()") from None
+    if not has_java():
+        raise SourceError("Spark needs a Java runtime, version 17 or newer, and there is none.",
+                          where="local_session()",
+                          hint="apt-get install openjdk-17-jre-headless (or brew install openjdk@17), or set JAVA_HOME")
+    # Tasks must find the packages of this process, not those of whatever "python3" is.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return (SparkSession.builder.master(f"local[{cores}]").appName("whimbrel")
+               .config("spark.ui.enabled", "false")
+               .config("spark.ui.showConsoleProgress", "false")
+               .config("spark.driver.host", "127.0.0.1")
+               .config("spark.driver.bindAddress", "127.0.0.1")
+               .config("spark.sql.session.timeZone", "UTC")
+               .config("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
+               .config("spark.log.level", "ERROR")
+               .getOrCreate())

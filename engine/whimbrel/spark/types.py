@@ -1,0 +1,51 @@
+"""Spark's types as Arrow's; a type without a counterpart is refused by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from whimbrel.errors import SchemaError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+_SIMPLE = {
+    "BooleanType": pa.bool_(), "ByteType": pa.int8(), "ShortType": pa.int16(), "IntegerType": pa.int32(),
+    "LongType": pa.int64(), "FloatType": pa.float32(), "DoubleType": pa.float64(), "StringType": pa.string(),
+    "VarcharType": pa.string(), "CharType": pa.string(), "BinaryType": pa.binary(), "DateType": pa.date32(),
+    "TimestampType": pa.timestamp("us", "UTC"), "TimestampNTZType": pa.timestamp("us"),
+    "DayTimeIntervalType": pa.duration("us"), "NullType": pa.null(),
+}
+
+
+def arrow_schema(schema: StructType, *, where: str) -> pa.Schema:
+    """The columns of a DataFrame as they will arrive.
+
+    Spark's ``timestamp`` is a moment in UTC whatever the session's zone; ``timestamp_ntz`` has no zone.
+
+    Raises
+    ------
+    SchemaError
+        For a type that Arrow cannot carry, such as ``variant`` or a year-month interval.
+    """
+    return pa.schema([(field.name, _arrow_type(field.dataType, field.name, where)) for field in schema.fields])
+
+
+def _arrow_type(type_: Any, column: str, where: str) -> pa.DataType:
+    # Compared by name: classes that this version of Spark lacks need no import.
+    kind = type(type_).__name__
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    match kind:
+        case "DecimalType":
+            return pa.decimal128(type_.precision, type_.scale)
+        case "ArrayType":
+            return pa.list_(_arrow_type(type_.elementType, column, where))
+        case "MapType":
+            return pa.map_(_arrow_type(type_.keyType, column, where), _arrow_type(type_.valueType, column, where))
+        case "StructType":
+            return pa.struct([(field.name, _arrow_type(field.dataType, column, where)) for field in type_.fields])
+    raise SchemaError(f"Column {column!r} has Spark's type {type_.simpleString()}, which Arrow cannot carry.",
+                      where=where, hint=f'leave it out, df.drop("{column}"), or cast it in Spark first')
