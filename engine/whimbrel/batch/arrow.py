@@ -53,8 +53,7 @@ def table_from_batches(schema: Schema, batches: Sequence[Batch]) -> pa.Table:
 
 def _times(schema: Schema, ticks: Ticks) -> pa.Array:
     open_ended = ticks == INF
-    array = pa.array(ticks, mask=open_ended if open_ended.any() else None)
-    return array if schema.unit is None else array.view(schema.time_type)
+    return Column(schema.time_type, ticks, ~open_ended if open_ended.any() else None).to_arrow()
 
 
 def record_batches(table: pa.Table, rows: int) -> list[pa.RecordBatch]:

@@ -64,7 +64,7 @@ class Column:
     def validity(self) -> Mask:
         """Bool array, True where a value is present, whatever holds the values."""
         if not isinstance(self.values, np.ndarray):
-            return np.asarray(pc.is_valid(self.values))
+            return _unpacked(pc.is_valid(self.values))
         return np.ones(len(self), np.bool_) if self.valid is None else self.valid
 
     def slice(self, start: int, stop: int) -> Column:
@@ -76,16 +76,17 @@ class Column:
     def take(self, rows: np.ndarray[Any, Any]) -> Column:
         """The rows at these positions, in this order."""
         if not isinstance(self.values, np.ndarray):
-            return Column(self.type, self.values.take(pa.array(rows)))
+            return Column(self.type, self.values.take(Column(pa.int64(), rows.astype(np.int64, copy=False)).to_arrow()))
         return Column(self.type, self.values[rows], None if self.valid is None else self.valid[rows])
 
     def to_arrow(self) -> pa.Array:
         """As an Arrow array of the logical type; without a copy where the layouts agree."""
         if not isinstance(self.values, np.ndarray):
             return self.values.cast(self.type) if self.values.type != self.type else self.values
-        nulls = None if self.valid is None else ~self.valid
-        physical = pa.array(self.values, mask=nulls)
-        return physical if physical.type == self.type else physical.view(self.type)
+        # pa.array would do, but it loads pandas, which takes longer than a small query.
+        values = _packed(self.values) if self.values.dtype == np.bool_ else pa.py_buffer(self.values)
+        validity = None if self.valid is None else _packed(self.valid)
+        return pa.Array.from_buffers(self.type, len(self), [validity, values])
 
     @staticmethod
     def from_arrow(array: pa.Array) -> Column:
@@ -98,10 +99,10 @@ class Column:
             array = array.dictionary_decode()
         valid = None
         if array.null_count:
-            valid = np.asarray(pc.is_valid(array))
+            valid = _unpacked(pc.is_valid(array))
         if pa.types.is_boolean(type_):
             filled = array.fill_null(False) if array.null_count else array
-            return Column(type_, filled.to_numpy(zero_copy_only=False), valid)
+            return Column(type_, _unpacked(filled), valid)
         buffer = array.buffers()[1]
         if buffer is None:  # zero rows
             return Column(type_, np.empty(0, physical), valid)
@@ -146,3 +147,13 @@ def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         array = np.ascontiguousarray(array).view()
         array.flags.writeable = False
     return array
+
+
+def _packed(mask: Mask) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(mask, bitorder="little"))
+
+
+def _unpacked(bits: pa.BooleanArray) -> Mask:
+    """Booleans of an Arrow array without nulls. Its own conversion would load pandas."""
+    packed = np.frombuffer(bits.buffers()[1] or b"", np.uint8)
+    return np.unpackbits(packed, count=bits.offset + len(bits), bitorder="little")[bits.offset:].view(np.bool_)
