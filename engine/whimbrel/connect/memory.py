@@ -17,7 +17,7 @@ class ArrowSource(ColumnarSource):
 
     Parameters
     ----------
-    data : pyarrow.Table, pyarrow.RecordBatch or any object with ``__arrow_c_stream__``
+    data : pyarrow.Table, pyarrow.RecordBatch, dict of lists, or any object with ``__arrow_c_stream__``
         A Polars or DuckDB table, for example. A reader, which can be read once only, is read to its end.
     time, end, arrival, reorder_latency, late
         As in :class:`~whimbrel.connect.columnar.ColumnarSource`.
@@ -100,6 +100,8 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
 def _table(data: Any, where: str) -> pa.Table:
     if isinstance(data, pa.Table):
         return data
+    if isinstance(data, dict):
+        return pa.table(data)
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if hasattr(data, "__arrow_c_stream__"):

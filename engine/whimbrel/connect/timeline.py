@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from whimbrel.batch import Batch, Column, Field, Schema, Ticks
 from whimbrel.batch.arrow import ticks_from_arrow
@@ -107,7 +107,7 @@ class Timeline:
             try:
                 array = array.cast(type_)
             except pa.ArrowInvalid:
-                row = _first_changed(array, type_)
+                row = _first_refused(array, type_)
                 raise SourceError(f"Row {first_row + row:,} of {name!r}, {_show(array[row])}, is not a whole number of "
                                   f"ticks of {self.time!r} ({type_}).", where=self.where,
                                   hint=f"cast both columns to one type; a tick is what {self.time!r} counts") from None
@@ -146,10 +146,16 @@ def _kind(type_: pa.DataType) -> str:
     return "instant" if pa.types.is_timestamp(type_) and type_.tz is not None else "local"
 
 
-def _first_changed(array: pa.Array, type_: pa.DataType) -> int:
+def _first_refused(array: pa.Array, type_: pa.DataType) -> int:
     """Row of the first value that the type cannot hold."""
-    back = array.cast(type_, safe=False).cast(array.type, safe=False)
-    return int(pc.index(pc.fill_null(pc.not_equal(back, array), False), True).as_py())
+    def refused(row: int) -> bool:
+        try:
+            array.slice(0, row + 1).cast(type_)
+        except pa.ArrowInvalid:
+            return True
+        return False
+
+    return bisect_left(range(len(array)), True, key=refused)
 
 
 def _show(value: pa.Scalar) -> str:

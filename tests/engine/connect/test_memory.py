@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from tests.engine.connect.reading import batches, rows
+from whimbrel.connect import ArrowSource, pandas_source
+from whimbrel.errors import SchemaError, SourceError
+
+TABLE = pa.table({"t": [1, 2, 5], "x": [10.0, None, 30.0], "name": ["a", None, "c"]})
+ROWS = [(1, 2, 10.0, "a"), (2, 3, None, None), (5, 6, 30.0, "c")]
+
+
+@pytest.mark.parametrize("data", [
+    TABLE,
+    TABLE.to_batches()[0],
+    pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(max_chunksize=2)),
+    pl.DataFrame({"t": [1, 2, 5], "x": [10.0, None, 30.0], "name": ["a", None, "c"]}),
+], ids=["table", "record batch", "reader", "polars"])
+def test_whatever_speaks_arrow_gives_the_same_rows(data: object) -> None:
+    source = ArrowSource(data, time="t")
+    assert (source.name, source.rows, source.live) == ("table", 3, False)
+    for _ in range(2):
+        assert rows(source, ["x", "name"]) == ROWS
+
+
+@pytest.mark.parametrize("type_", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.large_string())])
+def test_text_of_every_layout_is_a_string(type_: pa.DataType) -> None:
+    source = ArrowSource(TABLE.set_column(2, "name", TABLE["name"].cast(type_)), time="t")
+    assert source.schema.type_of("name") == pa.string()
+    assert rows(source, ["x", "name"]) == ROWS
+
+
+def test_numbers_are_shared_not_copied() -> None:
+    values = np.arange(5.0)
+    batch = next(batches(ArrowSource(pa.table({"t": pa.array(range(5)), "x": values}), time="t"), ["x"]))
+    assert np.shares_memory(batch.column("x").values, values)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 2, 3, 9])
+def test_reading_from_a_row_gives_the_tail(offset: int) -> None:
+    chunks = pa.concat_tables([TABLE.slice(0, 2), TABLE.slice(2)])
+    assert rows(ArrowSource(chunks, time="t"), ["x", "name"], offset) == ROWS[offset:]
+
+
+def test_only_the_columns_asked_for_in_their_order() -> None:
+    batch = next(batches(ArrowSource(TABLE, time="t"), ["name", "t"]))
+    assert batch.schema.names == ("name", "t")
+
+
+def test_batches_stay_small() -> None:
+    source = ArrowSource(pa.table({"t": np.arange(150_000)}), time="t")
+    assert [len(batch) for batch in batches(source, [])] == [65_536, 65_536, 18_928]
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(SourceError, match="A list is not an Arrow table") as caught:
+        ArrowSource([1, 2], time="t")
+    assert "from_pandas" in caught.value.hint
+
+
+def test_a_frame_leaves_its_index_out() -> None:
+    frame = pd.DataFrame({"t": [1, 2], "x": [0.5, None]}, index=pd.Index(["a", "b"], name="key"))
+    source = pandas_source(frame, time="t")
+    assert source.schema.names == ("t", "x")
+    assert rows(source, ["x"]) == [(1, 2, 0.5), (2, 3, None)]
+
+
+def test_a_frame_may_be_timed_by_its_index() -> None:
+    frame = pd.DataFrame({"x": [7]}, index=pd.DatetimeIndex(["1970-01-01 00:00:01"], name="when", tz="UTC"))
+    source = pandas_source(frame, time="when")
+    assert (source.schema.unit, source.schema.zone) == ("ns", "UTC")
+    assert rows(source, ["x"]) == [(10**9, 10**9 + 1, 7)]
+
+
+def test_a_frame_that_is_none_or_mixes_types_is_refused() -> None:
+    with pytest.raises(SourceError, match="A Table is not a pandas DataFrame"):
+        pandas_source(TABLE, time="t")
+    with pytest.raises(SchemaError, match="no single type: Conversion failed for column x") as caught:
+        pandas_source(pd.DataFrame({"t": [1, 2], "x": [b"a", 1]}), time="t")
+    assert caught.value.where == "from_pandas(..., time='t')"

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from itertools import pairwise, takewhile
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engine.connect.reading import rows
+from whimbrel.batch import Batch
+from whimbrel.connect import ArrowSource, Replay
+from whimbrel.errors import PlanError, SchemaError, SourceError
+from whimbrel.plan import Disorder
+
+INFINITE = float("inf")
+COLUMNS = ("x", "t")
+
+
+class StoppedClock:
+    """A clock that moves only when someone sleeps, or when the test says so."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+        self.slept: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+
+
+def log(seen: list[int | None], type_: pa.DataType | None = None, **arguments: object) -> ArrowSource:
+    data = pa.table({
+        "t": pa.array(range(len(seen))).cast(type_ or pa.timestamp("s", "UTC")),
+        "seen": pa.array(seen, pa.int64()).cast(type_ or pa.timestamp("s", "UTC")),
+        "x": pa.array([f"row {row}" for row in range(len(seen))]),
+    })
+    return ArrowSource(data, **{"time": "t", "arrival": "seen", **arguments})
+
+
+def replay(source: ArrowSource, speed: float = INFINITE, **arguments: object) -> Replay:
+    return Replay(source, speed, **{"reorder_latency": 60, **arguments})
+
+
+@given(waits=st.lists(st.integers(0, 100)), speed=st.sampled_from([1, 50, INFINITE]), offset=st.integers(0, 5))
+def test_a_replay_gives_the_rows_of_the_log_in_order(waits: list[int], speed: float, offset: int) -> None:
+    source = log(np.cumsum(waits, dtype=np.int64).tolist())
+    feed = replay(source, speed, _clock=StoppedClock())
+    assert rows(feed, COLUMNS, offset) == rows(source, COLUMNS, offset)
+
+
+@given(waits=st.lists(st.integers(0, 100), min_size=1))
+def test_rows_come_when_they_came(waits: list[int]) -> None:
+    seen = np.cumsum(waits).tolist()
+    clock = StoppedClock()
+    began, speed = clock.time, 20
+    at = 0
+    for batch in replay(log(seen), speed, _clock=clock).read(COLUMNS):
+        reached = seen[0] + (clock.time - began) * speed
+        at += 0 if batch is None else len(batch)
+        assert at == 0 or seen[at - 1] <= reached + 1e-6, "a row came early"
+        late = [came for came in seen[at:] if came < reached - 1]
+        assert not late, "rows that were due are missing"
+
+
+def test_whoever_reads_hears_something_every_50_ms() -> None:
+    clock = StoppedClock()
+    heard = [clock.time]
+    for _ in takewhile(lambda _: clock.time < 1002, replay(log([0, 1, 1_000_000]), 1, _clock=clock).read(["x"])):
+        heard.append(clock.time)
+    assert len(heard) > 30
+    assert max(later - sooner for sooner, later in pairwise(heard)) <= 0.0501
+
+
+def test_rows_gather_while_none_is_taken_for_10_ms() -> None:
+    clock = StoppedClock()
+    source = log(list(range(10_000)), pa.timestamp("ms", "UTC"), reorder_latency=0)
+    batches = [batch for batch in replay(source, 1, _clock=clock).read(["x"]) if batch is not None]
+    assert sum(map(len, batches)) == 10_000
+    assert len(batches) <= 1_002
+    assert min(clock.slept) >= 0.00999
+
+
+def test_time_stands_still_while_nobody_reads() -> None:
+    clock = StoppedClock()
+    reading = replay(log(list(range(100_000))), 10, _clock=clock).read(["x"])
+    assert len(next(reading) or ()) == 1
+    clock.time += 3_600
+    heard = sum(0 if batch is None else len(batch) for batch in (next(reading), next(reading)))
+    assert heard <= 10
+
+
+def test_a_batch_is_never_too_large() -> None:
+    feed = replay(log([0] * 150_000), 1, _clock=StoppedClock())
+    assert [len(batch or ()) for batch in feed.read([])] == [65_536, 65_536, 18_928]
+
+
+def test_the_machine_s_clock_paces_too() -> None:
+    began = datetime.now(UTC)
+    assert len(rows(replay(log([0, 60, 120]), 600), ["x"])) == 3
+    assert datetime.now(UTC) - began >= timedelta(seconds=0.2)
+
+
+def test_a_replay_is_a_feed_of_the_log() -> None:
+    source = log([1, 2], reorder_latency="5m", late="drop", name="flights")
+    feed = Replay(source, 10)
+    assert feed.live
+    assert (feed.name, feed.schema, feed.time, feed.arrival, feed.rows) == ("flights", source.schema, "t", "seen", 2)
+    assert feed.disorder == Disorder(300, "drop")
+    assert Replay(source, reorder_latency="1m", late="adjust").disorder == Disorder(60, "adjust")
+    assert Replay(source, start=2).rows is None
+
+
+def test_without_an_arrival_rows_come_at_their_time() -> None:
+    source = ArrowSource(pa.table({"t": [3, 5, 5, 9]}), time="t")
+    assert [row[0] for row in rows(Replay(source, INFINITE, start=4, end=9), ["t"])] == [5, 5]
+
+
+def test_the_arrival_need_not_be_asked_for() -> None:
+    batch = next(replay(log([1, 2])).read(["x"]))
+    assert isinstance(batch, Batch)
+    assert batch.schema.names == ("x",)
+
+
+DAY = 86_400
+NEW_YORK = timezone(timedelta(hours=-5))
+
+
+@pytest.mark.parametrize(("start", "end", "offset", "kept"), [
+    (DAY, None, 0, [2, 3, 4, 5]),
+    (DAY, 2 * DAY, 0, [2, 3]),
+    (DAY, None, 3, [5]),
+    ("1970-01-02", date(1970, 1, 3), 0, [2, 3]),
+    ("1970-01-02T00:00:01", datetime(1970, 1, 3), 0, [3]),
+    ("1970-01-02T00:00:00.000001", None, 0, [3, 4, 5]),
+    (datetime(1970, 1, 2, tzinfo=UTC), datetime(1970, 1, 2, tzinfo=NEW_YORK), 0, [2, 3]),
+    (None, DAY, 0, [0, 1]),
+    ("2000-01-01", None, 0, []),
+])
+def test_bounds_are_of_the_arrival(start: object, end: object, offset: int, kept: list[int]) -> None:
+    clock = StoppedClock()
+    seen: list[int | None] = [0, 5, DAY, DAY + 5, 2 * DAY, 3 * DAY]
+    feed = replay(log(seen), 1e6, start=start, end=end, _clock=clock)
+    assert [row[0] for row in rows(feed, ["x"], offset)] == kept
+    assert clock.time < 1001, "skipped rows are not waited for"
+
+
+def test_bounds_without_a_zone_are_in_the_column_s_zone() -> None:
+    source = log([5 * 3_600 - 1, 5 * 3_600], pa.timestamp("s", "America/New_York"))
+    assert [row[0] for row in rows(replay(source, start="1970-01-01"), ["x"])] == [1]
+
+
+def test_days_are_replayed_as_days() -> None:
+    days = pa.table({"t": [date(1970, 1, 1), date(1970, 1, 2)]})
+    clock = StoppedClock()
+    feed = Replay(ArrowSource(days, time="t"), 86_400, _clock=clock)
+    assert [row[0] for row in rows(feed, [])] == [0, DAY]
+    assert clock.time - 1000 == pytest.approx(1, abs=0.06)
+
+
+@pytest.mark.parametrize(("arguments", "what"), [
+    ({"speed": 0}, "A replay cannot go at 0 times real time."),
+    ({"speed": float("nan")}, "A replay cannot go at nan times real time."),
+    ({"start": "yesterday"}, "Cannot read 'yesterday' as a moment."),
+    ({"start": True}, "Cannot read True as a moment."),
+    ({"reorder_latency": None}, "A feed has no end, so it must say how late a row may be."),
+])
+def test_what_makes_no_feed_is_refused(arguments: dict[str, object], what: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        replay(log([1]), **arguments)
+    assert caught.value.what == what
+    assert caught.value.where.startswith("replay(table, speed=")
+
+
+def test_moments_must_fit_the_column() -> None:
+    with pytest.raises(PlanError, match="has a time zone, but 'seen' has none"):
+        replay(log([1], pa.timestamp("s")), start="1970-01-01T00:00Z")
+    with pytest.raises(PlanError, match="'t' counts plain integers"):
+        Replay(ArrowSource(pa.table({"t": [1]}), time="t"), start="1970-01-01")
+
+
+def test_a_feed_is_not_replayed_and_an_unknown_column_is_not_read() -> None:
+    feed = replay(log([1]))
+    with pytest.raises(PlanError, match="'table' is a feed already"):
+        Replay(feed)
+    with pytest.raises(SchemaError, match="no column 'y'"):
+        feed.read(["y"])
+
+
+def test_arrivals_out_of_order_are_refused_by_row() -> None:
+    data = pa.table({"t": pa.chunked_array([[1, 4], [3, 9]])})
+    with pytest.raises(SourceError, match="Row 2 came before the row in front of it: 't' goes back") as caught:
+        rows(Replay(ArrowSource(data, time="t"), INFINITE), ["t"])
+    assert "arrival=" in caught.value.hint
+    with pytest.raises(SourceError, match="Row 1 came before") as caught:
+        rows(replay(log([4, 3])), ["x"])
+    assert "sort the log by 'seen'" in caught.value.hint
+
+
+def test_a_row_that_never_came_is_refused() -> None:
+    with pytest.raises(SourceError, match="Row 1 never came: 'seen' is null"):
+        rows(replay(log([1, None, 3])), ["x"])

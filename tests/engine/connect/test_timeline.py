@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from datetime import date
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engine.connect.reading import rows
+from whimbrel.clock import INF
+from whimbrel.connect import ArrowSource
+from whimbrel.errors import PlanError, SchemaError, SourceError, WhimbrelError
+from whimbrel.plan import Disorder
+
+
+def table(type_: pa.DataType, *values: int | None, **more: pa.Array) -> pa.Table:
+    return pa.table({"t": pa.array(values, pa.int64()).cast(type_), **more})
+
+
+def refusal(kind: type[WhimbrelError], data: pa.Table, **arguments: object) -> WhimbrelError:
+    with pytest.raises(kind) as caught:
+        rows(ArrowSource(data, **{"time": "t", **arguments}), [])
+    return caught.value
+
+
+@pytest.mark.parametrize(("type_", "unit", "zone"), [
+    (pa.int64(), None, None),
+    (pa.int32(), None, None),
+    (pa.uint64(), None, None),
+    (pa.timestamp("s"), "s", None),
+    (pa.timestamp("ns", "Europe/Paris"), "ns", "Europe/Paris"),
+    (pa.date64(), "ms", None),
+])
+def test_the_time_column_says_what_a_tick_is(type_: pa.DataType, unit: str | None, zone: str | None) -> None:
+    ticks = [0, 86_400_000]
+    source = ArrowSource(pa.table({"t": pa.array(ticks, pa.int64()).cast(type_)}), time="t")
+    assert (source.schema.unit, source.schema.zone) == (unit, zone)
+    assert [row[:2] for row in rows(source, [])] == [(0, 1), (86_400_000, 86_400_001)]
+
+
+def test_days_are_counted_in_seconds() -> None:
+    days = pa.table({"t": [date(1970, 1, 2)], "until": [date(1970, 1, 4)]})
+    assert rows(ArrowSource(days, time="t", end="until"), ["t"]) == [(86_400, 3 * 86_400, date(1970, 1, 2))]
+
+
+def test_an_end_that_is_not_known_is_infinite() -> None:
+    data = pa.table({"t": [1, 2], "until": [5, None]})
+    assert rows(ArrowSource(data, time="t", end="until"), []) == [(1, 5), (2, INF)]
+
+
+def test_an_end_may_be_coarser_or_finer_than_the_time() -> None:
+    milliseconds = table(pa.timestamp("ms"), 1_500, until=pa.array([2], pa.timestamp("s")))
+    assert rows(ArrowSource(milliseconds, time="t", end="until"), []) == [(1_500, 2_000)]
+    seconds = table(pa.timestamp("s"), 1, until=pa.array([2_000], pa.timestamp("ms")))
+    assert rows(ArrowSource(seconds, time="t", end="until"), []) == [(1, 2)]
+
+
+def test_an_end_between_two_ticks_is_refused() -> None:
+    until = pa.array([2_000, 2_500], pa.timestamp("ms"))
+    error = refusal(SourceError, table(pa.timestamp("s"), 1, 1, until=until), end="until")
+    assert error.what == ("Row 1 of 'until', 1970-01-01 00:00:02.500, is not a whole number of ticks of 't' "
+                          "(timestamp[s]).")
+
+
+def test_a_null_time_is_refused_by_row() -> None:
+    error = refusal(SourceError, table(pa.timestamp("s"), 1, None, 3))
+    assert error.what == "Row 1 has no time: 't' is null."
+    assert error.where == "from_arrow(..., time='t')"
+
+
+@pytest.mark.parametrize("until", [3, 2])
+def test_an_end_not_after_the_start_is_refused_by_row(until: int) -> None:
+    data = table(pa.timestamp("s"), 1, 3, until=pa.array([2, until], pa.timestamp("s")))
+    error = refusal(SourceError, data, end="until")
+    assert error.what == (f"Row 1 does not end after it starts: 't' is 1970-01-01 00:00:03, "
+                          f"'until' is 1970-01-01 00:00:0{until}.")
+
+
+def test_rows_are_counted_over_all_batches() -> None:
+    chunks = pa.concat_tables([table(pa.int64(), 1, 2), table(pa.int64(), 3, None)])
+    assert refusal(SourceError, chunks).what == "Row 3 has no time: 't' is null."
+
+
+def test_the_last_tick_of_all_has_no_end() -> None:
+    assert refusal(SourceError, table(pa.int64(), INF)).what == f"Row 0 is at the end of time: 't' is {INF}."
+
+
+def test_an_integer_beyond_64_bits_is_refused() -> None:
+    data = pa.table({"t": pa.array([1, 2**63], pa.uint64())})
+    assert refusal(SourceError, data).what.startswith("Row 1 of 't', 9223372036854775808, is not a whole number")
+
+
+@pytest.mark.parametrize("role", ["time", "end", "arrival"])
+def test_a_missing_column_is_offered_its_near_match(role: str) -> None:
+    error = refusal(SchemaError, pa.table({"t": [1], "until": [2]}), **{role: "untill"})
+    assert error.what == f"{role}='untill' names no column."
+    assert error.hint.startswith("did you mean 'until'?")
+
+
+@pytest.mark.parametrize("values", [["2024-01-01"], [1.5], [True]])
+def test_other_types_do_not_count_time(values: list[object]) -> None:
+    error = refusal(SchemaError, pa.table({"t": values}))
+    assert "which does not count time" in error.what
+    assert "cast" in error.hint
+
+
+@pytest.mark.parametrize("other", [pa.int64(), pa.timestamp("s", "UTC")])
+def test_times_of_different_kinds_are_not_compared(other: pa.DataType) -> None:
+    data = table(pa.timestamp("s"), 1, other=pa.array([2], other))
+    for role in ("end", "arrival"):
+        error = refusal(SchemaError, data, **{role: "other"})
+        assert error.what == f"{role}='other' is {other}, but time='t' is timestamp[s]."
+
+
+def test_a_column_named_twice_is_refused() -> None:
+    data = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["t", "t"])
+    assert refusal(SchemaError, data).what == "Two columns would be named 't'."
+
+
+def test_an_unknown_payload_column_is_refused_before_the_first_row() -> None:
+    with pytest.raises(SchemaError, match="no column 'prise'"):
+        ArrowSource(pa.table({"t": [1], "price": [2]}), time="t").read(["prise"])
+
+
+@pytest.mark.parametrize(("arguments", "disorder"), [
+    ({}, Disorder(0, "raise")),
+    ({"arrival": "seen"}, Disorder(None, "raise")),
+    ({"arrival": "seen", "reorder_latency": "2m"}, Disorder(120, "raise")),
+    ({"reorder_latency": 5, "late": "drop"}, Disorder(5, "drop")),
+    ({"late": "adjust"}, Disorder(0, "adjust")),
+])
+def test_what_is_promised_about_order(arguments: dict[str, object], disorder: Disorder) -> None:
+    data = table(pa.timestamp("s"), 1, seen=pa.array([2], pa.timestamp("s")))
+    assert ArrowSource(data, **{"time": "t", **arguments}).disorder == disorder
+
+
+def test_a_promise_that_means_nothing_is_refused() -> None:
+    data = pa.table({"t": [1]})
+    unknown = refusal(PlanError, data, late="dorp")
+    assert unknown.what == "late='dorp' is no policy."
+    assert unknown.hint == "did you mean 'drop'? values: raise, drop, adjust"
+    assert refusal(PlanError, data, reorder_latency=-1).what == "reorder_latency=-1 is negative."
+    assert "counts plain integers" in refusal(PlanError, data, reorder_latency="5m").what
+
+
+@given(starts=st.lists(st.integers(-(10**15), 10**15)), lengths=st.data())
+def test_lifetimes_are_the_columns(starts: list[int], lengths: st.DataObject) -> None:
+    ends = [None if length == 0 else start + length for start, length in
+            zip(starts, lengths.draw(st.lists(st.integers(0, 9), min_size=len(starts), max_size=len(starts))),
+                strict=True)]
+    data = pa.table({"t": pa.array(starts, pa.int64()), "until": pa.array(ends, pa.int64())})
+    expected = [(start, INF if end is None else end, end) for start, end in zip(starts, ends, strict=True)]
+    assert rows(ArrowSource(data, time="t", end="until"), ["until"]) == expected
