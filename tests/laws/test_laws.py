@@ -25,7 +25,7 @@ QUERIES = {
     "hopping_window": ".hopping_window(10, 4, label='end')",
     "hopping_with_gaps": ".hopping_window(3, 8)",
     "sliding_window": ".sliding_window(6)",
-    "aggregate": ".aggregate(n=wb.count(), s=wb.sum(col.x), t=wb.sum(col.y), m=wb.mean(col.x))",
+    "aggregate": ".aggregate(n=wb.count(), s=wb.sum(col.x), total=wb.sum(col.y), m=wb.mean(col.x))",
     "extremes": ".group_by('key').aggregate(lo=wb.min(col.x), hi=wb.max(col.y), k=wb.max(col.k2))",
     "filtered": ".group_by('k2').aggregate(n=wb.count().where(col.x > 3), m=wb.mean(col.y).where(col.flag))",
     "tumbling_by_key": ".group_by('key').tumbling_window(8).aggregate(n=wb.count(), s=wb.sum(col.x), m=wb.mean(col.y))",
@@ -67,7 +67,7 @@ MADE_BY_THE_PLANNER = {Coalesce}
 @pytest.mark.parametrize("name", QUERIES)
 def test_law(name: str, law: laws.Law) -> None:
     query = Query((QUERIES[name],))
-    check_operator(query.build, *INPUTS, reference=query.reference, laws=[law])
+    check_operator(query.build, *INPUTS[:query.arity], reference=query.reference, laws=[law])
 
 
 def test_no_operator_is_left_out() -> None:
@@ -80,7 +80,7 @@ def test_no_operator_is_left_out() -> None:
 
 @given(strategies.queries(), strategies.facts(), strategies.facts(max_size=6))
 def test_random_queries_match_the_oracle(query: Query, s: list[Fact], t: list[Fact]) -> None:
-    trial = Trial(query.build, (s, t), query.reference)
+    trial = Trial(query.build, (s, t)[:query.arity], query.reference)
     with tier("interpreted"):
         trial.same(trial.run(), f"read whole\n{trial.paste()}\n")
 
@@ -96,9 +96,9 @@ def test_random_patterns_match_the_oracle(query: Query, s: list[Fact]) -> None:
 @given(st.data())
 def test_random_queries_do_not_see_batches_or_arrival(data: st.DataObject) -> None:
     query = data.draw(strategies.queries())
-    inputs = data.draw(strategies.facts()), data.draw(strategies.facts(max_size=6))
+    inputs = (data.draw(strategies.facts()), data.draw(strategies.facts(max_size=6)))[:query.arity]
     sources = []
-    for name, facts in zip("st", inputs, strict=True):
+    for name, facts in zip("st", inputs, strict=False):
         arrived, latency = data.draw(strategies.arrivals(facts))
         batches = strategies.cut(arrived, data.draw(strategies.batchings(len(arrived))))
         sources.append(Rows(batches, name=name, disorder=Disorder(latency, "raise"), dictionaries=True))
@@ -112,7 +112,7 @@ def test_random_queries_do_not_see_batches_or_arrival(data: st.DataObject) -> No
 def test_random_queries_keep_the_laws(query: Query, s: list[Fact], t: list[Fact], seed: int) -> None:
     kept = [laws.late_rows_follow_the_policy, laws.empty_input_is_safe, laws.schema_is_as_declared, laws.text_is_stable,
             laws.snapshots_change_nothing]
-    trial = Trial(query.build, (s, t), query.reference, seed)
+    trial = Trial(query.build, (s, t)[:query.arity], query.reference, seed)
     with tier("interpreted"):
         for law in kept:
             law(trial)

@@ -52,12 +52,12 @@ class Model:
 
     def join(self, right: Model, on: str | list[str] | dict[str, str], *, suffix: str = "_right",
              **_options: Any) -> Model:
-        """Right key columns are left out; a right column with a name of the left gets the suffix."""
+        """A key of one name on both sides stands once; a right column with a name of the left gets the suffix."""
         pairs = {on: on} if isinstance(on, str) else on if isinstance(on, dict) else {name: name for name in on}
 
         def combine(left: Payload, other: Payload) -> Payload:
             return left | {name + suffix if name in left else name: value for name, value in other.items()
-                           if name not in pairs.values()}
+                           if pairs.get(name) != name}
 
         return Model(oracle.join(self.facts, right.facts, lambda row: tuple(row[name] for name in pairs),
                                  lambda row: tuple(row[name] for name in pairs.values()), combine))

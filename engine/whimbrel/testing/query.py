@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,11 @@ class Query:
 
     def __str__(self) -> str:
         return "s" + "".join(self.steps)
+
+    @property
+    def arity(self) -> int:
+        """How many inputs the text names."""
+        return 2 if re.search(r"\bt\b", str(self)) else 1
 
     def build(self, *streams: Any) -> Any:
         """The query over streams of the engine."""

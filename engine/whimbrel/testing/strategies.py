@@ -75,14 +75,16 @@ def pattern_queries(draw: st.DrawFn) -> Query:
 
 
 def patterns(predicates: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Patterns as text: sequences, alternatives, repetitions and options, nested."""
+    """Patterns as text: sequences, alternatives, repetitions and options, nested, but never of no event at all."""
     event = predicates.map("wb.event({})".format)
     sequence = st.tuples(predicates, predicates).map(lambda both: f"wb.sequence(a={both[0]}, b={both[1]})")
-    return st.recursive(st.one_of(event, sequence), lambda inner: st.one_of(
+    obligatory = st.one_of(event, sequence)
+    return st.recursive(obligatory, lambda inner: st.one_of(
         st.tuples(inner, inner).map(lambda both: f"{both[0]}.then({both[1]})"),
+        st.tuples(inner, inner).map(lambda both: f"{both[0]}.optional().then({both[1]})"),
+        st.tuples(inner, inner).map(lambda both: f"{both[0]}.then({both[1]}.repeat().optional())"),
         st.tuples(inner, inner).map(lambda both: f"({both[0]} | {both[1]})"),
         inner.map("{}.repeat()".format),
-        inner.map("{}.optional()".format),
     ), max_leaves=4)
 
 
