@@ -1,10 +1,11 @@
 """The contracts (Operator, Aggregate, Source) and the graph they make; nothing here moves a row."""
 
-from whimbrel.plan.aggregate import Aggregate, State
+from whimbrel.plan.aggregate import Aggregate, State, Steps
 from whimbrel.plan.explain import explain
 from whimbrel.plan.graph import Node
 from whimbrel.plan.operator import Operator
 from whimbrel.plan.properties import Grid, Properties
-from whimbrel.plan.source import Disorder, LatePolicy, Source
+from whimbrel.plan.source import Disorder, LatePolicy, Pruned, Source
 
-__all__ = ["Aggregate", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Properties", "Source", "State", "explain"]
+__all__ = ["Aggregate", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Properties", "Pruned", "Source", "State", "Steps",
+    "explain"]

@@ -7,21 +7,46 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import pyarrow as pa
 
 from whimbrel.expr import Expr
 
 State = tuple[Any, ...]
-"""The running value of one group: a tuple of scalars, kept as one plain array per position."""
+"""The running value of one group: a tuple of ints and floats, kept as one plain array per position."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The algebra of one aggregate over one input type: plain Python functions over scalars.
+
+    The same text is interpreted, compiled, and run on panes, bands, partitions and samples. Values arrive as Python or
+    NumPy ints and floats (times as ticks, bools as 0 and 1); nulls never arrive. A step keeps nothing but the state.
+
+    Parameters
+    ----------
+    init : tuple of int and float
+        The state of no rows; an int is kept as int64, a float as float64.
+    accumulate : callable
+        (state, value) -> state with one row more.
+    merge : callable
+        (state, state) -> state of both sets of rows.
+    result : callable
+        state -> value, or None for null.
+    deaccumulate : callable, optional
+        (state, value) -> state with one row less; None when a row cannot be taken back, and then a group that lost
+        rows is computed afresh from those that are left.
+    """
+
+    init: State
+    accumulate: Callable[[Any, Any], State]
+    merge: Callable[[Any, Any], State]
+    result: Callable[[Any], Any]
+    deaccumulate: Callable[[Any, Any], State] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Aggregate(ABC):
-    """A value over a set of rows, computed one row at a time (SEMANTICS 5; Trill VLDB 2015, section 3.3).
-
-    The steps are plain Python functions over scalars, so that the same text is interpreted, compiled, run on panes,
-    bands, partitions and samples. Null inputs never reach them. A step must not keep anything but the state.
+    """A value over a set of rows, computed one row at a time (SEMANTICS 5; Trill, VLDB 2015, section 3.3).
 
     Parameters
     ----------
@@ -42,27 +67,16 @@ class Aggregate(ABC):
         """Type of the value, or an ExpressionError for inputs that make no sense."""
 
     @abstractmethod
-    def state_types(self, input_type: pa.DataType | None) -> tuple[np.dtype[Any], ...]:
-        """How each scalar of the state is stored."""
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+        """The algebra for inputs of this type.
 
-    init: ClassVar[State]
-    """The state of no rows."""
+        `removable` asks for the form to use where rows also leave: the same values, from a state that does not drift.
+        """
 
-    accumulate: ClassVar[Callable[..., State]]
-    """(state, value) -> state with one row more."""
-
-    deaccumulate: ClassVar[Callable[..., State] | None] = None
-    """(state, value) -> state with one row less; None when a row cannot be taken back."""
-
-    merge: ClassVar[Callable[[State, State], State]]
-    """(state, state) -> state of both sets of rows."""
-
-    result: ClassVar[Callable[[State], Any]]
-    """state -> value, or None for null."""
-
-    def removable(self) -> Aggregate:
-        """The form to use where rows also leave: the same values, a state that does not drift."""
-        return self
+    @property
+    def counts_rows(self) -> bool:
+        """Whether the value is just the number of rows, which windows know anyway."""
+        return False
 
     def where(self, condition: Expr) -> Self:
         """Count only rows for which `condition` is true."""

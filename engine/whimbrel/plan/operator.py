@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from whimbrel.batch import Schema
 from whimbrel.kernels import Kernel
 from whimbrel.plan.properties import Properties
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Operator(ABC):
     """What happens to a stream, as data. One operator, one file.
 
-    An operator knows nothing of its neighbours: whatever it needs of its inputs is handed to it. It is hashable and
-    immutable, so plans can be compared, rewritten and sent elsewhere.
+    An operator knows nothing of its neighbours: whatever it needs of its inputs is handed to it. It is immutable,
+    so plans can be rewritten and shared.
     """
 
     arity: ClassVar[int] = 1
@@ -45,8 +44,3 @@ class Operator(ABC):
     @abstractmethod
     def show(self) -> str:
         """One line in the user's own words, for plans and errors."""
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Instances over the columns of :data:`whimbrel.testing.EXAMPLE_SCHEMA`, for the laws."""
-        return iter(())

@@ -66,3 +66,17 @@ class Source(ABC):
         while it has nothing, so that whoever reads can pause, stop or show what there is. Closing the iterator
         releases what it holds.
         """
+
+
+class Pruned(Source):
+    """A source of which only some columns are read."""
+
+    def __init__(self, source: Source, columns: tuple[str, ...]) -> None:
+        self.source = source
+        self.columns = columns
+        self.name, self.time, self.arrival = source.name, source.time, source.arrival
+        self.disorder, self.rows, self.live = source.disorder, source.rows, source.live
+        self.schema = source.schema.select(columns)
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        return self.source.read(columns, offset)

@@ -1,0 +1,48 @@
+"""How many rows, or how many values that are not null."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from whimbrel.plan import Aggregate, State, Steps
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Count(Aggregate):
+    """Number of active rows; with an expression, of those where it is not null.
+
+        time     0    5    10
+        in       a────────         count over [0, 5) is 1, over [5, 10) is 2
+                      b────
+    """
+
+    name: ClassVar[str] = "count"
+
+    @property
+    def counts_rows(self) -> bool:
+        return self.expr is None and self.condition is None
+
+    def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
+        return pa.int64()
+
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+        return Steps(init=(0,), accumulate=count_in, deaccumulate=count_out, merge=count_both, result=counted)
+
+
+def count_in(state: State, value: Any) -> State:
+    return (state[0] + 1,)
+
+
+def count_out(state: State, value: Any) -> State:
+    return (state[0] - 1,)
+
+
+def count_both(left: State, right: State) -> State:
+    return (left[0] + right[0],)
+
+
+def counted(state: State) -> Any:
+    return state[0]

@@ -1,0 +1,69 @@
+"""The arithmetic mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from whimbrel.aggregates.sum import add_exactly, exact_total, merge_exact, subtract_exactly
+from whimbrel.errors import ExpressionError
+from whimbrel.plan import Aggregate, State, Steps
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mean(Aggregate):
+    """Mean of the values that are not null, as a float; null when there is none.
+
+        time     0    5    10
+        in       2────────         mean over [0, 5) is 2.0, over [5, 10) is 2.5
+                      3────
+    """
+
+    name: ClassVar[str] = "mean"
+
+    def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
+        assert input_type is not None
+        if pa.types.is_integer(input_type) or pa.types.is_floating(input_type) or pa.types.is_boolean(input_type):
+            return pa.float64()
+        raise ExpressionError(f"mean of {input_type} has no meaning.", where=self.show(),
+                              hint="mean takes numbers and bools")
+
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+        if not removable:
+            return Steps(init=(0.0, 0), accumulate=average_in, merge=average_both, result=average)
+        return Steps(init=(0.0, 0.0, 0, 0, 0, 0), accumulate=exact_in, deaccumulate=exact_out, merge=exact_both,
+                     result=exact_average)
+
+
+def average_in(state: State, value: Any) -> State:
+    return (state[0] + value, state[1] + 1)
+
+
+def average_both(left: State, right: State) -> State:
+    return (left[0] + right[0], left[1] + right[1])
+
+
+def average(state: State) -> Any:
+    if state[1] == 0:
+        return None
+    return state[0] / state[1]
+
+
+def exact_in(state: State, value: Any) -> State:
+    return (*add_exactly(state[:5], float(value)), state[5] + 1)
+
+
+def exact_out(state: State, value: Any) -> State:
+    return (*subtract_exactly(state[:5], float(value)), state[5] - 1)
+
+
+def exact_both(left: State, right: State) -> State:
+    return (*merge_exact(left[:5], right[:5]), left[5] + right[5])
+
+
+def exact_average(state: State) -> Any:
+    if state[5] == 0:
+        return None
+    return exact_total(state[:5]) / state[5]

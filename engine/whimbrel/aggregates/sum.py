@@ -1,0 +1,124 @@
+"""Sums: checked for integers, compensated for floats where rows also leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.errors import ExpressionError
+from whimbrel.plan import Aggregate, State, Steps
+
+_LARGEST = 2**63 - 1
+_SMALLEST = -(2**63)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sum(Aggregate):
+    """Sum of the values; 0 when all are null. An integer sum that leaves int64 is an error, never a wrap.
+
+        time     0    5    10
+        in       2────────         sum over [0, 5) is 2, over [5, 10) is 5
+                      3────
+    """
+
+    name: ClassVar[str] = "sum"
+
+    def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
+        assert input_type is not None
+        if pa.types.is_floating(input_type):
+            return pa.float64()
+        if pa.types.is_integer(input_type) or pa.types.is_boolean(input_type):
+            return pa.int64()
+        if pa.types.is_duration(input_type):
+            return input_type
+        raise ExpressionError(f"sum of {input_type} has no meaning.", where=self.show(),
+                              hint="sum takes numbers, bools and durations")
+
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+        if not pa.types.is_floating(input_type):
+            return Steps(init=(0,), accumulate=add_integer, deaccumulate=subtract_integer, merge=add_integers,
+                         result=integer_total)
+        if not removable:
+            return Steps(init=(0.0,), accumulate=add_float, merge=add_floats, result=float_total)
+        return Steps(init=(0.0, 0.0, 0, 0, 0), accumulate=add_exactly, deaccumulate=subtract_exactly,
+                     merge=merge_exact, result=exact_total)
+
+
+def add_integer(state: State, value: Any) -> State:
+    total = state[0]
+    if (value > 0 and total > _LARGEST - value) or (value < 0 and total < _SMALLEST - value):
+        raise OverflowError("integer sum")
+    return (total + value,)
+
+
+def subtract_integer(state: State, value: Any) -> State:
+    # What was added can be taken back: the true sum of the rest fits whenever every partial sum did.
+    total = state[0]
+    if (value < 0 and total > _LARGEST + value) or (value > 0 and total < _SMALLEST + value):
+        raise OverflowError("integer sum")
+    return (total - value,)
+
+
+def add_integers(left: State, right: State) -> State:
+    return add_integer(left, right[0])
+
+
+def integer_total(state: State) -> Any:
+    return state[0]
+
+
+def add_float(state: State, value: Any) -> State:
+    return (state[0] + value,)
+
+
+def add_floats(left: State, right: State) -> State:
+    return (left[0] + right[0],)
+
+
+def float_total(state: State) -> Any:
+    return state[0]
+
+
+def add_exactly(state: State, value: Any) -> State:
+    """Add to (sum, rounding error, NaNs, +infs, -infs): the error of every addition is kept, and what is not finite
+    is counted apart, so that a NaN which leaves the window leaves the sum as well."""
+    total, error, nans, ups, downs = state
+    if value != value:
+        return (total, error, nans + 1, ups, downs)
+    if value == np.inf:
+        return (total, error, nans, ups + 1, downs)
+    if value == -np.inf:
+        return (total, error, nans, ups, downs + 1)
+    summed = total + value
+    part = summed - total
+    return (summed, error + ((total - (summed - part)) + (value - part)), nans, ups, downs)
+
+
+def subtract_exactly(state: State, value: Any) -> State:
+    total, error, nans, ups, downs = state
+    if value != value:
+        return (total, error, nans - 1, ups, downs)
+    if value == np.inf:
+        return (total, error, nans, ups - 1, downs)
+    if value == -np.inf:
+        return (total, error, nans, ups, downs - 1)
+    return add_exactly(state, -value)
+
+
+def merge_exact(left: State, right: State) -> State:
+    total, error, nans, ups, downs = add_exactly(left, right[0])
+    return (total, error + right[1], nans + right[2], ups + right[3], downs + right[4])
+
+
+def exact_total(state: State) -> Any:
+    total, error, nans, ups, downs = state
+    if nans > 0 or (ups > 0 and downs > 0):
+        return np.nan
+    if ups > 0:
+        return np.inf
+    if downs > 0:
+        return -np.inf
+    return total + error

@@ -1,0 +1,170 @@
+"""Dense ids for the values of key columns: one table per operator, any types, any number of columns, nulls included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Column, Mask, frozen, numpy_type
+from whimbrel.kernels.compile import Compiled
+from whimbrel.kernels.primitives import table as primitive
+
+Array = np.ndarray[Any, Any]
+
+_lookup = Compiled(primitive.lookup)
+_refill = Compiled(primitive.refill)
+_SKIP_NONE = np.empty(0, np.bool_)
+_SKIP_NONE.flags.writeable = False
+
+
+class IntegerKeys:
+    """Ids for int64 keys, growing as needed."""
+
+    def __init__(self) -> None:
+        self.table = np.zeros(2 * 1024, np.int64)
+        self.keys = np.zeros(512, np.int64)
+        self.size = np.zeros(1, np.int64)
+
+    def __len__(self) -> int:
+        return int(self.size[0])
+
+    def ids(self, values: Array, skip: Mask | None = None) -> Array:
+        ids = np.empty(len(values), np.int32)
+        skipped = _SKIP_NONE if skip is None else frozen(skip)
+        row = 0
+        while row < len(values):
+            row = int(_lookup(self.table, self.keys, self.size, values, skipped, ids, row))
+            if row < len(values):
+                self.grow()
+        return ids
+
+    def grow(self) -> None:
+        """Double the slots."""
+        self.table = np.zeros(2 * len(self.table), np.int64)
+        self.keys = np.concatenate([self.keys, np.zeros_like(self.keys)])
+        _refill(self.table, self.keys, int(self.size[0]))
+
+
+class ColumnKeys:
+    """Ids for the values of one column; a null is a value like any other here (grouping treats nulls as equal)."""
+
+    def __init__(self, type_: pa.DataType) -> None:
+        self.type = type_
+        self.physical = numpy_type(type_)
+        self.integers = IntegerKeys()
+        self.null_id = -1
+        self._words: dict[Any, int] = {}
+        self._seen: tuple[pa.Array | None, Array] = (None, np.empty(0, np.int32))
+
+    def __len__(self) -> int:
+        return len(self._words) if self.physical is None else len(self.integers)
+
+    def ids(self, column: Column, skip: Mask | None) -> Array:
+        if self.physical is None:
+            return self._word_ids(column.values)
+        values = encode_keys(np.asarray(column.values))
+        if column.valid is None:
+            return self.integers.ids(values, skip)
+        hidden = ~column.valid if skip is None else skip | ~column.valid
+        ids = self.integers.ids(values, hidden)
+        ids[~column.valid] = self._id_of_null()
+        return ids
+
+    def _id_of_null(self) -> int:
+        if self.null_id < 0:  # an id of its own: a key that no value can find, since it is in no slot
+            if len(self.integers) >= len(self.integers.table) >> 2:
+                self.integers.grow()
+            self.null_id = len(self.integers)
+            self.integers.size[0] += 1
+        return self.null_id
+
+    def _word_ids(self, array: pa.Array) -> Array:
+        coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+        dictionary = coded.dictionary
+        known, ids = self._seen
+        if known is None or not _same_memory(known, dictionary):
+            ids = np.array([self._words.setdefault(word, len(self._words)) for word in dictionary.to_pylist()], np.int32)
+            self._seen = (dictionary, ids)
+        codes = coded.indices
+        if codes.null_count == 0:
+            return ids[codes.to_numpy(zero_copy_only=False)] if len(ids) else np.zeros(len(codes), np.int32)
+        null = self._words.setdefault(None, len(self._words))
+        return np.append(ids, np.int32(null))[codes.fill_null(len(ids)).to_numpy(zero_copy_only=False)]
+
+    def column(self, ids: Array) -> Column:
+        """The values that have these ids."""
+        if self.physical is None:
+            words = pa.array(list(self._words), self.type)
+            return Column(self.type, pa.DictionaryArray.from_arrays(pa.array(ids, pa.int32()), words))
+        values = decode_keys(self.integers.keys[ids], self.physical)
+        return Column(self.type, values, None if self.null_id < 0 else ids != self.null_id)
+
+
+class KeyTable:
+    """Ids for rows of several key columns; no column at all means one group for everything.
+
+    Column by column, the id so far and the id of the next value make a pair that gets an id of its own.
+    """
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        self.columns = [ColumnKeys(type_) for type_ in types]
+        self.pairs = [IntegerKeys() for _ in self.columns[1:]]
+
+    def __len__(self) -> int:
+        """How many ids are given; ids are 0 ... len - 1."""
+        if not self.columns:
+            return 1
+        return len(self.pairs[-1]) if self.pairs else len(self.columns[0])
+
+    def fork(self) -> KeyTable:
+        """Itself: a table only ever grows, so a twin may share it."""
+        return self
+
+    def ids(self, columns: Sequence[Column], rows: int, skip: Mask | None = None) -> Array:
+        """Dense int32 id of each row; rows to skip get some id that means nothing."""
+        if not columns:
+            return np.zeros(rows, np.int32)
+        ids = self.columns[0].ids(columns[0], skip)
+        for keys, pairs, column in zip(self.columns[1:], self.pairs, columns[1:], strict=True):
+            pair = frozen(ids.astype(np.int64) << 32 | keys.ids(column, skip))
+            ids = pairs.ids(pair, skip)
+        return ids
+
+    def values(self, ids: Array) -> tuple[Column, ...]:
+        """The key columns that have these ids."""
+        if not self.columns:
+            return ()
+        found = []
+        for keys, pairs in zip(reversed(self.columns[1:]), reversed(self.pairs), strict=True):
+            pair = pairs.keys[ids]
+            found.append(keys.column((pair & 0xFFFFFFFF).astype(np.int32)))
+            ids = (pair >> 32).astype(np.int32)
+        found.append(self.columns[0].column(ids))
+        return tuple(reversed(found))
+
+
+def encode_keys(values: Array) -> Array:
+    """Key values as int64 so that equal values, and only they, have equal integers."""
+    if values.dtype.kind == "f":
+        wide = values.astype(np.float64) + 0.0  # -0.0 becomes 0.0
+        wide[np.isnan(wide)] = np.nan
+        values = wide.view(np.int64)
+    values = values.view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64, copy=False)
+    return frozen(values)
+
+
+def decode_keys(values: Array, physical: np.dtype[Any]) -> Array:
+    """The values that were encoded."""
+    if physical.kind == "f":
+        return values.view(np.float64).astype(physical)
+    return values.view(np.uint64) if physical == np.uint64 else values.astype(physical)
+
+
+def _same_memory(left: pa.Array, right: pa.Array) -> bool:
+    if len(left) != len(right) or left.offset != right.offset:
+        return False
+    mine, theirs = left.buffers()[-1], right.buffers()[-1]
+    return mine is not None and theirs is not None and mine.address == theirs.address and mine.size == theirs.size

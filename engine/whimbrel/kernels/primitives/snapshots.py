@@ -1,0 +1,135 @@
+"""When the set of active events of a group changes: the schedule of snapshots over arbitrary lifetimes.
+
+A snapshot is a maximal period in which the set of active events of a group does not change. Changes at one instant are
+one transition. A snapshot's row is written when time moves past its start; if its end comes within the same step the
+row is an interval, otherwise a start edge now and an end edge later.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whimbrel.kernels.primitives.heap import heap_pop, heap_push
+from whimbrel.kernels.primitives.panes import ADD, AGAIN, CLEAR, DROP, EMIT
+
+Array = np.ndarray[Any, Any]
+
+INF = 2**63 - 1
+NOW, ENDS, FREE, USED, DIRTY, NEXT_ID, GONE = 0, 1, 2, 3, 4, 5, 6
+"""Positions in the array of scalars: current time, heap size, free slots, slots ever used, changed groups, next row id,
+slots left during this step."""
+
+
+def snapshot_schedule(
+    row: int, sync: Array, other: Array, group: Array, skip: Array, limit: int, scalars: Array,
+    ends: Array, end_slots: Array, free: Array, gone: Array, held_sync: Array, held_other: Array, held_group: Array,
+    head: Array, after: Array, before: Array,
+    active: Array, since: Array, open_row: Array, open_id: Array, changed: Array, dirty: Array,
+    kind: Array, who: Array, which: Array, slot: Array, target: Array, count: Array,
+    out_sync: Array, out_other: Array, out_group: Array, out_ids: Array,
+) -> int:
+    """Write operations for rows from `row` on and for ends up to `limit`; stop early when room runs out.
+
+    No row with ``sync < limit`` can follow the rows given. Returns the first row not done, or -1 when all is done.
+    """
+    unlink_gone(scalars, gone, free, held_group, head, after, before)
+    operations = 0
+    outputs = 0
+    finished = False
+    while True:
+        while row < sync.shape[0] and skip.shape[0] and skip[row]:
+            row += 1
+        start = sync[row] if row < sync.shape[0] else INF
+        end = ends[0] if scalars[ENDS] > 0 else INF
+        time = min(start, end)
+        finished = row == sync.shape[0] and (end > limit or scalars[ENDS] == 0)
+        if scalars[DIRTY] > 0 and (limit > scalars[NOW] if finished else time > scalars[NOW]):
+            if operations + 3 * scalars[DIRTY] > kind.shape[0] or outputs + 2 * scalars[DIRTY] > out_sync.shape[0]:
+                finished = False
+                break
+            now = scalars[NOW]
+            for position in range(scalars[DIRTY]):
+                mine = dirty[position]
+                changed[mine] = False
+                if since[mine] != INF:
+                    if open_row[mine] >= 0:
+                        out_other[open_row[mine]] = now
+                    else:
+                        kind[operations], who[operations], target[operations] = AGAIN, mine, outputs
+                        operations += 1
+                        out_sync[outputs], out_other[outputs] = now, since[mine]
+                        out_group[outputs], out_ids[outputs] = mine, open_id[mine]
+                        outputs += 1
+                    since[mine] = INF
+                if active[mine] > 0:
+                    kind[operations], who[operations], target[operations] = EMIT, mine, outputs
+                    operations += 1
+                    out_sync[outputs], out_other[outputs] = now, INF
+                    out_group[outputs], out_ids[outputs] = mine, scalars[NEXT_ID]
+                    since[mine], open_row[mine], open_id[mine] = now, outputs, scalars[NEXT_ID]
+                    scalars[NEXT_ID] += 1
+                    outputs += 1
+                else:
+                    kind[operations], who[operations] = CLEAR, mine
+                    operations += 1
+            scalars[DIRTY] = 0
+        if finished or operations == kind.shape[0] or (start <= end and scalars[FREE] == 0 and scalars[USED] == held_sync.shape[0]):
+            break
+        scalars[NOW] = time
+        if end < start or (end == start and row == sync.shape[0]):
+            place = end_slots[0]
+            scalars[ENDS] = heap_pop(ends, end_slots, scalars[ENDS])
+            mine = held_group[place]
+            active[mine] -= 1
+            gone[scalars[GONE]] = place
+            scalars[GONE] += 1
+            kind[operations], who[operations], slot[operations] = DROP, mine, place
+        else:
+            if scalars[FREE] > 0:
+                scalars[FREE] -= 1
+                place = free[scalars[FREE]]
+            else:
+                place = scalars[USED]
+                scalars[USED] += 1
+            mine = group[row]
+            active[mine] += 1
+            held_sync[place], held_other[place], held_group[place] = sync[row], other[row], mine
+            after[place], before[place] = head[mine], -1
+            if head[mine] >= 0:
+                before[head[mine]] = place
+            head[mine] = place
+            if other[row] != INF:
+                scalars[ENDS] = heap_push(ends, end_slots, scalars[ENDS], other[row], place)
+            kind[operations], who[operations], which[operations], slot[operations] = ADD, mine, row, place
+            row += 1
+        operations += 1
+        if not changed[mine]:
+            changed[mine] = True
+            dirty[scalars[DIRTY]] = mine
+            scalars[DIRTY] += 1
+    for position in range(outputs):  # rows still open when this step's output leaves get an end edge later
+        mine = out_group[position]
+        if open_row[mine] == position:
+            open_row[mine] = -1
+    count[0] = operations
+    count[1] = outputs
+    return -1 if finished else row
+
+
+def unlink_gone(
+    scalars: Array, gone: Array, free: Array, held_group: Array, head: Array, after: Array, before: Array
+) -> None:
+    """Free the slots that were left during the last step; until now a replay may still have looked at them."""
+    for position in range(scalars[GONE]):
+        place = gone[position]
+        if before[place] >= 0:
+            after[before[place]] = after[place]
+        else:
+            head[held_group[place]] = after[place]
+        if after[place] >= 0:
+            before[after[place]] = before[place]
+        free[scalars[FREE]] = place
+        scalars[FREE] += 1
+    scalars[GONE] = 0

@@ -1,0 +1,80 @@
+"""Open-addressing hash table from int64 keys to dense ids, in one array so that a probe touches one cache line.
+
+Slot s holds the key at ``table[2 s]`` and id + 1 at ``table[2 s + 1]``; 0 marks an empty slot, so every int64 is a
+legal key. The number of slots is a power of two and at most half of them are used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def find(table: Array, key: int) -> int:
+    """The id of a key, or -1 minus the slot where it belongs."""
+    mask = (table.shape[0] >> 1) - 1
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    slot = np.int64(mixed >> np.uint64(32)) & mask
+    while True:
+        held = table[2 * slot + 1]
+        if held == 0:
+            return -1 - slot
+        if table[2 * slot] == key:
+            return held - 1
+        slot = (slot + 1) & mask
+
+
+def lookup(table: Array, keys: Array, size: Array, values: Array, skip: Array, ids: Array, start: int) -> int:
+    """Write the dense id of each value, giving new keys the next id; stop early when the table is full.
+
+    Parameters
+    ----------
+    table : array of int64
+        The table.
+    keys : array of int64
+        Key of each id; must have room for half as many as there are slots.
+    size : array of int64, length 1
+        How many ids are given.
+    values : array of int64
+        Keys to look up.
+    skip : array of bool, length 0 or as `values`
+        Rows to leave alone; their id becomes 0.
+    ids : array of int32
+        Where ids are written.
+    start : int
+        First row.
+
+    Returns
+    -------
+    int
+        The first row not done: ``len(values)``, or less when the table must grow first.
+    """
+    room = table.shape[0] >> 2
+    for row in range(start, values.shape[0]):
+        if skip.shape[0] and skip[row]:
+            ids[row] = 0
+            continue
+        key = values[row]
+        found = find(table, key)
+        if found < 0:
+            if size[0] >= room:
+                return row
+            slot = -1 - found
+            found = size[0]
+            table[2 * slot] = key
+            table[2 * slot + 1] = found + 1
+            keys[found] = key
+            size[0] = found + 1
+        ids[row] = found
+    return values.shape[0]
+
+
+def refill(table: Array, keys: Array, count: int) -> None:
+    """Put keys with ids 0 ... count - 1 into an empty table."""
+    for position in range(count):
+        slot = -1 - find(table, keys[position])
+        table[2 * slot] = keys[position]
+        table[2 * slot + 1] = position + 1

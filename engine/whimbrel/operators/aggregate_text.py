@@ -1,0 +1,116 @@
+"""Source text of aggregation: thin glue that binds a query's expressions and aggregates to handwritten primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from whimbrel.kernels import Compiled, load_text
+from whimbrel.plan import Aggregate, Steps
+
+Functions = dict[str, Callable[..., Any]]
+
+
+def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
+    """The loop that applies a schedule of operations to the state of one aggregate."""
+    imports, functions = bind_steps(steps, "")
+    fields = range(len(steps.init))
+    state = ", ".join(f"state{field}" for field in fields)
+    lines = [
+        comment(f"Replays a schedule of operations on the state of {aggregate.name}."),
+        "",
+        *imports,
+        "",
+        "",
+        "def replay(count, kind, who, which, slot, target, values, valid, held, held_valid,",
+        "           moment, held_sync, held_other, head, after, stale, shown, shown_valid, out, out_valid,",
+        f"           {state}):",
+        "    for step in range(count):",
+        "        operation = kind[step]",
+        "        group = who[step]",
+        "        if operation == 0:  # the row enters",
+        "            row = which[step]",
+        "            counts = valid.shape[0] == 0 or valid[row]",
+        "            if held.shape[0]:",
+        "                held[slot[step]] = values[row]",
+        "                held_valid[slot[step]] = counts",
+        "            if counts:",
+        f"                state = accumulate({_load(steps)}, values[row])",
+        *_store(steps, 16),
+        "        elif operation == 1:  # the row leaves",
+        "            if held_valid[slot[step]]:",
+        *_leave(steps),
+        "        elif operation == 2:  # the value is shown",
+        *_recompute(steps),
+        f"            value = result({_load(steps)})",
+        "            to = target[step]",
+        "            out_valid[to] = value is not None",
+        "            if value is not None:",
+        "                out[to] = value",
+        "            else:",
+        "                out[to] = 0",
+        "            if shown.shape[0]:",
+        "                shown[group] = out[to]",
+        "                shown_valid[group] = out_valid[to]",
+        "        elif operation == 3:  # what was shown ends",
+        "            out[target[step]] = shown[group]",
+        "            out_valid[target[step]] = shown_valid[group]",
+        "        else:  # the group is empty",
+        *(f"            state{field}[group] = {steps.init[field]!r}" for field in fields),
+        "            stale[group] = False",
+        "",
+    ]
+    return load_text("\n".join(lines), "replay", functions)
+
+
+def comment(text: str) -> str:
+    """A user's words as a comment: on one line, whatever they hold, so that they can never be code."""
+    return "# " + " ".join(text.split())
+
+
+def bind_steps(steps: Steps, suffix: str) -> tuple[list[str], Functions]:
+    """Import lines for the steps of an aggregate; functions that cannot be imported are handed over instead."""
+    lines: list[str] = []
+    functions: Functions = {}
+    for role in ("accumulate", "deaccumulate", "result"):
+        function = getattr(steps, role)
+        if function is None:
+            continue
+        if function.__module__ == "__main__" or "<" in function.__qualname__:
+            functions[f"{role}{suffix}"] = function
+        else:
+            lines.append(f"from {function.__module__} import {function.__name__} as {role}{suffix}")
+    return lines, functions
+
+
+def _load(steps: Steps) -> str:
+    inside = ", ".join(f"state{field}[group]" for field in range(len(steps.init)))
+    return f"({inside},)"
+
+
+def _store(steps: Steps, indent: int) -> list[str]:
+    return [f"{' ' * indent}state{field}[group] = state[{field}]" for field in range(len(steps.init))]
+
+
+def _leave(steps: Steps) -> Sequence[str]:
+    if steps.deaccumulate is None:
+        return ["                stale[group] = True"]
+    return [f"                state = deaccumulate({_load(steps)}, held[slot[step]])", *_store(steps, 16)]
+
+
+def _recompute(steps: Steps) -> Sequence[str]:
+    """A row cannot be taken back: compute the group afresh from the rows that are active at this moment."""
+    if steps.deaccumulate is not None:
+        return []
+    return [
+        "            if stale[group]:",
+        "                now = moment[target[step]]",
+        f"                state = {steps.init!r}",
+        "                place = head[group]",
+        "                while place >= 0:",
+        "                    if held_valid[place] and held_sync[place] <= now < held_other[place]:",
+        "                        state = accumulate(state, held[place])",
+        "                    place = after[place]",
+        *_store(steps, 16),
+        "                stale[group] = False",
+    ]

@@ -1,0 +1,120 @@
+"""Start and end edges become intervals again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from whimbrel.batch import Batch, Schema
+from whimbrel.clock import INF
+from whimbrel.kernels import Kernel
+from whimbrel.plan import Operator, Properties
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Coalesce(Operator):
+    """Join each end edge to its start edge, so that every row is an interval.
+
+        time     0    5    10
+        in       a┄┄┄┄┄┄┄┄┄┄┄          (start edge at 0)
+                           a           (its end edge at 10)
+        out      a──────────
+
+    The planner puts it before operators that take intervals only, and before results leave. It costs delay: a row
+    waits until its end is known, and with ``ordered`` every later row waits with it.
+
+    Parameters
+    ----------
+    ordered : bool
+        Keep rows in order of their start. Not needed where results leave.
+
+    Notes
+    -----
+    Shapes: one row out per event. State: events whose end is not known, and those that wait behind them.
+    Source: Trill's CoalesceEndEdges reshaping policy.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10]}, time="at", end="until")
+    >>> events.aggregate(n=wb.count()).collect().to_pylist()
+    [{'start': 0, 'end': 5, 'n': 1}, {'start': 5, 'end': 10, 'n': 2}]
+    """
+
+    accepts_edges: ClassVar[bool] = True
+
+    ordered: bool = True
+
+    def schema(self, *upstream: Schema) -> Schema:
+        return upstream[0]
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return replace(upstream[0], intervals_only=True)
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        return (wanted,)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return CoalesceKernel(upstream[0], ordered=self.ordered)
+
+    def show(self) -> str:
+        return "coalesce()"
+
+
+class CoalesceKernel(Kernel):
+    """Holds rows until their end is known."""
+
+    def __init__(self, schema: Schema, *, ordered: bool) -> None:
+        self.ordered = ordered
+        self.held = Batch.empty(schema)
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        batch = batch.compact()
+        starts = batch.other > batch.sync
+        ended = batch.take(np.flatnonzero(~starts))
+        arriving = batch if not len(ended) else batch.take(np.flatnonzero(starts))
+        if batch.ids is None and not len(self.held):
+            return [arriving] if len(arriving) else []
+        held = Batch.concat([self.held, arriving])
+        if len(ended):
+            held = _with_ends(held, ended)
+        self.held = held
+        return [] if self.ordered else self._release(_waits(held))
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        waits = _waits(self.held)
+        if frontier == INF:
+            self.frontier = INF
+            return self._release(np.zeros(len(self.held), np.bool_))
+        self.frontier = min(frontier, int(self.held.sync[waits][0])) if waits.any() else frontier
+        if not self.ordered:
+            return []
+        return self._release(self.held.sync >= self.frontier)
+
+    def _release(self, keep: np.ndarray) -> list[Batch]:
+        gone = self.held.take(np.flatnonzero(~keep))
+        self.held = self.held.take(np.flatnonzero(keep))
+        return [replace(gone, ids=None)] if len(gone) else []
+
+    @property
+    def buffered_rows(self) -> int:
+        return len(self.held)
+
+
+def _waits(held: Batch) -> np.ndarray:
+    """Rows whose end edge may still come."""
+    if held.ids is None:
+        return np.zeros(len(held), np.bool_)
+    return (held.other == INF) & (held.ids >= 0)
+
+
+def _with_ends(held: Batch, ended: Batch) -> Batch:
+    open_rows = np.flatnonzero(_waits(held))
+    # Ids grow as rows are made, so the open rows are in the order of their ids.
+    assert held.ids is not None and ended.ids is not None
+    found = open_rows[np.searchsorted(held.ids[open_rows], ended.ids)]
+    other = held.other.copy()
+    other[found] = ended.sync
+    return replace(held, other=other)

@@ -1,0 +1,129 @@
+"""One aggregate at work: what it reads from a batch, its state per group, and the column it makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Mask, Schema, frozen, numpy_type
+from whimbrel.errors import KernelError
+from whimbrel.expr import evaluate, predicate, type_of
+from whimbrel.operators.aggregate_text import replay_function
+from whimbrel.operators.schedule import Schedule
+from whimbrel.plan import Aggregate
+
+Array = np.ndarray[Any, Any]
+
+NO_MASK: Mask = np.empty(0, np.bool_)
+NO_MASK.flags.writeable = False
+_NONE = np.empty(0, np.int64)
+GROUPS_AT_FIRST = 1024
+
+
+class Measure:
+    """State arrays of one aggregate, one element a group, and the replay that moves them.
+
+    Parameters
+    ----------
+    name : str
+        The result column.
+    aggregate : Aggregate
+    schema : Schema
+        Of the input.
+    remembers : bool
+        Whether rows also leave their group, so that their values must be kept until then.
+    """
+
+    def __init__(self, name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> None:
+        self.name = name
+        self.aggregate = aggregate
+        input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
+        self.type = aggregate.result_type(input_type)
+        self.steps = aggregate.steps(input_type, removable=remembers)
+        self.value_dtype = _dtype(input_type)
+        self.out_dtype = _dtype(self.type)
+        self.replay = replay_function(aggregate, self.steps)
+        self.state = [np.full(GROUPS_AT_FIRST, value) for value in self.steps.init]
+        self.stale = np.zeros(GROUPS_AT_FIRST, np.bool_)
+        groups, slots = (GROUPS_AT_FIRST, GROUPS_AT_FIRST) if remembers else (0, 0)
+        self.shown, self.shown_valid = np.zeros(groups, self.out_dtype), np.zeros(groups, np.bool_)
+        self.held, self.held_valid = np.zeros(slots, self.value_dtype), np.zeros(slots, np.bool_)
+
+    def grow_groups(self, groups: int) -> None:
+        """Make room for so many groups."""
+        self.state = [extend(array, groups, value) for array, value in zip(self.state, self.steps.init, strict=True)]
+        self.stale = extend(self.stale, groups, False)
+        if len(self.shown):
+            self.shown, self.shown_valid = extend(self.shown, groups, 0), extend(self.shown_valid, groups, False)
+
+    def grow_slots(self, slots: int) -> None:
+        """Make room for so many remembered rows."""
+        self.held, self.held_valid = extend(self.held, slots, 0), extend(self.held_valid, slots, False)
+
+    def read(self, batch: Batch) -> tuple[Array, Mask]:
+        """Input values as int64 or float64, and where they count (empty: everywhere)."""
+        aggregate = self.aggregate
+        valid = None if aggregate.condition is None else predicate(aggregate.condition, batch)
+        if aggregate.expr is None:
+            return batch.sync, NO_MASK if valid is None else frozen(valid)
+        column = evaluate(aggregate.expr, batch)
+        if not column.fixed:  # count(col.name): only whether a value is there matters
+            column = Column(pa.int64(), np.zeros(len(column), np.int64), column.validity())
+        if column.valid is not None:
+            valid = column.valid if valid is None else valid & column.valid
+        return frozen(self._wide(np.asarray(column.values))), NO_MASK if valid is None else frozen(valid)
+
+    def _wide(self, values: Array) -> Array:
+        if values.dtype == np.uint64 and values.size and values.max() > 2**63 - 1:
+            raise KernelError("A value is above the largest int64.", where=self.aggregate.show(),
+                              hint="cast the column to float64 first")
+        return values.astype(self.value_dtype, copy=False)
+
+    def apply(self, schedule: Schedule, values: Array, valid: Mask, remembered: tuple[Array, Array, Array, Array],
+              out: Array, out_valid: Mask) -> None:
+        """Replay a schedule: update the state of each group and write the values that are to be shown.
+
+        `remembered` holds start, end, and the chains (head per group, next per slot) of the rows that are kept.
+        """
+        if values.dtype != self.value_dtype:  # no row is read
+            values = _NONE.astype(self.value_dtype)
+            values.flags.writeable = False
+        held_sync, held_other, head, after = remembered
+        self.replay(schedule.operations, schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target,
+                    values, valid, self.held, self.held_valid, schedule.sync, held_sync, held_other, head, after,
+                    self.stale, self.shown, self.shown_valid, out, out_valid, *self.state)
+
+    def column(self, values: Array, valid: Mask) -> Column:
+        """Result values as a column of the declared type."""
+        physical = numpy_type(self.type)
+        assert physical is not None
+        return Column(self.type, values.astype(physical), None if valid.all() else valid.copy())
+
+    def fork(self) -> Measure:
+        twin = object.__new__(Measure)
+        twin.__dict__.update({name: value.copy() if isinstance(value, np.ndarray) else value
+                              for name, value in self.__dict__.items()})
+        twin.state = [array.copy() for array in self.state]
+        return twin
+
+
+def overflow_error(measures: list[Measure], batch: Batch) -> KernelError:
+    """Say which expression left int64: reading the inputs once more names an arithmetic one, else it is a sum."""
+    for measure in measures:
+        measure.read(batch)
+    sums = [measure for measure in measures if measure.aggregate.name == "sum" and measure.type == pa.int64()]
+    shown = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in sums)
+    return KernelError("An integer sum leaves int64.", where=f"aggregate({shown})", hint="sum floats: .cast(float)")
+
+
+def extend(array: Array, length: int, fill: Any) -> Array:
+    """The array, longer, filled up with one value."""
+    longer = np.full(length, fill, array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+def _dtype(type_: pa.DataType | None) -> np.dtype[Any]:
+    return np.dtype(np.float64 if type_ is not None and pa.types.is_floating(type_) else np.int64)

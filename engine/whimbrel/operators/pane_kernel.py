@@ -1,0 +1,216 @@
+"""Grouped aggregation over adjacent windows: one open pane at a time, one state per group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from whimbrel.batch import Batch, Mask, Schema, frozen
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.expr import Expr, evaluate, predicate
+from whimbrel.kernels import Compiled, IntegerKeys, Kernel, KeyTable, encode_keys, forced_tier
+from whimbrel.kernels.primitives.panes import CLEAR, EMIT, pane_schedule
+from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, Measure, extend, overflow_error
+from whimbrel.operators.pane_text import PaneText, pane_text
+from whimbrel.operators.schedule import Schedule
+from whimbrel.plan import Grid
+
+Array = np.ndarray[Any, Any]
+
+_schedule = Compiled(pane_schedule)
+_NONE = frozen(np.empty(0, np.int64))
+_NO_KEYS = IntegerKeys()
+_REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE)
+
+
+class PaneKernel(Kernel):
+    """Rows in time order fall into one open pane; when time passes its end, each group that has rows gives one row.
+
+    Two tiers share the same state: a schedule replayed by each aggregate, and one fused loop that is generated for
+    this query, compiled meanwhile, and takes over at a batch boundary.
+
+    Parameters
+    ----------
+    out_schema : Schema
+        Key columns, then one column a measure.
+    grid : Grid
+        Panes begin at ``offset + k * hop`` in the input's starts; results last `size` ticks.
+    lead : int
+        Ticks from the beginning of a pane to the start of its result.
+    keys : sequence of Expr
+    measures : sequence of Measure
+    condition : Expr, optional
+        Rows for which this is not true are left out.
+    """
+
+    def __init__(self, out_schema: Schema, grid: Grid, lead: int, keys: Sequence[Expr], measures: Sequence[Measure],
+                 condition: Expr | None) -> None:
+        self.out_schema, self.grid, self.lead = out_schema, grid, lead
+        self.key_exprs = tuple(keys)
+        self.keys = KeyTable([field.type for field in out_schema.fields[: len(keys)]])
+        self.measures = list(measures)
+        self.condition = condition
+        self.pane = np.zeros(2, np.int64)
+        self.rows = np.zeros(GROUPS_AT_FIRST, np.int64)
+        self.touched = np.zeros(GROUPS_AT_FIRST, np.int64)
+        self.schedule = Schedule()
+        self.texts: dict[tuple[bool, ...], PaneText] = {}
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        if not len(batch):
+            return []
+        try:
+            text = self._fused(batch)
+            return self._run_schedule(batch) if text is None else self._run_fused(text, batch)
+        except OverflowError as error:
+            raise overflow_error(self.measures, batch) from error
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        if frontier in (INF, MIN_TIME):
+            begin = self.frontier = frontier
+        else:
+            begin = frontier - (frontier - self.grid.offset) % self.grid.hop
+            self.frontier = begin + self.lead
+        return self._close_pane() if self.pane[1] and begin > self.pane[0] else []
+
+    @property
+    def buffered_rows(self) -> int:
+        return int(self.pane[1])
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(text.text for text in self.texts.values())
+
+    # Fused tier: one generated loop over the raw columns.
+
+    def _fused(self, batch: Batch) -> PaneText | None:
+        """The generated loop for this batch's pattern of nulls, if it may be used now."""
+        tier = forced_tier()
+        if tier == "primitives":
+            return None
+        nulls = (batch.absent is not None, *(column.valid is not None for column in batch.columns))
+        text = self.texts.get(nulls)
+        if text is None:
+            text = self.texts[nulls] = pane_text(self.measures, self.key_exprs, self.condition, batch)
+        none = batch.slice(0, 0)
+        ready = tier == "interpreted" or text.step.ready(*self._read(text, none), *self._state(text), 0)
+        return text if ready else None
+
+    def _run_fused(self, text: PaneText, batch: Batch) -> list[Batch]:
+        read = self._read(text, batch)
+        out: list[Batch] = []
+        row = 0
+        while row < len(batch):
+            row = int(text.step(*read, *self._state(text), row))
+            full, outputs = self.schedule.count
+            if outputs:
+                out.append(self._batch(int(outputs)))
+            if full:  # a new group found no room
+                self.keys.columns[0].integers.grow()
+                self._grow(len(self.keys.columns[0].integers.keys))
+            elif row < len(batch) and not outputs:
+                self._make_output_room()
+        return out
+
+    def _read(self, text: PaneText, batch: Batch) -> list[Any]:
+        """The inputs of the generated loop, once a batch."""
+        if text.inline_key is not None:
+            groups = frozen(encode_keys(np.asarray(evaluate(text.inline_key, batch).values)))
+            self._grow(len(self.keys.columns[0].integers.keys))
+        else:
+            groups = self._groups(batch, self._skipped(batch))
+        inputs = [batch.sync, groups, NO_MASK if batch.absent is None else batch.absent]
+        for leaf, with_nulls in text.leaves:
+            column = evaluate(leaf, batch)
+            inputs += [column.values, *([frozen(column.validity())] if with_nulls else [])]
+        return inputs
+
+    def _state(self, text: PaneText) -> list[Any]:
+        """The state and the outputs of the generated loop; arrays may have grown since the last call."""
+        integers = _NO_KEYS if text.inline_key is None else self.keys.columns[0].integers
+        stateful = [(measure, out) for measure, out in zip(self.measures, self._outs(), strict=True)
+                    if not measure.aggregate.counts_rows]
+        return [self.grid.hop, self.grid.offset, integers.table, integers.keys, integers.size, self.pane, self.rows,
+                self.touched, *(array for measure, _ in stateful for array in measure.state), self.schedule.count,
+                self.schedule.sync, self.schedule.group, self.schedule.rows, *(array for _, out in stateful for array in out)]
+
+    # First tier: a schedule of operations, replayed by each aggregate on columns that NumPy computed.
+
+    def _run_schedule(self, batch: Batch) -> list[Batch]:
+        skip = self._skipped(batch)
+        groups = self._groups(batch, skip)
+        inputs = [measure.read(batch) for measure in self.measures]
+        schedule = self.schedule
+        out: list[Batch] = []
+        row = 0
+        while row < len(batch):
+            row = int(_schedule(
+                row, batch.sync, groups, NO_MASK if skip is None else frozen(skip), self.grid.hop, self.grid.offset,
+                self.pane, self.rows, self.touched, schedule.kind, schedule.who, schedule.which, schedule.target,
+                schedule.count, schedule.sync, schedule.group, schedule.rows))
+            self._replay(inputs)
+            if schedule.outputs:
+                out.append(self._batch(schedule.outputs))
+            elif not schedule.operations and row < len(batch):
+                self._make_output_room()
+        return out
+
+    def _close_pane(self) -> list[Batch]:
+        """Emit the open pane, as a row past its end would."""
+        groups = int(self.pane[1])
+        self._make_output_room()
+        schedule, gone = self.schedule, self.touched[:groups]
+        schedule.kind[:groups], schedule.kind[groups : 2 * groups] = EMIT, CLEAR
+        schedule.who[:groups] = schedule.who[groups : 2 * groups] = gone
+        schedule.target[:groups] = np.arange(groups)
+        schedule.sync[:groups], schedule.group[:groups], schedule.rows[:groups] = self.pane[0], gone, self.rows[gone]
+        schedule.count[:] = 2 * groups, groups
+        self._replay([(_NONE, NO_MASK)] * len(self.measures))
+        self.rows[gone] = 0
+        self.pane[1] = 0
+        return [self._batch(groups)]
+
+    def _replay(self, inputs: Sequence[tuple[Array, Mask]]) -> None:
+        for measure, (values, valid), (out, out_valid) in zip(self.measures, inputs, self._outs(), strict=True):
+            if not measure.aggregate.counts_rows:
+                measure.apply(self.schedule, values, valid, _REMEMBERS_NONE, out, out_valid)
+
+    # Both tiers.
+
+    def _skipped(self, batch: Batch) -> Mask | None:
+        if self.condition is None:
+            return batch.absent
+        left_out = ~predicate(self.condition, batch)
+        return left_out if batch.absent is None else left_out | batch.absent
+
+    def _groups(self, batch: Batch, skip: Mask | None) -> Array:
+        groups = self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch), skip)
+        self._grow(len(self.keys))
+        return frozen(groups)
+
+    def _grow(self, groups: int) -> None:
+        if groups > len(self.rows):
+            groups = max(groups, 2 * len(self.rows))
+            self.rows, self.touched = extend(self.rows, groups, 0), extend(self.touched, groups, 0)
+            for measure in self.measures:
+                measure.grow_groups(groups)
+
+    def _make_output_room(self) -> None:
+        self.schedule.room_for(int(self.pane[1]))
+
+    def _outs(self) -> list[tuple[Array, Mask]]:
+        return self.schedule.columns([measure.out_dtype for measure in self.measures])
+
+    def _batch(self, rows: int) -> Batch:
+        """The first `rows` output rows."""
+        schedule = self.schedule
+        start = schedule.sync[:rows] + self.lead
+        columns = list(self.keys.values(schedule.group[:rows]))
+        for measure, (values, valid) in zip(self.measures, self._outs(), strict=True):
+            if measure.aggregate.counts_rows:
+                columns.append(measure.column(schedule.rows[:rows], np.ones(rows, np.bool_)))
+            else:
+                columns.append(measure.column(values[:rows], valid[:rows]))
+        return Batch(self.out_schema, start, start + self.grid.size, tuple(columns))

@@ -1,0 +1,197 @@
+"""The fused loop of grouped aggregation over adjacent windows, as generated source text.
+
+Filter, group lookup, window and every aggregate of one query in one pass over the raw columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from whimbrel.batch import Batch
+from whimbrel.expr import SCALARS, Col, Expr, to_source
+from whimbrel.kernels import Compiled, load_text
+from whimbrel.operators.aggregate_text import Functions, bind_steps, comment
+from whimbrel.operators.measure import Measure
+from whimbrel.plan import Steps
+
+
+@dataclass(frozen=True)
+class PaneText:
+    """A generated loop and what it is called with.
+
+    Attributes
+    ----------
+    text : str
+    step : Compiled
+    leaves : tuple of (Expr, bool)
+        Columns it reads beside time and group, and whether it reads their validity.
+    inline_key : Expr or None
+        The single integer key that it looks up by itself; None when it is given group ids.
+    """
+
+    text: str
+    step: Compiled
+    leaves: tuple[tuple[Expr, bool], ...]
+    inline_key: Expr | None
+
+
+@dataclass
+class _Leaves:
+    """Gives each column that an expression reads a parameter of the loop."""
+
+    batch: Batch
+    names: dict[str, int] = field(default_factory=dict)
+    leaves: list[tuple[Expr, bool]] = field(default_factory=list)
+
+    def bind(self, leaf: Expr) -> tuple[str, str | None]:
+        shown = leaf.show()
+        if shown not in self.names:
+            # What is computed beforehand may turn out with or without nulls, batch by batch: always ask.
+            with_nulls = not isinstance(leaf, Col) or self.batch.column(leaf.name).valid is not None
+            self.names[shown] = len(self.leaves)
+            self.leaves.append((leaf, with_nulls))
+        position = self.names[shown]
+        return f"c{position}[row]", f"v{position}[row]" if self.leaves[position][1] else None
+
+    @property
+    def parameters(self) -> list[str]:
+        return [name for position, (_, with_nulls) in enumerate(self.leaves)
+                for name in ([f"c{position}", f"v{position}"] if with_nulls else [f"c{position}"])]
+
+
+def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr | None, batch: Batch) -> PaneText:
+    """Generate the loop for a query and the nulls that `batch` has."""
+    leaves = _Leaves(batch)
+    stateful = [(number, measure) for number, measure in enumerate(measures) if not measure.aggregate.counts_rows]
+    imports: list[str] = []
+    functions: Functions = {}
+    for number, measure in stateful:
+        lines, given = bind_steps(measure.steps, str(number))
+        imports += lines
+        functions |= given
+    guard = [] if condition is None else _guard(condition, leaves)
+    body = [line for number, measure in stateful for line in _accumulate(number, measure, leaves)]
+    inline_key = keys[0] if len(keys) == 1 and _inline(keys[0], batch) else None
+    states = [f"s{number}_{part}" for number, measure in stateful for part in range(len(measure.steps.init))]
+    outs = [f"out{number}, valid{number}" for number, _ in stateful]
+    used = [name for name in SCALARS if any(f"{name}(" in line for line in [*guard, *body])]
+    text = _render(
+        title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
+        imports=[*imports, *(["from whimbrel.kernels.primitives.table import find"] if inline_key is not None else []),
+                 *(f"from {SCALARS[name].__module__} import {name}" for name in used)],
+        parameters=["sync", "group_of", "absent", *leaves.parameters, "hop", "offset", "table", "keys", "size", "pane",
+                    "rows", "touched", *states, "count", "out_sync", "out_group", "out_rows", *outs, "row"],
+        emit=[line for number, measure in stateful for line in _emit(number, measure.steps)],
+        skip=["if absent[row]:", "    row += 1", "    continue"] if batch.absent is not None else [],
+        guard=guard,
+        group=_FIND if inline_key is not None else ["group = group_of[row]"],
+        body=body,
+    )
+    return PaneText(text, load_text(text, "step", functions), tuple(leaves.leaves), inline_key)
+
+
+_FIND = [
+    "key = group_of[row]",
+    "group = find(table, key)",
+    "if group < 0:  # a group not seen before",
+    "    if size[0] >= keys.shape[0]:",
+    "        full = True",
+    "        break",
+    "    slot = -1 - group",
+    "    group = size[0]",
+    "    table[2 * slot] = key",
+    "    table[2 * slot + 1] = group + 1",
+    "    keys[group] = key",
+    "    size[0] = group + 1",
+]
+
+
+def _inline(key: Expr, batch: Batch) -> bool:
+    if not isinstance(key, Col):
+        return False
+    column = batch.column(key.name)
+    whole = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
+    return column.fixed and column.valid is None and whole
+
+
+def _guard(condition: Expr, leaves: _Leaves) -> list[str]:
+    value, valid = to_source(condition, leaves.batch.schema, leaves.bind)
+    test = value if valid is None else f"({valid}) and ({value})"
+    return [f"if not ({test}):  {comment(condition.show())}", "    row += 1", "    continue"]
+
+
+def _accumulate(number: int, measure: Measure, leaves: _Leaves) -> list[str]:
+    aggregate, schema = measure.aggregate, leaves.batch.schema
+    tests = []
+    value = "1"
+    if aggregate.condition is not None:
+        holds, known = to_source(aggregate.condition, schema, leaves.bind)
+        tests += [f"({known})"] * (known is not None) + [f"({holds})"]
+    if aggregate.expr is not None:
+        text, valid = to_source(aggregate.expr, schema, leaves.bind)
+        tests += [f"({valid})"] * (valid is not None)
+        value = f"np.{measure.value_dtype}({text})" if aggregate.name != "count" else "1"
+    state = ", ".join(f"s{number}_{part}[group]" for part in range(len(measure.steps.init)))
+    lines = [f"state = accumulate{number}(({state},), {value})  {comment(measure.name + '=' + aggregate.show())}",
+             *(f"s{number}_{part}[group] = state[{part}]" for part in range(len(measure.steps.init)))]
+    return [f"if {' and '.join(tests)}:", *(f"    {line}" for line in lines)] if tests else lines
+
+
+def _emit(number: int, steps: Steps) -> list[str]:
+    state = ", ".join(f"s{number}_{part}[group]" for part in range(len(steps.init)))
+    return [
+        f"value{number} = result{number}(({state},))",
+        f"valid{number}[done] = value{number} is not None",
+        f"out{number}[done] = 0",
+        f"if value{number} is not None:",
+        f"    out{number}[done] = value{number}",
+        *(f"s{number}_{part}[group] = {start!r}" for part, start in enumerate(steps.init)),
+    ]
+
+
+def _render(*, title: str, imports: list[str], parameters: list[str], emit: list[str], skip: list[str],
+            guard: list[str], group: list[str], body: list[str]) -> str:
+    def indented(lines: list[str], spaces: int) -> list[str]:
+        return [" " * spaces + line for line in lines]
+
+    return "\n".join([
+        comment(f"Adjacent windows: {title}"),
+        "",
+        "import numpy as np",
+        *imports,
+        "",
+        "",
+        f"def step({', '.join(parameters)}):",
+        "    at, groups = pane[0], pane[1]",
+        "    done = 0",
+        "    full = False",
+        "    while row < sync.shape[0] and not full:",
+        "        if groups > 0 and sync[row] >= at + hop:  # the pane is over: one row a group",
+        "            if done + groups > out_sync.shape[0]:",
+        "                break",
+        "            for position in range(groups):",
+        "                group = touched[position]",
+        "                out_sync[done], out_group[done], out_rows[done] = at, group, rows[group]",
+        "                rows[group] = 0",
+        *indented(emit, 16),
+        "                done += 1",
+        "            groups = 0",
+        "        if groups == 0:",
+        "            at = sync[row] - (sync[row] - offset) % hop",
+        "        end = at + hop",
+        "        while row < sync.shape[0] and sync[row] < end:",
+        *indented([*skip, *guard, *group], 12),
+        "            if rows[group] == 0:",
+        "                touched[groups] = group",
+        "                groups += 1",
+        "            rows[group] += 1",
+        *indented(body, 12),
+        "            row += 1",
+        "    pane[0], pane[1] = at, groups",
+        "    count[0], count[1] = full, done",
+        "    return row",
+        "",
+    ])

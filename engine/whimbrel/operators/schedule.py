@@ -1,0 +1,64 @@
+"""A schedule of operations, and the output rows it asks for: what a primitive writes and every aggregate replays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from whimbrel.batch import Mask
+
+Array = np.ndarray[Any, Any]
+
+ROOM = 65_536
+"""Operations and output rows that a schedule has room for at first."""
+
+
+class Schedule:
+    """Reused buffers for the operations of one step and the output rows they fill.
+
+    Attributes
+    ----------
+    kind, who, which, slot, target : numpy.ndarray
+        Per operation: what happens (see ``kernels.primitives.panes``), to which group, from which row of the batch,
+        in which slot of remembered rows, for which output row.
+    sync, other, group, ids, rows : numpy.ndarray
+        Per output row: its lifetime, group and id, and how many rows the group has.
+    count : numpy.ndarray
+        How many operations and how many output rows were written.
+    """
+
+    def __init__(self) -> None:
+        self.kind = np.zeros(2 * ROOM, np.int8)
+        self.who, self.which, self.slot, self.target = (np.zeros(2 * ROOM, np.int32) for _ in range(4))
+        self.sync, self.other, self.group, self.ids, self.rows = (np.zeros(ROOM, np.int64) for _ in range(5))
+        self.count = np.zeros(2, np.int64)
+        self._columns: list[tuple[Array, Mask]] = []
+
+    @property
+    def operations(self) -> int:
+        return int(self.count[0])
+
+    @property
+    def outputs(self) -> int:
+        return int(self.count[1])
+
+    def room_for(self, groups: int) -> bool:
+        """Have room for the operations and rows that so many groups need at one instant; True if it grew."""
+        if 3 * groups <= len(self.kind) and 2 * groups <= len(self.sync):
+            return False
+        self.kind = np.zeros(4 * groups, np.int8)
+        self.who, self.which, self.slot, self.target = (np.zeros(4 * groups, np.int32) for _ in range(4))
+        self.sync, self.other, self.group, self.ids, self.rows = (np.zeros(4 * groups, np.int64) for _ in range(5))
+        return True
+
+    def columns(self, dtypes: Sequence[np.dtype[Any]]) -> list[tuple[Array, Mask]]:
+        """Buffers for the values of each output column and whether they are there; reused from step to step."""
+        if not self._columns or len(self._columns[0][0]) != len(self.sync):
+            self._columns = [(np.zeros(len(self.sync), dtype), np.zeros(len(self.sync), np.bool_)) for dtype in dtypes]
+        return self._columns
+
+    def fork(self) -> Schedule:
+        """Fresh buffers: nothing in them outlives a step."""
+        return Schedule()

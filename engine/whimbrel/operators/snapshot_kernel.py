@@ -1,0 +1,134 @@
+"""Grouped aggregation over arbitrary lifetimes: one row for every period in which a group's events stay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from whimbrel.batch import Batch, Mask, Schema, frozen
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.expr import Expr, evaluate, predicate
+from whimbrel.kernels import Compiled, Kernel, KeyTable
+from whimbrel.kernels.primitives.snapshots import DIRTY, ENDS, GONE, NOW, USED, snapshot_schedule
+from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, Measure, extend, overflow_error
+from whimbrel.operators.schedule import Schedule
+
+Array = np.ndarray[Any, Any]
+
+_schedule = Compiled(snapshot_schedule)
+_NONE = frozen(np.empty(0, np.int64))
+_NO_GROUPS = frozen(np.empty(0, np.int32))
+SLOTS_AT_FIRST = GROUPS_AT_FIRST
+
+
+class SnapshotKernel(Kernel):
+    """Events enter at their start and leave at their end; each change of a group ends one row and begins the next.
+
+    A row is written when time moves past its start: as an interval if its end is known by then, else as a start edge
+    with an end edge to follow.
+
+    Parameters
+    ----------
+    out_schema : Schema
+        Key columns, then one column a measure.
+    keys : sequence of Expr
+    measures : sequence of Measure
+    condition : Expr, optional
+        Rows for which this is not true are left out.
+    """
+
+    def __init__(self, out_schema: Schema, keys: Sequence[Expr], measures: Sequence[Measure],
+                 condition: Expr | None) -> None:
+        self.out_schema = out_schema
+        self.key_exprs = tuple(keys)
+        self.keys = KeyTable([field.type for field in out_schema.fields[: len(keys)]])
+        self.measures = list(measures)
+        self.condition = condition
+        self.scalars = np.zeros(7, np.int64)
+        self.scalars[NOW] = MIN_TIME
+        self.ends, self.end_slots, self.free, self.gone = (np.zeros(SLOTS_AT_FIRST, np.int64) for _ in range(4))
+        self.held_sync, self.held_other, self.after, self.before = (np.zeros(SLOTS_AT_FIRST, np.int64) for _ in range(4))
+        self.held_group = np.zeros(SLOTS_AT_FIRST, np.int32)
+        self.head, self.open_row, self.open_id = (np.full(GROUPS_AT_FIRST, -1, np.int64) for _ in range(3))
+        self.active = np.zeros(GROUPS_AT_FIRST, np.int64)
+        self.since = np.full(GROUPS_AT_FIRST, INF, np.int64)
+        self.changed = np.zeros(GROUPS_AT_FIRST, np.bool_)
+        self.dirty = np.zeros(GROUPS_AT_FIRST, np.int32)
+        self.schedule = Schedule()
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        if not len(batch):
+            return []
+        skip = batch.absent
+        if self.condition is not None:
+            left_out = ~predicate(self.condition, batch)
+            skip = left_out if skip is None else skip | left_out
+        groups = self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch), skip)
+        self._grow_groups(len(self.keys))
+        inputs = [measure.read(batch) for measure in self.measures]
+        try:
+            return self._run(batch.sync, batch.other, frozen(groups), skip, int(batch.sync[-1]), inputs)
+        except OverflowError as error:
+            raise overflow_error(self.measures, batch) from error
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        self.frontier = frontier
+        return self._run(_NONE, _NONE, _NO_GROUPS, None, frontier, [(_NONE, NO_MASK)] * len(self.measures))
+
+    @property
+    def buffered_rows(self) -> int:
+        return int(self.scalars[ENDS])
+
+    def _run(self, sync: Array, other: Array, groups: Array, skip: Mask | None, limit: int,
+             inputs: Sequence[tuple[Array, Mask]]) -> list[Batch]:
+        """Take in rows and all changes up to `limit`, step by step as room allows."""
+        out: list[Batch] = []
+        row = 0
+        while row >= 0:
+            schedule = self.schedule
+            row = int(_schedule(
+                row, sync, other, groups, NO_MASK if skip is None else frozen(skip), limit, self.scalars,
+                self.ends, self.end_slots, self.free, self.gone, self.held_sync, self.held_other, self.held_group,
+                self.head, self.after, self.before,
+                self.active, self.since, self.open_row, self.open_id, self.changed, self.dirty,
+                schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target, schedule.count,
+                schedule.sync, schedule.other, schedule.group, schedule.ids))
+            if schedule.operations:
+                out += self._replay(inputs)
+            if row >= 0 and not schedule.room_for(int(self.scalars[DIRTY])):
+                self._grow_slots()
+        return out
+
+    def _replay(self, inputs: Sequence[tuple[Array, Mask]]) -> list[Batch]:
+        outs = self.schedule.columns([measure.out_dtype for measure in self.measures])
+        remembered = (self.held_sync, self.held_other, self.head, self.after)
+        for measure, (values, valid), (out, out_valid) in zip(self.measures, inputs, outs, strict=True):
+            measure.apply(self.schedule, values, valid, remembered, out, out_valid)
+        return [self._batch(outs)] if self.schedule.outputs else []
+
+    def _batch(self, outs: Sequence[tuple[Array, Mask]]) -> Batch:
+        schedule, rows = self.schedule, self.schedule.outputs
+        values = [measure.column(out[:rows], valid[:rows]) for measure, (out, valid) in zip(self.measures, outs, strict=True)]
+        return Batch(self.out_schema, schedule.sync[:rows].copy(), schedule.other[:rows].copy(),
+                     (*self.keys.values(schedule.group[:rows]), *values), ids=schedule.ids[:rows].copy())
+
+    def _grow_groups(self, groups: int) -> None:
+        if groups <= len(self.head):
+            return
+        groups = max(groups, 2 * len(self.head))
+        for name, fill in (("head", -1), ("open_row", -1), ("open_id", -1), ("active", 0), ("since", INF),
+                           ("changed", False), ("dirty", 0)):
+            setattr(self, name, extend(getattr(self, name), groups, fill))
+        for measure in self.measures:
+            measure.grow_groups(groups)
+
+    def _grow_slots(self) -> None:
+        if self.scalars[USED] < len(self.held_sync) or self.scalars[GONE]:
+            return
+        slots = 2 * len(self.held_sync)
+        for name in ("ends", "end_slots", "free", "gone", "held_sync", "held_other", "held_group", "after", "before"):
+            setattr(self, name, extend(getattr(self, name), slots, 0))
+        for measure in self.measures:
+            measure.grow_slots(slots)

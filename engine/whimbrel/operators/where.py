@@ -1,0 +1,77 @@
+"""Keep rows that satisfy a condition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Schema
+from whimbrel.errors import ExpressionError
+from whimbrel.expr import Expr, columns_of, predicate, type_of
+from whimbrel.kernels import Kernel, Stateless
+from whimbrel.plan import Operator
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Where(Operator):
+    """Keep the events whose payload satisfies a condition; lifetimes are untouched.
+
+        time     0    5    10
+        in       2────────
+                      3────
+        out           3────          (where x > 2)
+
+    Parameters
+    ----------
+    condition : Expr
+        Of type bool. Null counts as false.
+
+    Notes
+    -----
+    Shapes: at most as many rows out as in, columns unchanged. State: none.
+    Source: Trill (VLDB 2015), section 3.2.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "x": [2, 3]}, time="at")
+    >>> events.where(wb.col.x > 2).collect().to_pylist()
+    [{'start': 5, 'end': 6, 'at': 5, 'x': 3}]
+    """
+
+    accepts_edges: ClassVar[bool] = True
+
+    condition: Expr
+
+    def schema(self, *upstream: Schema) -> Schema:
+        type_ = type_of(self.condition, upstream[0], where=self.show())
+        if not pa.types.is_boolean(type_):
+            raise ExpressionError(f"A condition must be true or false; {self.condition.show()} is {type_}.",
+                                  where=self.show(), hint="compare it with something, such as `> 0`")
+        return upstream[0]
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        return (wanted | columns_of(self.condition),)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return WhereKernel(self.condition)
+
+    def show(self) -> str:
+        return f"where({self.condition.show()})"
+
+
+class WhereKernel(Stateless):
+    """Marks rows as absent; moves the rest together only when few are left."""
+
+    def __init__(self, condition: Expr) -> None:
+        self.condition = condition
+
+    def apply(self, batch: Batch) -> Batch:
+        kept = predicate(self.condition, batch)
+        if kept.all():
+            return batch
+        batch = batch.with_absent(~kept)
+        return batch if 2 * np.count_nonzero(kept) > len(batch) else batch.compact()

@@ -1,0 +1,31 @@
+"""Rewrites of plans: one per file, applied in the order of :data:`RULES`. Each keeps the answer and says what it saves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from whimbrel.optimize.absorb_select import absorb_select
+from whimbrel.optimize.absorb_where import absorb_where
+from whimbrel.optimize.absorb_window import absorb_window
+from whimbrel.optimize.join_edges import join_edges
+from whimbrel.optimize.prune_columns import prune_columns
+from whimbrel.plan import Node
+
+RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb_window)
+"""Local rewrites of one node, repeated until none of them finds anything to do."""
+
+
+def optimize(node: Node) -> Node:
+    """The plan that runs: the same answer as the plan as written."""
+    return prune_columns(join_edges(node.rewrite(_settle)))
+
+
+def _settle(node: Node) -> Node:
+    for rule in RULES:
+        changed = rule(node)
+        if changed is not node:
+            return _settle(changed)
+    return node
+
+
+__all__ = ["RULES", "optimize"]

@@ -1,0 +1,17 @@
+"""A filter below an aggregate becomes the aggregate's own condition: one pass instead of two."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from whimbrel.operators import GroupAggregate, Where
+from whimbrel.plan import Node
+
+
+def absorb_where(node: Node) -> Node:
+    """aggregate(where(x)) -> aggregate(x) with a condition."""
+    below = node.inputs[0] if node.inputs else None
+    if not isinstance(node.op, GroupAggregate) or below is None or not isinstance(below.op, Where):
+        return node
+    condition = below.op.condition if node.op.condition is None else below.op.condition & node.op.condition
+    return Node(replace(node.op, condition=condition), below.inputs)

@@ -1,0 +1,22 @@
+"""Adjacent windows below an aggregate become its grid: one open pane instead of a heap of lifetimes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from whimbrel.operators import GroupAggregate, HoppingWindow
+from whimbrel.plan import Grid, Node
+
+
+def absorb_window(node: Node) -> Node:
+    """aggregate(tumbling_window(x)) -> aggregate(x) over a grid."""
+    below = node.inputs[0] if node.inputs else None
+    if not isinstance(node.op, GroupAggregate) or node.op.grid is not None or below is None:
+        return node
+    window = below.op
+    if not isinstance(window, HoppingWindow) or window.size != window.hop:
+        return node
+    # Labelled at the end, a pane holds starts in (end - size, end]: a grid one tick later, shown size - 1 ticks on.
+    lead = 0 if window.label == "start" else window.size - 1
+    grid = Grid(window.size, window.hop, window.offset - lead)
+    return Node(replace(node.op, grid=grid, lead=lead, causal=window.label == "end", unit=window.unit), below.inputs)

@@ -1,0 +1,20 @@
+"""Edges are joined to intervals before operators that take intervals only, and before results leave."""
+
+from __future__ import annotations
+
+from whimbrel.operators import Coalesce
+from whimbrel.plan import Node, Operator
+
+
+def join_edges(root: Node) -> Node:
+    """Put a coalescing step wherever edges would reach something that does not take them."""
+    plan = root.rewrite(_before)
+    return plan if plan.properties.intervals_only else Node(Coalesce(ordered=False), (plan,))
+
+
+def _before(node: Node) -> Node:
+    if not isinstance(node.op, Operator) or node.op.accepts_edges:
+        return node
+    inputs = tuple(below if below.properties.intervals_only else Node(Coalesce(), (below,)) for below in node.inputs)
+    changed = any(new is not old for new, old in zip(inputs, node.inputs, strict=True))
+    return Node(node.op, inputs) if changed else node

@@ -1,0 +1,67 @@
+"""Answers on the calling thread: whole, batch by batch, or refined step by step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import pyarrow as pa
+
+from whimbrel.batch import table_from_batches
+from whimbrel.errors import PlanError
+from whimbrel.kernels import patience
+from whimbrel.plan import Node
+from whimbrel.run.metrics import Snapshot
+from whimbrel.run.session import Session, in_order
+
+_WORTH_COMPILING_ROWS = 50_000
+
+
+def collect(plan: Node) -> pa.Table:
+    """The exact answer, when all sources have ended, in the order of start."""
+    with closing(Session(plan, hurry=True)) as session, ExitStack() as waiting:
+        total = session.reader.total_rows
+        if total is None or total > _WORTH_COMPILING_ROWS:
+            waiting.enter_context(patience())
+        while not session.finished:
+            session.step()
+        return session.settled()
+
+
+def batches(plan: Node) -> Iterator[pa.RecordBatch]:
+    """Settled rows as they come; those of one batch are in the order of start."""
+    with closing(Session(plan, keep_rows=0)) as session:
+        while not session.finished:
+            out = session.step()
+            if out:
+                yield from in_order(table_from_batches(session.schema, out)).to_batches()
+
+
+def progress(plan: Node, every: str | int) -> Iterator[Snapshot]:
+    """Answers that refine: the first after the first rows, one each `every` share or number of rows, the last exact."""
+    with closing(Session(plan)) as session:
+        step_rows = _rows(every, session.reader.total_rows)
+        due = 0
+        while not session.finished:
+            session.step()
+            if session.finished or session.reader.rows > due:
+                due = session.reader.rows // step_rows * step_rows + step_rows
+                yield session.snapshot()
+
+
+def _rows(every: str | int, total: int | None) -> int:
+    """How many rows lie between two answers."""
+    where = f"progress(every={every!r})"
+    if isinstance(every, int):
+        if every <= 0:
+            raise PlanError("An answer every 0 rows never ends.", where=where, hint='such as every="1%"')
+        return every
+    percent = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", every)
+    if percent is None or not 0 < float(percent[1]) <= 100:
+        raise PlanError(f"Cannot read {every!r} as a share of the data.", where=where,
+                        hint='such as every="1%", or a number of rows')
+    if total is None:
+        raise PlanError("The source does not know how many rows it has.", where=where,
+                        hint="give a number of rows, such as every=10_000")
+    return max(1, round(total * float(percent[1]) / 100))

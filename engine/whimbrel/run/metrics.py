@@ -1,0 +1,92 @@
+"""What a run can say about itself, and what its answer looks like at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+
+from whimbrel.batch import Schema
+from whimbrel.clock import INF, MIN_TIME
+
+Moment = datetime | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Counters of a run.
+
+    Attributes
+    ----------
+    rows, rows_per_s : int, float
+        Rows read so far, and lately per second.
+    share : float or None
+        Share of the sources' rows read, 0 to 1; None when nobody knows how many there are.
+    watermark : datetime, int or None
+        No row before this time can follow; None while nothing is promised.
+    newest : datetime, int or None
+        Largest event time seen.
+    late_dropped, late_adjusted : int
+        Rows that came later than promised.
+    buffered_rows, buffered_bytes : int
+        Rows held back or remembered by all operators, and bytes of those that wait to be sorted.
+    settled_rows, forgotten_rows : int
+        Result rows that can no longer change, and how many of the oldest of them are no longer kept.
+    elapsed_s : float
+        Seconds since the start.
+    """
+
+    rows: int = 0
+    rows_per_s: float = 0.0
+    share: float | None = None
+    watermark: Moment = None
+    newest: Moment = None
+    late_dropped: int = 0
+    late_adjusted: int = 0
+    buffered_rows: int = 0
+    buffered_bytes: int = 0
+    settled_rows: int = 0
+    forgotten_rows: int = 0
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The answer at one moment.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        start, end, payload: first the rows that are settled, then those that would be the answer if the stream ended
+        now, which may still change.
+    settled : int
+        How many rows of the table can no longer change.
+    version : int
+        Grows with every change.
+    metrics : Metrics
+    final : bool
+        The stream has ended; everything is settled.
+    """
+
+    table: pa.Table
+    settled: int
+    version: int
+    metrics: Metrics
+    final: bool
+
+
+def moment(ticks: int, schema: Schema) -> Moment:
+    """Ticks as a time that people read; None before the first and after the last of times."""
+    if ticks in (MIN_TIME, INF):
+        return None
+    if schema.unit is None:
+        return ticks
+    if schema.unit == "ns":  # Python's datetime ends at microseconds
+        return _datetime(ticks // 1_000, pa.timestamp("us", schema.zone))
+    return _datetime(ticks, schema.time_type)
+
+
+def _datetime(ticks: int, type_: pa.DataType) -> datetime:
+    value: datetime = pa.scalar(ticks, pa.int64()).cast(type_).as_py()
+    return value

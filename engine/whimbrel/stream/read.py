@@ -1,0 +1,82 @@
+"""Where streams begin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from whimbrel.clock.duration import Duration
+from whimbrel.connect import ArrowSource, ParquetSource, Replay, pandas_source
+from whimbrel.connect.files import FilePath
+from whimbrel.connect.instant import Instant
+from whimbrel.errors import PlanError
+from whimbrel.plan import Node, Source
+from whimbrel.stream.stream import Stream
+
+
+def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | None = None, arrival: str | None = None,
+                 reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> Stream:
+    """Events of Parquet files; only the footer is read now.
+
+    Parameters
+    ----------
+    path : str, path, or several
+        A file, a folder, or a pattern such as ``"logs/*.parquet"``.
+    time : str
+        The event-time column: a timestamp, a date, or integers.
+    end : str, optional
+        When events end; without it each lasts one tick. A null end is not known.
+    arrival : str, optional
+        When rows became known; they lie in its order, so their times may not.
+    reorder_latency : str, timedelta or int, optional
+        How late a row may be. Default: nothing, unless there is an arrival: then the log is read whole and sorted.
+    late : {"raise", "drop", "adjust"}, optional
+        What happens to rows later than that.
+    name : str, optional
+        For plans, errors and ``on({...})``.
+    """
+    return Stream(Node(ParquetSource(path, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
+                                     late=late, name=name)))
+
+
+def from_arrow(data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
+               reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> Stream:
+    """Events of a table in memory: Arrow, Polars, DuckDB, or a dict of lists. Parameters as in :func:`read_parquet`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> wb.from_arrow({"at": [1, 4], "x": [10, 20]}, time="at").collect().to_pylist()
+    [{'start': 1, 'end': 2, 'at': 1, 'x': 10}, {'start': 4, 'end': 5, 'at': 4, 'x': 20}]
+    """
+    return Stream(Node(ArrowSource(data, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
+                                   late=late, name=name)))
+
+
+def from_pandas(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,
+                reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> Stream:
+    """Events of a pandas DataFrame. Parameters as in :func:`read_parquet`."""
+    return Stream(Node(pandas_source(frame, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
+                                     late=late, name=name)))
+
+
+def replay(log: Stream | Source, speed: float = 1000, *, start: Instant | None = None, end: Instant | None = None,
+           reorder_latency: Duration | None = None, late: str | None = None) -> Stream:
+    """A log that happens again, as a live feed: rows come when they came, `speed` times as fast.
+
+    Parameters
+    ----------
+    log : Stream
+        As it was read, without further steps. Rows are paced by its arrival column, or by time if it has none.
+    speed : float
+        Seconds of the log per second; ``float("inf")`` for as fast as they are read.
+    start, end : str, datetime, date or int, optional
+        Only rows that arrived in [start, end).
+    reorder_latency, late
+        The order that the feed promises; default: what the log promises.
+    """
+    source = log.node.op if isinstance(log, Stream) else log
+    if not isinstance(source, Source):
+        raise PlanError("Only a source can be replayed, not a query.", where="replay(...)",
+                        hint="replay the source, and run the query on it: query.on(wb.replay(source))")
+    return Stream(Node(Replay(source, speed, start=start, end=end, reorder_latency=reorder_latency, late=late)))
