@@ -20,7 +20,7 @@ def is_plain(type_: pa.DataType) -> bool:
 
 
 def is_text(type_: pa.DataType) -> bool:
-    return bool(t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_))
+    return bool(t.is_string(type_) or t.is_large_string(type_))
 
 
 def is_ordered(type_: pa.DataType) -> bool:

@@ -87,7 +87,7 @@ def float_floor_div(x: Any, y: Any) -> Any:
         return x * math.copysign(np.inf, y)
     if x - x != 0 or np.isnan(y):  # an infinity or nan is divided
         return np.nan
-    rest = math.fmod(x, y)
+    rest = np.fmod(x, y)
     quotient = (x - rest) / y
     if rest != 0 and (y < 0) != (rest < 0):
         quotient -= 1.0
@@ -101,7 +101,7 @@ def float_mod(x: Any, y: Any) -> Any:
     """``numpy.remainder`` of two float64."""
     if y == 0 or x - x != 0 or np.isnan(y):
         return np.nan
-    rest = math.fmod(x, y)
+    rest = np.fmod(x, y)
     if rest == 0:
         return math.copysign(0.0, y)
     return rest + y if (y < 0) != (rest < 0) else rest

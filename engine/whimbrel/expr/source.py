@@ -111,6 +111,8 @@ def inlinable(expr: Expr, schema: Schema) -> bool:
 
 def _bound(expr: Expr, schema: Schema) -> Iterator[Expr]:
     """The largest parts, other than columns, that cannot be written out."""
+    if isinstance(expr, Lit):  # written at the type its place asks for
+        return
     if not _writable(expr, schema):
         yield expr
         return

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from tests.engine.expr.tables import batch, values
+from whimbrel.errors import ExpressionError
+from whimbrel.expr import col, evaluate
+
+NAMES = ["Whimbrel", "curlew", "", None, "ä"]
+KINDS = [pa.array(NAMES), pa.array(NAMES).dictionary_encode(), pa.array(NAMES, pa.large_string())]
+
+
+@pytest.mark.parametrize("names", KINDS, ids=lambda names: str(names.type))
+@pytest.mark.parametrize(("build", "expected"), [
+    (lambda s: s.str.contains("w"), [False, True, False, None, False]),
+    (lambda s: s.str.contains("."), [False, False, False, None, False]),
+    (lambda s: s.str.contains("^[Wc]", regex=True), [True, True, False, None, False]),
+    (lambda s: s.str.starts_with("Wh"), [True, False, False, None, False]),
+    (lambda s: s.str.ends_with("w"), [False, True, False, None, False]),
+    (lambda s: s.str.lower(), ["whimbrel", "curlew", "", None, "ä"]),
+    (lambda s: s.str.upper(), ["WHIMBREL", "CURLEW", "", None, "Ä"]),
+    (lambda s: s.str.length(), [8, 6, 0, None, 1]),
+    (lambda s: s + "!", ["Whimbrel!", "curlew!", "!", None, "ä!"]),
+    (lambda s: "a " + s, ["a Whimbrel", "a curlew", "a ", None, "a ä"]),
+    (lambda s: s + s, ["WhimbrelWhimbrel", "curlewcurlew", "", None, "ää"]),
+    (lambda s: s == "curlew", [False, True, False, None, False]),
+    (lambda s: s != "curlew", [True, False, True, None, True]),
+    (lambda s: s > "X", [False, True, False, None, True]),
+    (lambda s: s == s, [True, True, True, None, True]),
+    (lambda s: s.cast("string"), NAMES),
+    (lambda s: s.str.lower().str.contains("w"), [True, True, False, None, False]),
+])
+def test_functions_of_strings(names, build, expected):
+    assert values(build(col.name), batch(name=names)) == expected
+
+
+def test_a_dictionary_stays_one_without_duplicates():
+    of = batch(name=pa.array(["A", "a", None, "A"]).dictionary_encode())
+    column = evaluate(col.name.str.lower(), of)
+    assert column.values.dictionary.to_pylist() == ["a"]
+    assert column.to_arrow().to_pylist() == ["a", "a", None, "a"]
+
+
+def test_a_bad_pattern_is_an_error_in_the_users_words():
+    with pytest.raises(ExpressionError, match="is not a pattern") as caught:
+        evaluate(col.name.str.contains("(", regex=True), batch(name=["x"]))
+    assert caught.value.where == "col.name.str.contains('(', regex=True)"
