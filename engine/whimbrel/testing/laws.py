@@ -189,9 +189,14 @@ def check_operator(build: Build, *inputs: Sequence[Fact], reference: Reference |
     trial = Trial(build, tuple(list(facts) for facts in inputs), reference, seed)
     for law in laws:
         if _broken(law, trial):
-            smallest = _minimal(law, trial)
-            why = _broken(law, smallest)
-            raise AssertionError(f"{law.__name__}: {law.__doc__}\n{why!r}\n\n{smallest.paste()}") from why
+            ask(law, _minimal(law, trial))
+
+
+def ask(law: Law, trial: Trial) -> None:
+    """One law; when it is broken, say so with the inputs and the query as Python to paste."""
+    why = _broken(law, trial)
+    if why:
+        raise AssertionError(f"{law.__name__}: {law.__doc__}\n{why}\n\n{trial.paste()}") from why
 
 
 def _broken(law: Law, trial: Trial) -> Exception | None:

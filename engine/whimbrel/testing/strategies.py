@@ -74,18 +74,15 @@ def pattern_queries(draw: st.DrawFn) -> Query:
     return Query((keys, f".detect({pattern}, within={draw(st.integers(1, 60))})"))
 
 
-def patterns(predicates: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Patterns as text: sequences, alternatives, repetitions and options, nested, but never of no event at all."""
-    event = predicates.map("wb.event({})".format)
-    sequence = st.tuples(predicates, predicates).map(lambda both: f"wb.sequence(a={both[0]}, b={both[1]})")
-    obligatory = st.one_of(event, sequence)
-    return st.recursive(obligatory, lambda inner: st.one_of(
-        st.tuples(inner, inner).map(lambda both: f"{both[0]}.then({both[1]})"),
-        st.tuples(inner, inner).map(lambda both: f"{both[0]}.optional().then({both[1]})"),
-        st.tuples(inner, inner).map(lambda both: f"{both[0]}.then({both[1]}.repeat().optional())"),
-        st.tuples(inner, inner).map(lambda both: f"({both[0]} | {both[1]})"),
-        inner.map("{}.repeat()".format),
-    ), max_leaves=4)
+@st.composite
+def patterns(draw: st.DrawFn, predicates: st.SearchStrategy[str], depth: int = 2) -> str:
+    """A pattern as text: sequences, alternatives, repetitions and options, nested, but never of no event at all."""
+    if not depth or draw(st.booleans()):
+        form = draw(st.sampled_from(("wb.event({})", "wb.sequence(a={}, b={})")))
+        return form.format(draw(predicates), draw(predicates))
+    form = draw(st.sampled_from(("{}.then({})", "({} | {})", "{}.repeat()", "{}.optional().then({})",
+                                 "{}.then({}.repeat().optional())")))
+    return form.format(draw(patterns(predicates, depth - 1)), draw(patterns(predicates, depth - 1)))
 
 
 @dataclass
