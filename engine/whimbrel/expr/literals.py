@@ -33,9 +33,7 @@ def literal_type(value: Scalar) -> pa.DataType:
         case bool():
             return pa.bool_()
         case int():
-            if -(2**63) <= value < 2**64:
-                return pa.int64() if value < 2**63 else pa.uint64()
-            raise ExpressionError(f"{value} does not fit into 64 bits.", hint="write it as a float")
+            return pa.int64() if value < 2**63 else pa.uint64()
         case float():
             return pa.float64()
         case str():
@@ -49,7 +47,10 @@ def literal_type(value: Scalar) -> pa.DataType:
 
 
 def literal_beside(value: Scalar, type_: pa.DataType) -> pa.DataType:
-    """The type at which a literal meets a column of another type; its own type when the two do not go together."""
+    """The type at which a literal meets a column of another type; its own type when the two do not go together.
+
+    A text that is no time, or a time that the column's unit cannot hold, is an ExpressionError.
+    """
     match value:
         case bool():
             return pa.bool_()
@@ -59,7 +60,13 @@ def literal_beside(value: Scalar, type_: pa.DataType) -> pa.DataType:
         case int() | float() if pa.types.is_float32(type_):
             return type_
         case str() if pa.types.is_timestamp(type_):
-            return literal_type(_parsed(value, datetime, type_))
+            return literal_beside(_parsed(value, datetime, type_), type_)
+        case datetime() if pa.types.is_timestamp(type_):
+            physical(value, type_)
+            return literal_type(value)
+        case timedelta() if pa.types.is_duration(type_):
+            physical(value, type_)
+            return literal_type(value)
         case str() if pa.types.is_date(type_):
             _parsed(value, date, type_)
             return type_

@@ -314,6 +314,8 @@ def lift(value: Any) -> Expr:
         return value
     if isinstance(value, np.generic):
         value = value.astype("datetime64[us]").item() if value.dtype.kind == "M" else value.item()
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise ExpressionError(f"{value} does not fit into 64 bits.", hint="write it as a float")
     if value is None or isinstance(value, bool | int | float | str | datetime | date | timedelta):
         return Lit(value)
     raise ExpressionError(f"{type(value).__name__} {value!r} cannot stand in an expression."[:200],

@@ -10,6 +10,7 @@ from typing import Any, assert_never
 
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
 
+_LAMBDA = -1
 _COMPARISON = 0
 _ATOM = 8
 _BINDING = {"==": _COMPARISON, "!=": _COMPARISON, "<": _COMPARISON, "<=": _COMPARISON, ">": _COMPARISON,
@@ -66,8 +67,10 @@ def _operand(expr: Expr, at_least: int) -> str:
     match expr:
         case Binary(op):
             binding = _BINDING[op]
-        case Unary() | RowFunction():
+        case Unary():
             binding = _UNARY
+        case RowFunction():
+            binding = _LAMBDA
         case _:
             binding = _ATOM
     return show(expr) if binding >= at_least else f"({show(expr)})"

@@ -21,6 +21,8 @@ class _Row:
             raise AttributeError(name)
         return self[name]
 
+    __iter__ = None  # with __getitem__ alone Python would count through columns 0, 1, 2, ... without end
+
     def __getitem__(self, name: str) -> Expr:
         self.__touched__ = True
         return Col(name)
