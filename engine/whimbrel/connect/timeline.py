@@ -69,9 +69,9 @@ class Timeline:
 
     def _batch(self, data: pa.RecordBatch, schema: Schema, first_row: int) -> Batch:
         sync = self._starts(data, first_row)
-        other = self._ends(data, sync, first_row)
+        ends = self._ends(data, sync, first_row)
         columns = tuple(Column.from_arrow(plain_array(data.column(name))) for name in schema.names)
-        return Batch(schema, sync, other, columns)
+        return Batch(schema, sync, ends, columns)
 
     def _starts(self, data: pa.RecordBatch, first_row: int) -> Ticks:
         sync, valid = self._ticks(data.column(self.time), self.time, first_row)
@@ -80,11 +80,12 @@ class Timeline:
                               where=self.where, hint="rows count from 0; drop rows without a time before reading them")
         return sync
 
-    def _ends(self, data: pa.RecordBatch, sync: Ticks, first_row: int) -> Ticks:
+    def _ends(self, data: pa.RecordBatch, sync: Ticks, first_row: int) -> Ticks | int:
         if self.end is None:
-            other, valid = sync + 1, None
-        else:
-            other, valid = self._ticks(data.column(self.end), self.end, first_row)
+            if sync.max() == INF:
+                self._refuse_lifetime(data, int(np.argmax(sync)), first_row)
+            return 1
+        other, valid = self._ticks(data.column(self.end), self.end, first_row)
         if valid is not None:
             other = np.where(valid, other, INF)
         wrong = other <= sync

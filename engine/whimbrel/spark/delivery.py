@@ -113,7 +113,8 @@ class Delivery:
         except (OSError, EOFError):
             pass  # The task died or was killed; Spark tries it again or fails the job, and says so.
         except Exception as error:  # noqa: BLE001 - a thread has nobody to raise to but the reader
-            self.fail(error)
+            with suppress(ConnectionAbortedError):  # nobody reads any more
+                self.fail(error)
         finally:
             self._connections.discard(connection)
 

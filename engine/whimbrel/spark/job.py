@@ -31,6 +31,7 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str) -> Gene
         With Spark's cause when the job fails.
     """
     from pyspark import InheritableThread
+    from pyspark.sql.functions import col
 
     context = frame.sparkSession.sparkContext
     tag = f"whimbrel-{uuid.uuid4().hex}"
@@ -38,10 +39,13 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str) -> Gene
     delivery = Delivery("127.0.0.1" if local else context.getConf().get("spark.driver.host", "127.0.0.1") or "",
                         where=where)
 
+    # mapInArrow looks its columns up by name and trips over dots and backticks: it gets plain names.
+    quoted = (column.replace("`", "``") for column in columns)
+    chosen = frame.select(*(col(f"`{name}`").alias(f"c{position}") for position, name in enumerate(quoted)))
+
     def run() -> None:
         context.addJobTag(tag)
         context.setInterruptOnCancel(True)
-        chosen = frame.select(*(f"`{column.replace('`', '``')}`" for column in columns))
         with suppress(ConnectionAbortedError):  # nobody wants the end any more
             try:
                 sent = chosen.mapInArrow(pusher(delivery.address, delivery.token), RESULT).collect()
@@ -54,7 +58,8 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str) -> Gene
     job = InheritableThread(target=run, name="whimbrel-spark-job", daemon=True)
     job.start()
     try:
-        yield from delivery
+        for part in delivery:
+            yield pa.record_batch(part.columns, names=list(columns))
     finally:
         delivery.close()
         while job.is_alive():  # it may not have reached Spark yet when it is first cancelled

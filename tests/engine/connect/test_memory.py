@@ -14,12 +14,12 @@ TABLE = pa.table({"t": [1, 2, 5], "x": [10.0, None, 30.0], "name": ["a", None, "
 ROWS = [(1, 2, 10.0, "a"), (2, 3, None, None), (5, 6, 30.0, "c")]
 
 
-@pytest.mark.parametrize("data", [
+@pytest.mark.parametrize("data", (
     TABLE,
     TABLE.to_batches()[0],
     pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(max_chunksize=2)),
     pl.DataFrame({"t": [1, 2, 5], "x": [10.0, None, 30.0], "name": ["a", None, "c"]}),
-], ids=["table", "record batch", "reader", "polars"])
+), ids=["table", "record batch", "reader", "polars"])
 def test_whatever_speaks_arrow_gives_the_same_rows(data: object) -> None:
     source = ArrowSource(data, time="t")
     assert (source.name, source.rows, source.live) == ("table", 3, False)
@@ -27,7 +27,7 @@ def test_whatever_speaks_arrow_gives_the_same_rows(data: object) -> None:
         assert rows(source, ["x", "name"]) == ROWS
 
 
-@pytest.mark.parametrize("type_", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.large_string())])
+@pytest.mark.parametrize("type_", (pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.large_string())))
 def test_text_of_every_layout_is_a_string(type_: pa.DataType) -> None:
     source = ArrowSource(TABLE.set_column(2, "name", TABLE["name"].cast(type_)), time="t")
     assert source.schema.type_of("name") == pa.string()
@@ -40,7 +40,7 @@ def test_numbers_are_shared_not_copied() -> None:
     assert np.shares_memory(batch.column("x").values, values)
 
 
-@pytest.mark.parametrize("offset", [0, 1, 2, 3, 9])
+@pytest.mark.parametrize("offset", (0, 1, 2, 3, 9))
 def test_reading_from_a_row_gives_the_tail(offset: int) -> None:
     chunks = pa.concat_tables([TABLE.slice(0, 2), TABLE.slice(2)])
     assert rows(ArrowSource(chunks, time="t"), ["x", "name"], offset) == ROWS[offset:]

@@ -46,7 +46,7 @@ def test_only_the_footer_is_read_at_first(log: Path) -> None:
     assert ParquetSource(log, time="t").rows == ROWS
 
 
-@pytest.mark.parametrize("offset", [0, 1, 63, 64, 65, 499, 500, 700])
+@pytest.mark.parametrize("offset", (0, 1, 63, 64, 65, 499, 500, 700))
 def test_reading_from_a_row_gives_the_tail(log: Path, offset: int) -> None:
     assert rows(ParquetSource(log, time="t"), COLUMNS, offset) == EXPECTED[offset:]
 
@@ -62,7 +62,7 @@ def test_text_that_repeats_stays_a_dictionary(log: Path) -> None:
     assert pa.types.is_string(batch.column("note").values.type)
 
 
-@pytest.mark.parametrize("offset", [0, 250, 251, 420])
+@pytest.mark.parametrize("offset", (0, 250, 251, 420))
 def test_several_files_are_one_log(tmp_path: Path, offset: int) -> None:
     pq.write_table(LOG.slice(0, 250), tmp_path / "a.parquet", row_group_size=100)
     pq.write_table(LOG.slice(250, 0), tmp_path / "b.parquet")
@@ -93,7 +93,7 @@ def test_closing_early_ends_the_reading_thread(log: Path) -> None:
 
 
 def test_a_missing_file_is_offered_its_near_match(log: Path) -> None:
-    with pytest.raises(SourceError, match="There is no file .*flihgts.parquet") as caught:
+    with pytest.raises(SourceError, match=r"There is no file .*flihgts.parquet") as caught:
         ParquetSource(log.with_name("flihgts.parquet"), time="t")
     assert caught.value.hint == "did you mean 'flights.parquet'? files: flights.parquet"
 
@@ -123,7 +123,7 @@ def test_a_file_that_is_empty_or_cut_short_is_refused(log: Path) -> None:
     with pytest.raises(SourceError, match=r"flights.parquet' is empty \(0 bytes\)"):
         ParquetSource(log, time="t")
     log.write_bytes(whole[:-20])
-    with pytest.raises(SourceError, match="flights.parquet' cannot be read as Parquet: ") as caught:
+    with pytest.raises(SourceError, match=r"flights.parquet' cannot be read as Parquet: ") as caught:
         ParquetSource(log, time="t")
     assert caught.value.where == f"read_parquet({str(log)!r}, time='t')"
     assert len(str(caught.value).splitlines()) <= 8
@@ -135,14 +135,14 @@ def test_a_damaged_page_is_an_error_that_names_the_file(log: Path) -> None:
     data[page:page + 40] = b"\xff" * 40
     log.write_bytes(data)
     reading = batches(ParquetSource(log, time="t"), ["x"])
-    with pytest.raises(SourceError, match="flights.parquet' cannot be read as Parquet: "):
+    with pytest.raises(SourceError, match=r"flights.parquet' cannot be read as Parquet: "):
         list(reading)
 
 
 def test_files_of_different_schemas_are_refused_by_column(tmp_path: Path) -> None:
     pq.write_table(LOG, tmp_path / "a.parquet")
     pq.write_table(LOG.drop_columns(["note"]), tmp_path / "b.parquet")
-    with pytest.raises(SchemaError, match="'note' is string in 'a.parquet' and missing in 'b.parquet'"):
+    with pytest.raises(SchemaError, match=r"'note' is string in 'a.parquet' and missing in 'b.parquet'"):
         ParquetSource(tmp_path, time="t")
 
 

@@ -70,9 +70,8 @@ def test_rows_come_when_they_came(waits: list[int]) -> None:
 
 def test_whoever_reads_hears_something_every_50_ms() -> None:
     clock = StoppedClock()
-    heard = [clock.time]
-    for _ in takewhile(lambda _: clock.time < 1002, replay(log([0, 1, 1_000_000]), 1, _clock=clock).read(["x"])):
-        heard.append(clock.time)
+    reading = replay(log([0, 1, 1_000_000]), 1, _clock=clock).read(["x"])
+    heard = [1000, *(clock.time for _ in takewhile(lambda _: clock.time < 1002, reading))]
     assert len(heard) > 30
     assert max(later - sooner for sooner, later in pairwise(heard)) <= 0.0501
 
@@ -131,7 +130,7 @@ DAY = 86_400
 NEW_YORK = timezone(timedelta(hours=-5))
 
 
-@pytest.mark.parametrize(("start", "end", "offset", "kept"), [
+@pytest.mark.parametrize(("start", "end", "offset", "kept"), (
     (DAY, None, 0, [2, 3, 4, 5]),
     (DAY, 2 * DAY, 0, [2, 3]),
     (DAY, None, 3, [5]),
@@ -141,7 +140,7 @@ NEW_YORK = timezone(timedelta(hours=-5))
     (datetime(1970, 1, 2, tzinfo=UTC), datetime(1970, 1, 2, tzinfo=NEW_YORK), 0, [2, 3]),
     (None, DAY, 0, [0, 1]),
     ("2000-01-01", None, 0, []),
-])
+))
 def test_bounds_are_of_the_arrival(start: object, end: object, offset: int, kept: list[int]) -> None:
     clock = StoppedClock()
     seen: list[int | None] = [0, 5, DAY, DAY + 5, 2 * DAY, 3 * DAY]
@@ -163,13 +162,13 @@ def test_days_are_replayed_as_days() -> None:
     assert clock.time - 1000 == pytest.approx(1, abs=0.06)
 
 
-@pytest.mark.parametrize(("arguments", "what"), [
+@pytest.mark.parametrize(("arguments", "what"), (
     ({"speed": 0}, "A replay cannot go at 0 times real time."),
     ({"speed": float("nan")}, "A replay cannot go at nan times real time."),
     ({"start": "yesterday"}, "Cannot read 'yesterday' as a moment."),
     ({"start": True}, "Cannot read True as a moment."),
     ({"reorder_latency": None}, "A feed has no end, so it must say how late a row may be."),
-])
+))
 def test_what_makes_no_feed_is_refused(arguments: dict[str, object], what: str) -> None:
     with pytest.raises(PlanError) as caught:
         replay(log([1]), **arguments)

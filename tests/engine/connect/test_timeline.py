@@ -24,14 +24,14 @@ def refusal(kind: type[WhimbrelError], data: pa.Table, **arguments: object) -> W
     return caught.value
 
 
-@pytest.mark.parametrize(("type_", "unit", "zone"), [
+@pytest.mark.parametrize(("type_", "unit", "zone"), (
     (pa.int64(), None, None),
     (pa.int32(), None, None),
     (pa.uint64(), None, None),
     (pa.timestamp("s"), "s", None),
     (pa.timestamp("ns", "Europe/Paris"), "ns", "Europe/Paris"),
     (pa.date64(), "ms", None),
-])
+))
 def test_the_time_column_says_what_a_tick_is(type_: pa.DataType, unit: str | None, zone: str | None) -> None:
     ticks = [0, 86_400_000]
     source = ArrowSource(pa.table({"t": pa.array(ticks, pa.int64()).cast(type_)}), time="t")
@@ -69,7 +69,7 @@ def test_a_null_time_is_refused_by_row() -> None:
     assert error.where == "from_arrow(..., time='t')"
 
 
-@pytest.mark.parametrize("until", [3, 2])
+@pytest.mark.parametrize("until", (3, 2))
 def test_an_end_not_after_the_start_is_refused_by_row(until: int) -> None:
     data = table(pa.timestamp("s"), 1, 3, until=pa.array([2, until], pa.timestamp("s")))
     error = refusal(SourceError, data, end="until")
@@ -91,21 +91,21 @@ def test_an_integer_beyond_64_bits_is_refused() -> None:
     assert refusal(SourceError, data).what.startswith("Row 1 of 't', 9223372036854775808, is not a whole number")
 
 
-@pytest.mark.parametrize("role", ["time", "end", "arrival"])
+@pytest.mark.parametrize("role", ("time", "end", "arrival"))
 def test_a_missing_column_is_offered_its_near_match(role: str) -> None:
     error = refusal(SchemaError, pa.table({"t": [1], "until": [2]}), **{role: "untill"})
     assert error.what == f"{role}='untill' names no column."
     assert error.hint.startswith("did you mean 'until'?")
 
 
-@pytest.mark.parametrize("values", [["2024-01-01"], [1.5], [True]])
+@pytest.mark.parametrize("values", (["2024-01-01"], [1.5], [True]))
 def test_other_types_do_not_count_time(values: list[object]) -> None:
     error = refusal(SchemaError, pa.table({"t": values}))
     assert "which does not count time" in error.what
     assert "cast" in error.hint
 
 
-@pytest.mark.parametrize("other", [pa.int64(), pa.timestamp("s", "UTC")])
+@pytest.mark.parametrize("other", (pa.int64(), pa.timestamp("s", "UTC")))
 def test_times_of_different_kinds_are_not_compared(other: pa.DataType) -> None:
     data = table(pa.timestamp("s"), 1, other=pa.array([2], other))
     for role in ("end", "arrival"):
@@ -123,13 +123,13 @@ def test_an_unknown_payload_column_is_refused_before_the_first_row() -> None:
         ArrowSource(pa.table({"t": [1], "price": [2]}), time="t").read(["prise"])
 
 
-@pytest.mark.parametrize(("arguments", "disorder"), [
+@pytest.mark.parametrize(("arguments", "disorder"), (
     ({}, Disorder(0, "raise")),
     ({"arrival": "seen"}, Disorder(None, "raise")),
     ({"arrival": "seen", "reorder_latency": "2m"}, Disorder(120, "raise")),
     ({"reorder_latency": 5, "late": "drop"}, Disorder(5, "drop")),
     ({"late": "adjust"}, Disorder(0, "adjust")),
-])
+))
 def test_what_is_promised_about_order(arguments: dict[str, object], disorder: Disorder) -> None:
     data = table(pa.timestamp("s"), 1, seen=pa.array([2], pa.timestamp("s")))
     assert ArrowSource(data, **{"time": "t", **arguments}).disorder == disorder
