@@ -29,8 +29,9 @@ class Batch:
     schema : Schema
     sync : numpy.ndarray of int64
         When the row happens, in ticks.
-    other : numpy.ndarray of int64
-        The other end of the lifetime, in ticks.
+    ends : numpy.ndarray of int64, or int
+        The other end of each lifetime, in ticks; or the duration that all rows have, and then no array is kept.
+        Read it as :attr:`other`.
     columns : tuple of Column
         Payload, in the order of the schema. End edges repeat the payload of their start.
     absent : numpy.ndarray of bool, optional
@@ -41,19 +42,24 @@ class Batch:
 
     schema: Schema
     sync: Ticks
-    other: Ticks
+    ends: Ticks | int
     columns: tuple[Column, ...]
     absent: Mask | None = None
     ids: Ticks | None = None
 
     def __post_init__(self) -> None:
-        for name in ("sync", "other", "absent", "ids"):
+        for name in ("sync", "ends", "absent", "ids"):
             array = getattr(self, name)
-            if array is not None:
+            if isinstance(array, np.ndarray):
                 object.__setattr__(self, name, frozen(array))
 
     def __len__(self) -> int:
         return len(self.sync)
+
+    @property
+    def other(self) -> Ticks:
+        """The other end of each lifetime, in ticks."""
+        return frozen(self.sync + self.ends) if isinstance(self.ends, int) else self.ends
 
     def column(self, name: str) -> Column:
         return self.columns[self.schema.index(name)]
@@ -61,18 +67,19 @@ class Batch:
     @property
     def nbytes(self) -> int:
         """Bytes of the payload and the timeline."""
-        return int(self.sync.nbytes + self.other.nbytes + sum(column.values.nbytes for column in self.columns))
+        ends_bytes = 0 if isinstance(self.ends, int) else self.ends.nbytes
+        return int(self.sync.nbytes + ends_bytes + sum(column.values.nbytes for column in self.columns))
 
     def slice(self, start: int, stop: int) -> Batch:
         """Rows [start, stop) without copying."""
-        return Batch(self.schema, self.sync[start:stop], self.other[start:stop],
+        return Batch(self.schema, self.sync[start:stop], self.ends if isinstance(self.ends, int) else self.ends[start:stop],
                      tuple(column.slice(start, stop) for column in self.columns),
                      None if self.absent is None else self.absent[start:stop],
                      None if self.ids is None else self.ids[start:stop])
 
     def take(self, rows: np.ndarray[Any, Any]) -> Batch:
         """The rows at these positions, in this order."""
-        return Batch(self.schema, self.sync[rows], self.other[rows],
+        return Batch(self.schema, self.sync[rows], self.ends if isinstance(self.ends, int) else self.ends[rows],
                      tuple(column.take(rows) for column in self.columns),
                      None if self.absent is None else self.absent[rows],
                      None if self.ids is None else self.ids[rows])
@@ -103,7 +110,7 @@ class Batch:
         return Batch(
             compact[0].schema,
             np.concatenate([batch.sync for batch in compact]),
-            np.concatenate([batch.other for batch in compact]),
+            _ends(compact),
             tuple(Column.concat(parts) for parts in zip(*(batch.columns for batch in compact), strict=True)),
             ids=np.concatenate([_ids(batch) for batch in compact]) if with_ids else None,
         )
@@ -112,6 +119,13 @@ class Batch:
     def empty(schema: Schema) -> Batch:
         none = np.empty(0, np.int64)
         return Batch(schema, none, none, tuple(Column.nulls(field.type, 0) for field in schema))
+
+
+def _ends(batches: Sequence[Batch]) -> Ticks | int:
+    first = batches[0].ends
+    if isinstance(first, int) and all(isinstance(batch.ends, int) and batch.ends == first for batch in batches):
+        return first
+    return np.concatenate([batch.other for batch in batches])
 
 
 def _ids(batch: Batch) -> Ticks:

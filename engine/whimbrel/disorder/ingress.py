@@ -47,9 +47,12 @@ class Ingress(Kernel):
             return []
         first = self.rows
         self.rows += len(batch)
+        latency = self.disorder.reorder_latency
+        if latency == 0 and batch.sync[0] >= self.newest and (batch.sync[1:] >= batch.sync[:-1]).all():
+            self.newest = self.frontier = int(batch.sync[-1])  # in order: nothing to judge
+            return [batch]
         highest = np.maximum(np.maximum.accumulate(batch.sync), self.newest)
         self.newest = int(highest[-1])
-        latency = self.disorder.reorder_latency
         if latency is None:
             self.sorter.add(batch)
             return []
@@ -58,8 +61,6 @@ class Ingress(Kernel):
         if late.any():
             batch = self._late(batch, late, current, first)
         self.frontier = int(current[-1])
-        if not self.sorter.runs and latency == 0:
-            return [batch] if len(batch) else []  # what is left is in order
         self.sorter.add(batch)
         return self.sorter.release(self.frontier)
 
@@ -75,11 +76,11 @@ class Ingress(Kernel):
         policy = self.disorder.late
         if policy == "raise":
             raise self._error(batch, int(np.flatnonzero(late)[0]), current, first)
-        moved = np.where(late, current, batch.sync)
-        gone = late if policy == "drop" else moved >= batch.other
+        moved, ends = np.where(late, current, batch.sync), batch.other
+        gone = late if policy == "drop" else moved >= ends
         self.late_dropped += int(np.count_nonzero(gone))
         self.late_adjusted += int(np.count_nonzero(late & ~gone))
-        return replace(batch, sync=moved).take(np.flatnonzero(~gone))
+        return replace(batch, sync=moved, ends=ends).take(np.flatnonzero(~gone))
 
     def _error(self, batch: Batch, row: int, current: Array, first: int) -> DisorderError:
         schema, latency = self.source.schema, self.disorder.reorder_latency or 0

@@ -20,13 +20,13 @@ from whimbrel.kernels.cache import source_file
 
 Tier = Literal["interpreted", "primitives", "fused"]
 
-_forced: Tier | None = None
+_forced: Tier | None = "interpreted" if os.environ.get("WHIMBREL_JIT") == "0" else None
 _patient: ContextVar[bool] = ContextVar("patient", default=False)
 
 
 def forced_tier() -> Tier | None:
     """The tier everything must run on, or None to start at once and change over when the compiler is done."""
-    return "interpreted" if os.environ.get("WHIMBREL_JIT") == "0" else _forced
+    return _forced
 
 
 @contextlib.contextmanager
@@ -78,8 +78,14 @@ class Compiled:
         self._failure: BaseException | None = None
 
     def __call__(self, *arguments: Any) -> Any:
-        if self.ready(*arguments):
-            return self._dispatcher(*arguments)
+        return self.best(*arguments)(*arguments)
+
+    def best(self, *arguments: Any) -> Callable[..., Any]:
+        """The fastest form for such arguments that can be called now."""
+        return self._dispatcher if self.ready(*arguments) else self.interpreted
+
+    def interpreted(self, *arguments: Any) -> Any:
+        """Run the text as plain Python."""
         with np.errstate(over="ignore"):  # hashing wraps on purpose
             return self.function(*arguments)
 

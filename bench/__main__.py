@@ -1,0 +1,37 @@
+"""``python -m bench NAME... [--quick] [--json FILE]``: run workloads and print their figures."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import platform
+from pathlib import Path
+
+WORKLOADS = {"A": "bench.workload_a"}
+
+
+def main() -> None:
+    """Run the named workloads (all when none is named)."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(WORKLOADS)}; default: all")
+    parser.add_argument("--quick", action="store_true", help="smaller data: within a minute per workload")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows there")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - set(WORKLOADS)
+    if unknown:
+        parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}")
+    print(f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}; "
+          "ours on one thread; warm; ratio > 1: ours is better")
+    rows = []
+    for name in arguments.names or WORKLOADS:
+        for row in importlib.import_module(WORKLOADS[name]).run(quick=arguments.quick):
+            print(row, flush=True)
+            rows.append(row.as_dict())
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Ours beside a peer's, in one process and one run, interleaved; ratios, never bare times."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+REPEATS = 5
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure. A ratio above 1 means ours is better.
+
+    `ours` and `peer_value` are medians in `metric`; `ratio` is the median of the ratios of neighbouring repeats, with
+    the smallest and the largest beside it. `roof_fraction` is our share of the hand-written loop's rate.
+    """
+
+    workload: str
+    case: str
+    metric: str
+    ours: float
+    peer: str
+    peer_value: float
+    ratio: float
+    ratio_min: float
+    ratio_max: float
+    roof_fraction: float | None
+    rss_mb: float
+    verified: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        roof = "" if self.roof_fraction is None else f"   roof {self.roof_fraction:.2f}"
+        return (f"{self.workload}  {self.case:<34} {self.ours:9.1f} {self.metric}   {self.peer:<16} {self.peer_value:9.1f}   "
+                f"ratio {self.ratio:5.2f} ({self.ratio_min:.2f} ... {self.ratio_max:.2f}){roof}   {self.rss_mb:,.0f} MB")
+
+
+def compare(workload: str, case: str, rows: int, ours: Callable[[], Any], peers: dict[str, Callable[[], Any]],
+            same: Callable[[Any, Any], bool], *, roof: str | None = None) -> Iterator[Row]:
+    """Run ours and every peer in turn, several times, once their answers agree.
+
+    Parameters
+    ----------
+    workload, case : str
+    rows : int
+        Input rows that one run counts.
+    ours, peers : callable
+        Each returns its answer.
+    same : callable
+        Whether an answer equals ours.
+    roof : str, optional
+        The peer that is the hand-written loop.
+
+    Raises
+    ------
+    AssertionError
+        When an answer differs; then no time is printed.
+    """
+    answer = ours()  # also the warm-up: compiled code is loaded, pages are touched
+    for name, peer in peers.items():
+        assert same(answer, peer()), f"{workload} {case}: {name} gives another answer"
+    del answer
+    times: dict[str, list[float]] = {name: [] for name in ("ours", *peers)}
+    for _ in range(REPEATS):
+        for name, run in (("ours", ours), *peers.items()):
+            gc.collect()
+            began = time.perf_counter()
+            run()
+            times[name].append(time.perf_counter() - began)
+
+    def rate(name: str) -> float:
+        return rows / statistics.median(times[name]) / 1e6
+
+    for name in peers:
+        ratios = [theirs / mine for mine, theirs in zip(times["ours"], times[name], strict=True)]
+        yield Row(
+            workload=workload, case=case, metric="M rows/s", ours=rate("ours"), peer=name, peer_value=rate(name),
+            ratio=statistics.median(ratios), ratio_min=min(ratios), ratio_max=max(ratios),
+            roof_fraction=None if roof is None else rate("ours") / rate(roof),
+            rss_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, verified=True,
+        )

@@ -1,0 +1,44 @@
+"""Compile every primitive once, so that no user's first query waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.expr import col
+from whimbrel.kernels import tier
+from whimbrel.operators import event
+from whimbrel.stream.measures import count, max, mean, min, sum
+from whimbrel.stream.read import from_arrow
+from whimbrel.stream.stream import Stream
+
+
+def warm() -> Iterator[str]:
+    """Run small queries that between them touch every primitive with every type; yields what was compiled."""
+    for query in _queries():
+        with tier("primitives"):
+            query.collect()
+        yield repr(query).splitlines()[0]
+
+
+def _queries() -> list[Stream]:
+    numbers = np.arange(64)
+    table = pa.table({"at": numbers, "k": numbers % 3, "name": (numbers % 3).astype(str), "x": numbers, "y": numbers / 2})
+    events = from_arrow(table, time="at")
+    measures = {
+        "rows": count(), "some": count().where(col.x > 1), "values": count(col.y),
+        **{f"{name}_{column}": aggregate(col(column)) for column in ("x", "y")
+           for name, aggregate in (("sum", sum), ("mean", mean), ("min", min), ("max", max))},
+    }
+    pattern = event(col.x % 2 == 0).then(event(col.x % 2 == 1))
+    filtered = events.where(col.x > 3)
+    return [
+        events.group_by("k").tumbling_window(8).aggregate(**measures),
+        filtered.group_by("name").tumbling_window(8).aggregate(**measures),
+        events.group_by("k", "name").hopping_window(8, 4).aggregate(**measures),
+        filtered.group_by("k").sliding_window(8).aggregate(**measures),
+        events.select("k", "x").join(events.select("k", "y").sliding_window(4), on="k"),
+        events.group_by("k").detect(pattern, within=8),
+    ]
