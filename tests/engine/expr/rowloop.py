@@ -61,4 +61,8 @@ def same(one: Column, other: Column) -> bool:
         return False
     if a.dtype.kind != "f":
         return np.array_equal(a, b)
-    return np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a) & (a == a), np.signbit(b) & (b == b))
+    return np.array_equal(a, b, equal_nan=True) and np.array_equal(_negative(a), _negative(b))
+
+
+def _negative(floats: np.ndarray) -> np.ndarray:
+    return np.signbit(floats) & ~np.isnan(floats)

@@ -58,7 +58,7 @@ def test_uint64_beyond_int64_is_an_overflow():
         evaluate(col.a + 1, of)
 
 
-@pytest.mark.parametrize("expr", [-col.a, abs(col.a), col.a.cast("int32"), col.a.cast("uint64")], ids=repr)
+@pytest.mark.parametrize("expr", (-col.a, abs(col.a), col.a.cast("int32"), col.a.cast("uint64")), ids=repr)
 def test_the_smallest_integer_has_no_opposite(expr):
     with pytest.raises(KernelError, match="integer overflow"):
         evaluate(expr, batch(a=[INT_MIN]))

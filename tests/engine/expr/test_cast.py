@@ -11,7 +11,7 @@ from whimbrel.errors import KernelError
 from whimbrel.expr import col, evaluate, lit
 
 
-@pytest.mark.parametrize(("given", "type_", "expected"), [
+@pytest.mark.parametrize(("given", "type_", "expected"), (
     (pa.array([1.9, -1.9, None]), "int64", [1, -1, None]),
     (pa.array([1, 0, None]), bool, [True, False, None]),
     (pa.array([True, False, None]), int, [1, 0, None]),
@@ -28,19 +28,19 @@ from whimbrel.expr import col, evaluate, lit
     (pa.array([datetime(2013, 7, 4, 23)], pa.timestamp("s")), "date32", [date(2013, 7, 4)]),
     (pa.array([Decimal("1.50"), None]), float, [1.5, None]),
     (pa.nulls(2), "int64", [None, None]),
-], ids=str)
+), ids=str)
 def test_casts(given, type_, expected):
     assert values(col.x.cast(type_), batch(x=given)) == expected
 
 
-@pytest.mark.parametrize(("given", "type_", "what"), [
+@pytest.mark.parametrize(("given", "type_", "what"), (
     (pa.array([300]), "int8", "integer overflow"),
     (pa.array([-1]), "uint8", "integer overflow"),
     (pa.array([float("nan")]), "int64", "integer overflow"),
     (pa.array([1e19]), "int64", "integer overflow"),
     (pa.array(["x"]), "int64", "Cannot cast"),
     (pa.array(["x"]).dictionary_encode(), "int64", "Cannot cast"),
-], ids=str)
+), ids=str)
 def test_what_does_not_fit_is_an_error_where_it_counts(given, type_, what):
     with pytest.raises(KernelError, match=what) as caught:
         evaluate(col.x.cast(type_), batch(x=given))

@@ -29,9 +29,9 @@ def three_xor(a, b):
     return None if a is None or b is None else a != b
 
 
-@pytest.mark.parametrize(("build", "reference"), [
+@pytest.mark.parametrize(("build", "reference"), (
     (operator.and_, three_and), (operator.or_, three_or), (operator.xor, three_xor),
-])
+))
 @given(rows=st.lists(st.tuples(truth, truth), min_size=1, max_size=9), constant=truth)
 def test_three_valued_logic(build, reference, rows, constant):
     of = batch(a=pa.array([a for a, _ in rows], pa.bool_()), b=pa.array([b for _, b in rows], pa.bool_()))

@@ -82,7 +82,7 @@ conditions = st.deferred(lambda: st.one_of(
 ))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(expr=st.one_of(numbers, conditions, times), items=rows)
 def test_row_by_row_is_as_evaluated(expr, items):
     of = as_batch(items)
@@ -108,10 +108,10 @@ def test_predicates_row_by_row(expr, items):
     assert column.values.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("expr", [
+@pytest.mark.parametrize("expr", (
     col.j + 1, col.j - 2, col.j * 2, -col.j, abs(col.j), col.j // -1, col.j.cast("int8"), col.y.cast("int64"), col.j**2,
     col.u + 0,
-], ids=repr)
+), ids=repr)
 def test_text_refuses_what_evaluation_refuses(expr):
     item = {"i": 1, "j": INT_MIN, "k": 1, "u": 2**64 - 1, "x": 1.0, "y": float("nan"), "f": 1.0, "g": 1.0, "p": True,
             "q": True, "s": "a", "t": 1, "d": 1}

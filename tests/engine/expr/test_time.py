@@ -20,7 +20,7 @@ def times(*moments, unit="us", zone=None):
     return pa.array(moments, pa.timestamp(unit, zone))
 
 
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("unit", ("s", "ms", "us", "ns"))
 def test_calendar_parts(unit):
     of = batch(t=times(NOON, None, unit=unit))
     parts = {"year": 2013, "month": 7, "day": 4, "hour": 12, "minute": 34, "second": 56, "weekday": 3}
@@ -64,7 +64,8 @@ def test_floor_follows_the_clock_on_the_wall(moment):
 
 
 def test_time_arithmetic():
-    of = batch(s=times(NOON, None, unit="s"), m=times(NOON, NOON, unit="ms"), d=pa.array([1500, None], pa.duration("ms")))
+    of = batch(s=times(NOON, None, unit="s"), m=times(NOON, NOON, unit="ms"),
+               d=pa.array([1500, None], pa.duration("ms")))
     assert values(col.m - col.s, of) == [timedelta(0), None]
     assert evaluate(col.m - col.s, of).type == pa.duration("ms")
     assert values(col.s + col.d, of) == [NOON + timedelta(milliseconds=1500), None]
@@ -86,7 +87,7 @@ def test_a_time_that_does_not_fit_is_an_overflow():
         evaluate(col.t.cast("timestamp[ns]"), of)
 
 
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("unit", ("s", "ms", "us", "ns"))
 def test_times_compare_with_what_people_write(unit):
     naive, aware = batch(t=times(NOON, unit=unit)), batch(t=times(NOON.replace(tzinfo=UTC), unit=unit, zone="UTC"))
     assert values(col.t == NOON, naive) == values(col.t >= "2013-07-04T12:34:56", naive) == [True]
@@ -98,7 +99,7 @@ def test_times_compare_with_what_people_write(unit):
     assert values(lit(NOON) < col.t, naive) == [False]
 
 
-@pytest.mark.parametrize(("zone", "literal"), [(None, NOON.replace(tzinfo=UTC)), ("UTC", NOON), ("UTC", "2013-07-04")])
+@pytest.mark.parametrize(("zone", "literal"), ((None, NOON.replace(tzinfo=UTC)), ("UTC", NOON), ("UTC", "2013-07-04")))
 def test_a_zone_on_one_side_only_is_an_error(zone, literal):
     of = batch(t=times(None, zone=zone))
     with pytest.raises(ExpressionError, match="A time with a zone meets one without") as caught:
