@@ -1,0 +1,1 @@
+"""Live views of running queries, in notebooks."""

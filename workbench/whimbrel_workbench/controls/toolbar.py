@@ -1,0 +1,127 @@
+"""The bar above a live view: state, progress, indicators, and the buttons that steer the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Any, Final, Literal
+
+import panel as pn
+
+from whimbrel_workbench.frames import Columns, Status
+
+Gesture = Literal["pause", "resume", "keep", "drop", "restart", "fit"]
+
+_SIGNS: Final = {"running": "▶", "paused": "❚❚", "finished": "✓", "stopped": "■", "failed": "✕"}
+
+_STRIP_CSS: Final = """
+:host { font: 13px/1.45 var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }
+.head { display: flex; align-items: center; gap: 10px; height: 28px; }
+.state { font-weight: 600; white-space: nowrap; min-width: 78px; }
+.sign { display: inline-block; min-width: 18px; }
+.track { flex: 1; height: 6px; min-width: 60px; border-radius: 3px; background: #8f8f8f38; overflow: hidden; }
+.read { height: 100%; border-radius: 3px; background: #0072B2; transition: width .25s linear; }
+.share { white-space: nowrap; min-width: 72px; font-variant-numeric: tabular-nums; }
+"""
+
+_FACTS_CSS: Final = """
+:host { font: 12px/1.5 var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }
+.facts { display: flex; flex-wrap: wrap; gap: 0 18px; font-variant-numeric: tabular-nums; }
+.facts span { white-space: nowrap; }
+.facts i { font-style: normal; color: var(--jp-ui-font-color2, #767676); }
+"""
+
+_BUTTON_CSS: Final = """
+:host { --panel-primary-color: #0072B2; }
+.bk-btn { font: 12px/1 var(--jp-ui-font-family, system-ui, sans-serif); padding: 0 9px; height: 26px;
+  border-radius: 4px;
+  color: var(--jp-ui-font-color1, #333); background: transparent; border: 1px solid #8f8f8f80; box-shadow: none; }
+.bk-btn:hover:not([disabled]) { background: #8f8f8f24; }
+.bk-btn:focus-visible { outline: 2px solid #0072B2; outline-offset: 1px; }
+.bk-btn[disabled] { opacity: .38; }
+"""
+
+_SELECT_CSS: Final = """
+.bk-input { font: 12px/1 var(--jp-ui-font-family, system-ui, sans-serif); height: 26px; min-height: 26px;
+  padding: 0 22px 0 8px; border-radius: 4px; border: 1px solid #8f8f8f80;
+  color: var(--jp-ui-font-color1, #333); background-color: transparent; }
+.bk-input option { color: #333; }
+"""
+
+
+class Toolbar:
+    """Shows a :class:`~whimbrel_workbench.frames.Status` and reports what the reader wants.
+
+    Parameters
+    ----------
+    on_gesture : callable
+        Called with one of ``"pause", "resume", "keep", "drop", "restart", "fit"``.
+    on_value : callable
+        Called with the name of the column that the reader wants on the value axis.
+    """
+
+    def __init__(self, on_gesture: Callable[[Gesture], None], on_value: Callable[[str], None]) -> None:
+        self._on_gesture = on_gesture
+        self._on_value = on_value
+        self._silent = False
+        self._strip = pn.pane.HTML("", stylesheets=[_STRIP_CSS], sizing_mode="stretch_width", min_width=220,
+                                   margin=(2, 8))
+        self._facts = pn.pane.HTML("", stylesheets=[_FACTS_CSS], sizing_mode="stretch_width", margin=(0, 8, 4, 8))
+        self._value = pn.widgets.Select(options=[], stylesheets=[_SELECT_CSS], width=120, margin=(3, 4), visible=False)
+        self._value.param.watch(self._picked, "value")
+        self._pause = self._button("Pause", lambda: "resume" if self._pause.name == "Resume" else "pause")
+        self._keep = self._button("Stop and keep", lambda: "keep")
+        self._drop = self._button("Stop and drop", lambda: "drop")
+        self._restart = self._button("Restart", lambda: "restart")
+        self._fit = self._button("Fit axes", lambda: "fit")
+        buttons = pn.Row(self._value, self._pause, self._keep, self._drop, self._restart, self._fit, margin=0)
+        self.panel = pn.Column(
+            pn.FlexBox(self._strip, buttons, flex_wrap="wrap", align_items="center", sizing_mode="stretch_width"),
+            self._facts, sizing_mode="stretch_width", margin=0,
+        )
+
+    def draw(self, status: Status) -> None:
+        """Show how the run is doing; buttons that would do nothing are off."""
+        _set(self._strip, "object", _strip_html(status))
+        _set(self._facts, "object", _facts_html(status))
+        going = status.state in ("running", "paused")
+        _set(self._pause, "name", "Resume" if status.state == "paused" else "Pause")
+        for button in (self._pause, self._keep, self._drop):
+            _set(button, "disabled", not going)
+
+    def offer(self, columns: Columns | None) -> None:
+        """Let the reader choose among the columns that can be on the value axis, if there is a choice."""
+        if columns is not None:
+            self._silent = True
+            _set(self._value, "options", list(columns.values))
+            _set(self._value, "value", columns.value)
+            self._silent = False
+        _set(self._value, "visible", columns is not None and len(columns.values) > 1)
+
+    def _button(self, name: str, gesture: Callable[[], Gesture]) -> pn.widgets.Button:
+        button = pn.widgets.Button(name=name, stylesheets=[_BUTTON_CSS], margin=(3, 3))
+        button.on_click(lambda _event: self._on_gesture(gesture()))
+        return button
+
+    def _picked(self, event: Any) -> None:
+        if not self._silent and event.new is not None:
+            self._on_value(event.new)
+
+
+def _set(widget: Any, name: str, value: object) -> None:
+    """Touch a widget only when something changes: every touch is a message to the browser."""
+    if getattr(widget, name) != value:
+        setattr(widget, name, value)
+
+
+def _strip_html(status: Status) -> str:
+    width = 100 if status.state == "finished" else 100 * (status.share or 0)
+    state = f'<span class="state"><span class="sign">{_SIGNS[status.state]}</span>{status.state}</span>'
+    track = f'<div class="track" role="progressbar" aria-valuenow="{width:.0f}">'
+    return (f'<div class="head">{state}{track}<div class="read" style="width:{width:.1f}%"></div></div>'
+            f'<span class="share">{status.share_words}</span></div>')
+
+
+def _facts_html(status: Status) -> str:
+    facts = "".join(f"<span><i>{escape(name)}</i> {escape(words)}</span>" for name, words in status.facts)
+    return f'<div class="facts">{facts}</div>'

@@ -1,0 +1,39 @@
+"""How a query shows itself in a notebook: the door through which the engine finds its views."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from whimbrel.stream import Stream
+    from whimbrel_workbench.live import LiveView
+    from whimbrel_workbench.page import Bundle
+
+
+class Show:
+    """Called with a stream, it starts the query and returns the live view as a MIME bundle.
+
+    Plotting libraries are imported when the first view is made, not when the door is found.
+    """
+
+    def __call__(self, stream: Stream) -> Bundle:
+        """The live view of a query, as the last expression of a cell shows it."""
+        return self.view(stream)._repr_mimebundle_()
+
+    def view(self, stream: Stream, **options: Any) -> LiveView:
+        """The live view itself, to choose its kind, to read its run, or to overlay ``view.hv``.
+
+        Parameters
+        ----------
+        stream : Stream
+            The query.
+        **options
+            ``kind="lines" | "bars" | "table" | "number"``, ``y=`` value column, ``by=`` key columns, ``top=`` most
+            lines, ``redraws_per_s=``.
+        """
+        from whimbrel_workbench.live import LiveView
+
+        return LiveView(stream, **options)
+
+
+show: Final = Show()

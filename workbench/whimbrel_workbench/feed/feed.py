@@ -1,0 +1,156 @@
+"""One run of a query, turned into frames at reading speed: the newest wins, the rest is never drawn."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from whimbrel.errors import WhimbrelError
+from whimbrel_workbench.feed.status import failure_of, status_of
+from whimbrel_workbench.frames import Failure, Frame, Framer, Options, Status
+from whimbrel_workbench.frames.framer import Picture
+
+if TYPE_CHECKING:
+    from whimbrel.run import Run
+    from whimbrel.stream import Stream
+
+_FIRST_PICTURE_WAIT_S: Final = 0.05
+_FEEDBACK_S: Final = 0.1
+_ENDED: Final = ("finished", "stopped", "failed")
+
+
+class Feed:
+    """Starts a query, looks at its run a few times a second, and hands a frame on whenever something changed.
+
+    The looking happens on a thread of its own, so that a busy kernel neither stops the view nor waits for it.
+
+    Parameters
+    ----------
+    stream : Stream
+        The query.
+    options : Options
+        What the user asked of the view.
+    on_frame : callable
+        Called with every new :class:`~whimbrel_workbench.frames.Frame`, one call at a time. Says whether the frame
+        was shown; a frame that was not is offered again.
+    redraws_per_s : float
+        Most frames in a second.
+    """
+
+    def __init__(self, stream: Stream, options: Options, on_frame: Callable[[Frame], bool], *,
+                 redraws_per_s: float = 3.0) -> None:
+        self._stream = stream
+        time = stream.schema.time_type
+        payload = [pa.field(field.name, field.type) for field in stream.schema]
+        self._schema = pa.schema([pa.field("start", time), pa.field("end", time), *payload])
+        self._framer = Framer(options, _keys(stream))
+        self._framer.columns(self._schema)
+        self._on_frame = on_frame
+        self._pause_s = 1.0 / redraws_per_s
+        self._closed = threading.Event()
+        self._run: Run | None = None
+        self._refused: Failure | None = None
+        self._picture: Picture | None = None
+        self._seen: tuple[int, str] | None = None
+        self.between_frames = threading.RLock()
+
+    @property
+    def run(self) -> Run | None:
+        """The run that is shown, if the query could be started."""
+        return self._run
+
+    @property
+    def picture(self) -> Picture | None:
+        """What was drawn last."""
+        return self._picture
+
+    def start(self) -> None:
+        """Start the query and the looking. An error of the query becomes a frame that says so."""
+        self._closed = threading.Event()
+        with self.between_frames:
+            self._framer.forget()
+            self._run, self._refused, self._picture, self._seen = None, None, None, None
+            try:
+                self._run = self._stream.start()
+            except WhimbrelError as error:
+                self._refused = failure_of(error)
+            self.look_again()
+        if self._run is not None:
+            threading.Thread(target=self._keep_looking, args=(self._closed,), name="whimbrel-view", daemon=True).start()
+
+    def restart(self) -> None:
+        """End the run and start the query once more."""
+        self.close()
+        self.start()
+
+    def close(self) -> None:
+        """End the run and the looking; what was drawn stays drawn."""
+        self._closed.set()
+        if self._run is not None and self._run.state not in _ENDED:
+            self._run.stop(keep=True)
+
+    def pause(self) -> None:
+        self._steer(lambda run: run.pause())
+
+    def resume(self) -> None:
+        self._steer(lambda run: run.resume())
+
+    def stop(self, *, keep: bool) -> None:
+        def stop(run: Run) -> None:
+            run.stop(keep=keep)
+            run.wait(_FEEDBACK_S)
+
+        self._steer(stop)
+
+    def choose_value(self, name: str) -> None:
+        """Put another column on the value axis, at once."""
+        with self.between_frames:
+            self._framer.choose_value(name)
+            self.look_again()
+
+    def fit(self) -> None:
+        """Let the axes fit what is there now."""
+        with self.between_frames:
+            self._framer.fit()
+            self.look_again()
+
+    def look_again(self) -> None:
+        """Hand on the present frame, new or not."""
+        self.look(anyway=True)
+
+    def look(self, *, anyway: bool = False) -> bool:
+        """Hand on a frame if there is something new; False once there will be nothing new any more."""
+        with self.between_frames:
+            run = self._run
+            if run is None:
+                return not self._on_frame(self._frame(0, Status("failed", None, (), self._refused)))
+            now = run.version, run.state
+            if anyway or self._seen != now:
+                snapshot = run.snapshot()
+                if run.state != "failed":
+                    self._picture = self._framer.picture(snapshot.table, snapshot.settled)
+                if self._on_frame(self._frame(snapshot.version, status_of(now[1], snapshot.metrics, run.error))):
+                    self._seen = now
+            return self._seen != now or now[1] not in _ENDED
+
+    def _frame(self, version: int, status: Status) -> Frame:
+        return Frame(version, self._picture, self._framer.columns(self._schema), status, repr(self._stream))
+
+    def _steer(self, gesture: Callable[[Run], None]) -> None:
+        if self._run is not None:
+            gesture(self._run)
+            self.look_again()
+
+    def _keep_looking(self, closed: threading.Event) -> None:
+        while not closed.wait(self._pause_s if self._picture is not None else _FIRST_PICTURE_WAIT_S):
+            if not self.look():
+                return
+
+
+def _keys(stream: Stream) -> tuple[str, ...]:
+    """Columns of the result that the query groups by, whatever their type."""
+    grouped = [name for node in stream.node.walk() for name, _ in getattr(node.op, "keys", ())]
+    return tuple(name for name in dict.fromkeys(grouped) if name in stream.schema)

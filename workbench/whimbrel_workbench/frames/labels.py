@@ -1,0 +1,119 @@
+"""Series and their labels: one dense code per row, and places that a key keeps while a run lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Which series each row belongs to.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Label of each series, in order of first appearance.
+    codes : array of int
+        For each row, the position of its series in ``names``.
+    """
+
+    names: tuple[str, ...]
+    codes: NDArray[np.int64]
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Rows of each series."""
+        return np.bincount(self.codes, minlength=len(self.names))
+
+
+def labels(table: pa.Table, keys: Sequence[str]) -> Labels:
+    """Label every row by its key columns; no key columns means a single, nameless series.
+
+    >>> found = labels(pa.table({"a": ["x", "y", "x"], "b": [True, True, False]}), ["a", "b"])
+    >>> found.names, found.codes.tolist()
+    (('x, true', 'y, true', 'x, false'), [0, 1, 2])
+    """
+    if not keys:
+        return Labels(("",), np.zeros(len(table), np.int64))
+    parts = [_encoded(table.column(key)) for key in keys]
+    combined = parts[0][1]
+    for names, codes in parts[1:]:
+        combined = combined * len(names) + codes
+    _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    seen = [", ".join(names[codes[row]] for names, codes in parts) for row in first[order]]
+    return Labels(tuple(seen), rank[inverse])
+
+
+def _encoded(column: pa.ChunkedArray) -> tuple[list[str], NDArray[np.int64]]:
+    """Distinct values as words, and each row's position among them."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode(null_encoding="encode")
+    chunk = column.unify_dictionaries().combine_chunks()
+    if isinstance(chunk, pa.ChunkedArray):
+        chunk = chunk.chunk(0) if chunk.num_chunks else pa.array([], column.type)
+    names = [_words(value) for value in chunk.dictionary.to_pylist()] + ["(null)"]
+    return names, chunk.indices.fill_null(len(names) - 1).to_numpy().astype(np.int64)
+
+
+def _words(value: object) -> str:
+    match value:
+        case None:
+            return "(null)"
+        case bool():
+            return "true" if value else "false"
+        case _:
+            return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The keys that are shown, each in a place (and so a colour) that it keeps.
+
+    Examples
+    --------
+    >>> places = Places(most=2).seat(("a", "b", "c"), [5, 1, 4])
+    >>> places.names
+    ('a', 'c')
+    >>> places.seat(("a", "b", "c"), [5, 4, 4]).names   # a small lead does not unseat anybody
+    ('a', 'c')
+    >>> places.seat(("a", "b", "c"), [5, 9, 4]).names   # a clear one does, and takes over the place
+    ('a', 'b')
+    """
+
+    most: int
+    names: tuple[str, ...] = ()
+
+    def seat(self, names: Sequence[str], rows: Sequence[int] | NDArray[Any],
+             totals: Sequence[float] | NDArray[Any] | None = None) -> Places:
+        """Fill free places with the keys that have most rows; move somebody only for a lead of a quarter.
+
+        Parameters
+        ----------
+        names, rows : sequences
+            Keys in order of first appearance, and how many rows each has.
+        totals : sequence of float, optional
+            Decides between keys with equally many rows: the larger one goes first.
+        """
+        count = dict(zip(names, (int(n) for n in rows), strict=True))
+        total = dict(zip(names, (float(t) for t in totals), strict=True)) if totals is not None else {}
+        seated = list(self.names)
+        waiting = sorted((name for name in names if name not in seated),
+                         key=lambda name: (-count[name], -total.get(name, 0.0)))
+        free = self.most - len(seated)
+        arrivals = set(waiting[:free])
+        seated += [name for name in names if name in arrivals]
+        for name in waiting[free:]:
+            weakest = min(range(len(seated)), key=lambda place: count.get(seated[place], 0))
+            if count[name] <= 1.25 * count.get(seated[weakest], 0):
+                break
+            seated[weakest] = name
+        return Places(self.most, tuple(seated))

@@ -1,0 +1,45 @@
+"""How a run is doing, in words and shares; and what went wrong, if anything did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["running", "paused", "finished", "stopped", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What / where / hint of the error that ended a run."""
+
+    kind: str
+    what: str
+    where: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One line of indicators. Progress says how much was read, never how good the answer is.
+
+    Parameters
+    ----------
+    share : float or None
+        Part of the source's rows that was read, 0 to 1; None when the source has no known end.
+    facts : tuple of (str, str)
+        Name and words of every other indicator, in reading order.
+    """
+
+    state: State
+    share: float | None
+    facts: tuple[tuple[str, str], ...]
+    failure: Failure | None = None
+
+    @property
+    def share_words(self) -> str:
+        if self.share is None:
+            return "open end"
+        if self.state == "finished":
+            return "100% read"
+        # 99.96% is not yet everything: never round up to a finished run.
+        return f"{min(self.share * 100, 99.9):.{0 if self.share < 0.0995 else 1}f}% read"

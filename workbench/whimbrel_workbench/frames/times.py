@@ -1,0 +1,45 @@
+"""Instants as axis positions and as words."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+
+def positions(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Axis positions of instants: milliseconds of wall-clock time, or the plain integers; null is NaN.
+
+    Zoned instants are placed by the clock on the wall of their zone, as a reader expects to see them.
+    """
+    kind = column.type
+    if not pa.types.is_timestamp(kind):
+        return column.cast(pa.float64()).to_numpy()
+    if kind.tz is not None:
+        column = pc.local_timestamp(column)
+    per_ms = {"s": 1e-3, "ms": 1.0, "us": 1e3, "ns": 1e6}[kind.unit]
+    ticks = column.cast(pa.int64())
+    found: NDArray[np.float64] = ticks.fill_null(0).to_numpy().astype(np.float64) / per_ms
+    if ticks.null_count:
+        found[ticks.is_null().to_numpy()] = np.nan
+    return found
+
+
+def words(instant: datetime | int | None) -> str:
+    """An instant as short as it can be read without doubt.
+
+    >>> words(datetime(2013, 5, 4, 10, 30)), words(datetime(2013, 5, 4, 10, 30, 5)), words(1200), words(None)
+    ('2013-05-04 10:30', '2013-05-04 10:30:05', '1,200', 'none yet')
+    """
+    match instant:
+        case None:
+            return "none yet"
+        case datetime(second=0, microsecond=0):
+            return f"{instant:%Y-%m-%d %H:%M}"
+        case datetime():
+            return f"{instant:%Y-%m-%d %H:%M:%S}"
+        case _:
+            return f"{instant:,}"

@@ -1,0 +1,166 @@
+"""One live view: a run's frames on a page, steered by its toolbar."""
+
+from __future__ import annotations
+
+import threading
+import time
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+import panel as pn
+
+from whimbrel_workbench import page
+from whimbrel_workbench.controls import Gesture, Toolbar
+from whimbrel_workbench.feed import Feed, Owners
+from whimbrel_workbench.frames import Bars, Frame, Lines, Options
+from whimbrel_workbench.views import View, failure_html, still_html, view_of
+from whimbrel_workbench.views.chart import page_html
+from whimbrel_workbench.views.legend import caption, legend_html
+from whimbrel_workbench.views.palette import CSS
+
+if TYPE_CHECKING:
+    from holoviews import DynamicMap
+    from holoviews.streams import Pipe
+
+    from whimbrel.run import Run
+    from whimbrel.stream import Stream
+
+_STILL_EVERY_S: Final = 10.0
+_STILL_UNSEEN_EVERY_S: Final = 2.0
+_ENDED: Final = ("finished", "stopped", "failed")
+_cells: Final = Owners()
+
+
+class LiveView:
+    """A query's answer as it forms. Showing it in a notebook starts the query; closing it ends the run.
+
+    Parameters
+    ----------
+    stream : Stream
+        The query.
+    redraws_per_s : float
+        Most redraws in a second.
+    **options
+        ``kind=``, ``y=``, ``by=``, ``top=``: see :class:`~whimbrel_workbench.frames.Options`.
+    """
+
+    def __init__(self, stream: Stream, *, redraws_per_s: float = 3.0, **options: Any) -> None:
+        self._feed = Feed(stream, Options(**options), self._draw, redraws_per_s=redraws_per_s)
+        self._pipe: Pipe | None = None
+        self._started = threading.Lock()
+        self._kept = (("", True), time.monotonic())
+        self._view: View | None = None
+        self._drawn: type | None = None
+        self._toolbar = Toolbar(self._gesture, self._feed.choose_value)
+        self._legend, self._caption, self._failure = (page_html("", CSS) for _ in range(3))
+        self._stage = pn.Column(_waiting("Waiting for the first rows."), sizing_mode="stretch_width", margin=0)
+        self.panel = pn.Column(self._toolbar.panel, self._failure, self._legend, self._stage, self._caption,
+                               sizing_mode="stretch_width", max_width=1200, margin=0)
+        self._output = page.Output(self.panel, on_drawn=self._feed.look_again)
+
+    @property
+    def run(self) -> Run | None:
+        """The run behind the view; None before it was shown, or if the query could not start."""
+        return self._feed.run
+
+    @property
+    def hv(self) -> DynamicMap:
+        """The picture as a HoloViews object that moves with the run: overlay it, style it.
+
+        Examples
+        --------
+        ``view.hv * hv.HLine(15)`` or ``view.hv.opts(height=500)`` in a notebook cell.
+        """
+        from holoviews import DynamicMap
+        from holoviews.streams import Pipe
+
+        from whimbrel_workbench.views.overlay import holoviews_of
+
+        self.start()
+        self._pipe = self._pipe or Pipe(data=self._feed.picture)
+        return DynamicMap(holoviews_of, streams=[self._pipe])
+
+    def start(self) -> None:
+        """Start the query, if it was not started yet."""
+        if self._started.acquire(blocking=False):
+            self._feed.start()
+
+    def close(self) -> None:
+        """End the run and keep the last frame."""
+        self._feed.close()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> page.Bundle:
+        if not page.in_notebook():
+            return {"text/plain": repr(self)}, {}
+        _cells.give(page.cell(), self)
+        with self._feed.between_frames:
+            self.start()
+            return self._output.open()
+
+    def _gesture(self, gesture: Gesture) -> None:
+        match gesture:
+            case "pause":
+                self._feed.pause()
+            case "resume":
+                self._feed.resume()
+            case "keep" | "drop":
+                self._feed.stop(keep=gesture == "keep")
+            case "restart":
+                self._feed.restart()
+            case "fit":
+                self._feed.fit()
+
+    def _draw(self, frame: Frame) -> bool:
+        """Show a frame on the page, for HoloViews, and now and then in the saved notebook."""
+        if self._pipe is not None:
+            self._pipe.send(frame.picture)
+        shown = self._output.reachable
+        if shown:
+            self._toolbar.draw(frame.status)
+            self._toolbar.offer(frame.columns if isinstance(frame.picture, Lines | Bars) else None)
+            self._failure.object = failure_html(frame.status.failure) if frame.status.failure else ""
+            self._show_picture(frame)
+            pn.io.push_notebook(self.panel)
+        if page.in_notebook():
+            self._keep_still(frame)
+        return shown
+
+    def _show_picture(self, frame: Frame) -> None:
+        picture = frame.picture
+        if picture is None:
+            self._stage[:] = [_waiting(_nothing(frame))]
+            self._view = None
+        elif self._view is None or self._drawn is not type(picture):
+            self._view, self._drawn = view_of(picture), type(picture)
+            self._stage[:] = [self._view.panel]
+        else:
+            self._view.draw(picture)
+        charted = picture if isinstance(picture, Lines | Bars) else None
+        self._legend.object = legend_html(charted) if charted else ""
+        self._caption.object = f'<div class="quiet">{escape(caption(charted))}</div>' if charted else ""
+
+    def _keep_still(self, frame: Frame) -> None:
+        """Refresh the last frame: seldom while the page draws the view itself, often while it does not."""
+        kept, at = self._kept
+        now = time.monotonic()
+        here = (frame.status.state, self._output.reachable)
+        wait_s = _STILL_EVERY_S if self._output.reachable else _STILL_UNSEEN_EVERY_S
+        if now - at > wait_s or (here != kept and frame.status.state in _ENDED):
+            self._kept = (here, now)
+            self._output.keep(still_html(frame))
+
+
+def _nothing(frame: Frame) -> str:
+    match frame.status.state:
+        case "running" | "paused":
+            return "Waiting for the first rows."
+        case "stopped":
+            return "Stopped; the rows were dropped."
+        case "failed":
+            return ""
+        case _:
+            return "The result has no rows."
+
+
+def _waiting(words: str) -> pn.pane.HTML:
+    return page_html(f'<div class="quiet" style="padding:24px 0">{words}</div>', CSS)

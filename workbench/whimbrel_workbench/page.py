@@ -1,0 +1,134 @@
+"""The notebook page: scripts that need no internet, the cell that shows a view, and its last frame as an output."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+import panel as pn
+from IPython import get_ipython
+from IPython.display import publish_display_data
+from IPython.utils.capture import capture_output
+from panel.io.notebook import EXEC_MIME, LOAD_MIME, load_notebook
+
+Bundle = tuple[dict[str, Any], dict[str, Any]]
+
+_KERNEL: Final = uuid.uuid4().hex
+_MARK: Final = f"(window.whimbrelPages = window.whimbrelPages || new Set()).add('{_KERNEL}');"
+"""Set by the scripts, which are never saved: a page without it shows the last frame and starts nothing."""
+
+_SCRIPT_TAG: Final = '<script type="application/javascript">'
+_BEFORE_VIEW: Final = """
+if (window.whimbrelPages?.has("%(kernel)s")) {
+  const style = document.createElement("style")
+  style.textContent = ".whimbrel-drawn.whimbrel-%(still)s { display: none }"
+  document.head.append(style)
+  const watch = setInterval(() => {
+    const view = window.Bokeh?.index["%(view)s"]
+    if (!view) return
+    clearInterval(watch)
+    view.model.document.get_model_by_id("%(drawn)s").active = true
+  }, 25)
+}
+if (window.whimbrelPages?.has("%(kernel)s")) """
+
+_served: set[str] = set()
+
+
+def in_notebook() -> bool:
+    """Whether somebody's page, and not just a terminal, will show outputs."""
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
+def cell() -> str:
+    """Name of the cell that is being executed."""
+    parent = _parent()
+    return str(parent.get("metadata", {}).get("cellId") or parent.get("header", {}).get("msg_id", "page"))
+
+
+class Output:
+    """Where one view lives on the page: its scripts, its last frame, and the view itself.
+
+    A page says when it has drawn the view; before that, a change to the view would be lost on the way. Since a busy
+    kernel does not hear the page, the last frame stays visible until then.
+
+    Parameters
+    ----------
+    layout : panel.viewable.Viewable
+        The view.
+    on_drawn : callable
+        Called when a page has drawn the view.
+    """
+
+    def __init__(self, layout: pn.Column, on_drawn: Callable[[], None]) -> None:
+        self._layout = layout
+        self._on_drawn = on_drawn
+        self._still_id = uuid.uuid4().hex
+        self._scripts_id: str | None = None
+        self._awaited = False
+        # The only way back from a page's script to the kernel is a widget's value.
+        self._drawn = pn.widgets.Toggle(visible=False, width=0, height=0, margin=0)
+        self._drawn.param.watch(self._heard, "value")
+        layout.append(self._drawn)
+
+    @property
+    def reachable(self) -> bool:
+        """Whether changes to the view arrive: no page shows it yet, or the page has drawn it."""
+        return not self._awaited
+
+    def open(self) -> Bundle:
+        """Publish what has to stand before the view, and return the view.
+
+        In a page that never got the scripts (a saved notebook) the view stays empty and the last frame is shown.
+        """
+        browser = str(_parent().get("header", {}).get("session", ""))
+        if browser not in _served:
+            _served.add(browser)
+            self._scripts_id = uuid.uuid4().hex
+            for script in _scripts():
+                _publish({LOAD_MIME: script}, self._scripts_id)
+        _publish({"text/html": ""}, self._still_id)
+        self._drawn.value = False
+        self._awaited = True
+        data, metadata = self._layout._repr_mimebundle_()
+        view = metadata[EXEC_MIME]["id"]
+        drawn = self._drawn._models[view][0]  # noqa: SLF001 - a widget's model has no public door
+        script = _BEFORE_VIEW % {"kernel": _KERNEL, "still": self._still_id, "view": view, "drawn": drawn.id}
+        html = data["text/html"].replace(_SCRIPT_TAG, f"{_SCRIPT_TAG}{script}")
+        return {"text/html": html, EXEC_MIME: "", "text/plain": "live view"}, metadata
+
+    def keep(self, still: str) -> None:
+        """Replace the last frame, which a page shows while no view is alive in it."""
+        drawn = "whimbrel-drawn " if self.reachable else ""
+        html = f'<div class="{drawn}whimbrel-{self._still_id}">{still}</div>'
+        _publish({"text/html": html}, self._still_id, update=True)
+
+    def _heard(self, event: Any) -> None:
+        if not event.new:
+            return
+        self._awaited = False
+        if self._scripts_id is not None:
+            # The page has run the scripts, which weigh megabytes: they need not be saved with the notebook.
+            _publish({"text/html": ""}, self._scripts_id, update=True)
+            self._scripts_id = None
+        self._on_drawn()
+
+
+def _publish(data: dict[str, Any], display_id: str, *, update: bool = False) -> None:
+    publish_display_data(data, transient={"display_id": display_id}, update=update)  # type: ignore[no-untyped-call]
+
+
+def _parent() -> dict[str, Any]:
+    """The message that asked for the cell that is being executed."""
+    kernel = getattr(get_ipython(), "kernel", None)
+    return dict(kernel.get_parent()) if kernel is not None else {}
+
+
+def _scripts() -> list[str]:
+    """The scripts of Bokeh and Panel as text, whoever loaded the extension before and from wherever."""
+    with capture_output():
+        pn.extension(inline=True)
+    with capture_output() as captured:
+        load_notebook(inline=True)
+    return [*(out.data[LOAD_MIME] for out in captured.outputs if LOAD_MIME in out.data), _MARK]

@@ -1,0 +1,10 @@
+"""Pictures of frames: one view per file, each a HoloViews element or a piece of HTML."""
+
+from __future__ import annotations
+
+from whimbrel_workbench.views.contract import View
+from whimbrel_workbench.views.failure import failure_html
+from whimbrel_workbench.views.still import still_html
+from whimbrel_workbench.views.view_of import view_of
+
+__all__ = ["View", "failure_html", "still_html", "view_of"]

@@ -1,0 +1,27 @@
+"""Colours and shapes: the Okabe-Ito palette, which colour-blind readers can tell apart, and a marker for each."""
+
+from __future__ import annotations
+
+from typing import Final
+
+COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+MARKERS: Final = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex")
+
+INK: Final = "#7d7d7d"
+"""Text and axes inside a canvas, which cannot follow the theme: readable on white and on near-black."""
+
+GRID: Final = "#8f8f8f"
+FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+
+CSS: Final = """
+:host { font: 13px/1.45 var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }
+.quiet { color: var(--jp-ui-font-color2, #767676); font-size: 12px; }
+"""
+
+
+def colour(place: int) -> str:
+    return COLOURS[place % len(COLOURS)]
+
+
+def marker(place: int) -> str:
+    return MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
