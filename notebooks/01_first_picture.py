@@ -16,8 +16,6 @@
 # long flight is reported hours after the short ones that left with it: nine rows in ten are out of order.
 
 # %%
-import os
-
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.spark import has_java, local_session
@@ -61,8 +59,7 @@ history.slice(0, 6).to_pandas()
 # thousand times faster than life, a month takes nine minutes; the toolbar pauses and stops it.
 
 # %%
-speed = float(os.environ.get("WHIMBREL_DEMO_SPEED", "5000"))
-december = wb.replay(flights, speed=speed, start="2013-12-01", reorder_latency="12h")
+december = wb.replay(flights, speed=5000, start="2013-12-01", reorder_latency="12h")
 delays.on(december)
 
 # %% [markdown]

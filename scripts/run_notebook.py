@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -14,8 +13,6 @@ SECONDS_PER_CELL = 300
 
 def main(path: Path) -> None:
     """Execute, then print the last cell's outputs."""
-    # Fast enough to see the last month pass within seconds.
-    os.environ.setdefault("WHIMBREL_DEMO_SPEED", "1000000")
     notebook = jupytext.read(path)
     NotebookClient(notebook, timeout=SECONDS_PER_CELL, resources={"metadata": {"path": path.parent}}).execute()
     for output in notebook.cells[-1].outputs:

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from whimbrel.spark import has_java
+
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 NEEDS = {
-    "browser": ("Chromium", "chromium", BROWSERS),
-    "spark": ("a Java runtime", "openjdk-17-jre-headless", ("java",)),
+    "browser": ("Chromium", "chromium", lambda: any(shutil.which(name) for name in BROWSERS)),
+    "spark": ("a Java runtime", "openjdk-17-jre-headless", has_java),
 }
 NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
 
@@ -23,8 +25,8 @@ missing: Counter[str] = Counter()
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what needs a program that is not there; leave out what reads the optional data folder."""
     for item in items:
-        for mark, (program, _, names) in NEEDS.items():
-            if item.get_closest_marker(mark) and not any(shutil.which(name) for name in names):
+        for mark, (program, _, found) in NEEDS.items():
+            if item.get_closest_marker(mark) and not found():
                 missing[mark] += 1
                 item.add_marker(pytest.mark.skip(reason=f"needs {program}"))
     if not SHARED_DATA.is_dir():
