@@ -48,7 +48,9 @@ def table_from_batches(schema: Schema, batches: Sequence[Batch]) -> pa.Table:
         for batch in (batch.compact() for batch in batches)
         if len(batch)
     ]
-    return pa.concat_tables(tables) if tables else arrow_schema.empty_table()
+    if not tables:  # not schema.empty_table(): it loads pandas
+        return pa.Table.from_arrays([pa.nulls(0, field.type) for field in arrow_schema], schema=arrow_schema)
+    return pa.concat_tables(tables)
 
 
 def _times(schema: Schema, ticks: Ticks) -> pa.Array:

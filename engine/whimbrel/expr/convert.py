@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
-from whimbrel.batch import numpy_type
+from whimbrel.batch import Column, numpy_type
 from whimbrel.clock import ticks_per_second
 from whimbrel.errors import KernelError
 from whimbrel.expr import integers as ints
@@ -87,7 +87,7 @@ def _by_arrow(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Va
         counts = scope.counts()
         if not np.all(counts):  # only rows that count may fail
             nothing = pa.scalar(None, value.type)
-            mask = pa.array(counts) if isinstance(counts, np.ndarray) else pa.scalar(bool(counts))
+            mask = Column(pa.bool_(), counts).to_arrow() if isinstance(counts, np.ndarray) else pa.scalar(bool(counts))
             try:
                 return _taken(pc.cast(pc.if_else(mask, array, nothing), target))
             except pa.ArrowInvalid:

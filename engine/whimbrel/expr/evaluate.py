@@ -243,7 +243,7 @@ def _choose(first: Bits, one: Value, other: Value) -> Value:
     if one.fixed:
         valid = PRESENT if one.valid is PRESENT and other.valid is PRESENT else np.where(first, one.valid, other.valid)
         return Value(one.type, np.where(first, one.data, other.data), valid)
-    mask = pa.array(first) if isinstance(first, np.ndarray) else pa.scalar(bool(first))
+    mask = Column(pa.bool_(), first).to_arrow() if isinstance(first, np.ndarray) else pa.scalar(bool(first))
     chosen = pc.if_else(mask, one.arrow(), other.arrow())
     return Value(one.type, chosen)
 

@@ -86,7 +86,7 @@ class Compiled:
 
     def interpreted(self, *arguments: Any) -> Any:
         """Run the text as plain Python."""
-        with np.errstate(over="ignore"):  # hashing wraps on purpose
+        with np.errstate(all="ignore"):  # as in machine code: hashing wraps, floats become inf and nan
             return self.function(*arguments)
 
     def ready(self, *arguments: Any) -> bool:

@@ -57,6 +57,7 @@ class ColumnKeys:
         self.integers = IntegerKeys()
         self.null_id = -1
         self._words: dict[Any, int] = {}
+        self._dictionary = pa.nulls(0, type_)
         self._seen: tuple[pa.Array | None, Array] = (None, np.empty(0, np.int32))
 
     def __len__(self) -> int:
@@ -83,22 +84,31 @@ class ColumnKeys:
 
     def _word_ids(self, array: pa.Array) -> Array:
         coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-        dictionary = coded.dictionary
         known, ids = self._seen
-        if known is None or not _same_memory(known, dictionary):
-            ids = np.array([self._words.setdefault(word, len(self._words)) for word in dictionary.to_pylist()], np.int32)
-            self._seen = (dictionary, ids)
-        codes = coded.indices
-        if codes.null_count == 0:
-            return ids[codes.to_numpy(zero_copy_only=False)] if len(ids) else np.zeros(len(codes), np.int32)
-        null = self._words.setdefault(None, len(self._words))
-        return np.append(ids, np.int32(null))[codes.fill_null(len(ids)).to_numpy(zero_copy_only=False)]
+        if known is None or not _same_memory(known, coded.dictionary):
+            ids = self._learn(coded.dictionary)
+            self._seen = (coded.dictionary, ids)
+        codes = Column.from_arrow(coded.indices)
+        if codes.valid is None:
+            return ids[codes.values] if len(ids) else np.zeros(len(codes), np.int32)
+        null = self._learn(pa.nulls(1, self.type))
+        return np.append(ids, null)[np.where(codes.valid, codes.values, len(ids))]
+
+    def _learn(self, words: pa.Array) -> Array:
+        """The ids of distinct words; those not seen before get the next ones."""
+        before = len(self._words)
+        ids = np.array([self._words.setdefault(word, len(self._words)) for word in words.to_pylist()], np.int32)
+        new = ids >= before
+        if new.any():
+            fresh = words.filter(Column(pa.bool_(), new).to_arrow()).cast(self.type)
+            self._dictionary = pa.concat_arrays([self._dictionary, fresh])
+        return ids
 
     def column(self, ids: Array) -> Column:
         """The values that have these ids."""
         if self.physical is None:
-            words = pa.array(list(self._words), self.type)
-            return Column(self.type, pa.DictionaryArray.from_arrays(pa.array(ids, pa.int32()), words))
+            codes = Column(pa.int32(), ids.astype(np.int32, copy=False)).to_arrow()
+            return Column(self.type, pa.DictionaryArray.from_arrays(codes, self._dictionary))
         values = decode_keys(self.integers.keys[ids], self.physical)
         return Column(self.type, values, None if self.null_id < 0 else ids != self.null_id)
 

@@ -47,8 +47,6 @@ def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
         "            out_valid[to] = value is not None",
         "            if value is not None:",
         "                out[to] = value",
-        "            else:",
-        "                out[to] = 0",
         "            if shown.shape[0]:",
         "                shown[group] = out[to]",
         "                shown_valid[group] = out_valid[to]",

@@ -99,7 +99,9 @@ class Measure:
         """Result values as a column of the declared type."""
         physical = numpy_type(self.type)
         assert physical is not None
-        return Column(self.type, values.astype(physical), None if valid.all() else valid.copy())
+        if valid.all():
+            return Column(self.type, values.astype(physical))
+        return Column(self.type, np.where(valid, values, 0).astype(physical), valid.copy())
 
     def fork(self) -> Measure:
         twin = object.__new__(Measure)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from whimbrel.batch import Batch
-from whimbrel.expr import SCALARS, Col, Expr, to_source
+from whimbrel.expr import SCALARS, Col, Expr, predicate_source, to_source
 from whimbrel.kernels import Compiled, load_text
 from whimbrel.operators.aggregate_text import Functions, bind_steps, comment
 from whimbrel.operators.measure import Measure
@@ -118,9 +118,8 @@ def _inline(key: Expr, batch: Batch) -> bool:
 
 
 def _guard(condition: Expr, leaves: _Leaves) -> list[str]:
-    value, valid = to_source(condition, leaves.batch.schema, leaves.bind)
-    test = value if valid is None else f"({valid}) and ({value})"
-    return [f"if not ({test}):  {comment(condition.show())}", "    row += 1", "    continue"]
+    test = predicate_source(condition, leaves.batch.schema, leaves.bind)
+    return [f"if not {test}:  {comment(condition.show())}", "    row += 1", "    continue"]
 
 
 def _accumulate(number: int, measure: Measure, leaves: _Leaves) -> list[str]:
@@ -128,24 +127,26 @@ def _accumulate(number: int, measure: Measure, leaves: _Leaves) -> list[str]:
     tests = []
     value = "1"
     if aggregate.condition is not None:
-        holds, known = to_source(aggregate.condition, schema, leaves.bind)
-        tests += [f"({known})"] * (known is not None) + [f"({holds})"]
+        tests.append(predicate_source(aggregate.condition, schema, leaves.bind))
     if aggregate.expr is not None:
         text, valid = to_source(aggregate.expr, schema, leaves.bind)
-        tests += [f"({valid})"] * (valid is not None)
+        tests += [valid] * (valid is not None)
         value = f"np.{measure.value_dtype}({text})" if aggregate.name != "count" else "1"
-    state = ", ".join(f"s{number}_{part}[group]" for part in range(len(measure.steps.init)))
-    lines = [f"state = accumulate{number}(({state},), {value})  {comment(measure.name + '=' + aggregate.show())}",
+    state = _state(number, measure.steps)
+    lines = [f"state = accumulate{number}({state}, {value})  {comment(measure.name + '=' + aggregate.show())}",
              *(f"s{number}_{part}[group] = state[{part}]" for part in range(len(measure.steps.init)))]
     return [f"if {' and '.join(tests)}:", *(f"    {line}" for line in lines)] if tests else lines
 
 
+def _state(number: int, steps: Steps) -> str:
+    inside = ", ".join(f"s{number}_{part}[group]" for part in range(len(steps.init)))
+    return f"({inside},)" if len(steps.init) == 1 else f"({inside})"
+
+
 def _emit(number: int, steps: Steps) -> list[str]:
-    state = ", ".join(f"s{number}_{part}[group]" for part in range(len(steps.init)))
     return [
-        f"value{number} = result{number}(({state},))",
+        f"value{number} = result{number}({_state(number, steps)})",
         f"valid{number}[done] = value{number} is not None",
-        f"out{number}[done] = 0",
         f"if value{number} is not None:",
         f"    out{number}[done] = value{number}",
         *(f"s{number}_{part}[group] = {start!r}" for part, start in enumerate(steps.init)),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
+from pyarrow.lib import string_to_tzinfo
 
 from whimbrel.batch import Schema
-from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock import INF, MIN_TIME, ticks_per_second
 
 Moment = datetime | int | None
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a stream without a zone has times without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +83,12 @@ def moment(ticks: int, schema: Schema) -> Moment:
     """Ticks as a time that people read; None before the first and after the last of times."""
     if ticks in (MIN_TIME, INF):
         return None
-    if schema.unit is None:
+    per_second = ticks_per_second(schema.unit)
+    if per_second is None:
         return ticks
-    if schema.unit == "ns":  # Python's datetime ends at microseconds
-        return _datetime(ticks // 1_000, pa.timestamp("us", schema.zone))
-    return _datetime(ticks, schema.time_type)
-
-
-def _datetime(ticks: int, type_: pa.DataType) -> datetime:
-    value: datetime = pa.scalar(ticks, pa.int64()).cast(type_).as_py()
-    return value
+    seconds, rest = divmod(ticks, per_second)
+    try:  # not through pa.scalar(): it loads pandas
+        utc = _EPOCH + timedelta(seconds=seconds, microseconds=rest * 1_000_000 // per_second)
+        return utc if schema.zone is None else utc.replace(tzinfo=UTC).astimezone(string_to_tzinfo(schema.zone))
+    except OverflowError:  # beyond Python's calendar
+        return ticks

@@ -83,4 +83,3 @@ class Reader:
         for stream in self._streams.values():
             if isinstance(stream, Generator):
                 stream.close()
-        self._streams = {}

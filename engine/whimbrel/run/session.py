@@ -7,7 +7,7 @@ from collections import deque
 
 import pyarrow as pa
 
-from whimbrel.batch import Batch, table_from_batches
+from whimbrel.batch import Batch, Column, table_from_batches
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node
 from whimbrel.run.metrics import Metrics, Snapshot, moment
@@ -121,7 +121,7 @@ class Session:
 
 def in_order(table: pa.Table) -> pa.Table:
     """The table in the order of start; rows of one start keep their order."""
-    starts = table.column("start").cast(pa.int64()).to_numpy()
+    starts = Column.from_arrow(table.column("start").combine_chunks()).values
     if (starts[1:] >= starts[:-1]).all():
         return table
-    return table.take(pa.array(starts.argsort(kind="stable")))
+    return table.take(Column(pa.int64(), starts.argsort(kind="stable")).to_arrow())

@@ -128,6 +128,8 @@ class Stream:
     def aggregate(self, **aggregates: Aggregate) -> Stream:
         """Reduce the active events of each group to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`."""
         for name, aggregate in aggregates.items():
+            if name in ("start", "end"):
+                raise _taken(name, "aggregate")
             if not isinstance(aggregate, Aggregate):
                 raise PlanError(f"{name}={aggregate!r} is not an aggregate.", where=f"aggregate({name}=...)",
                                 hint="such as wb.sum(col.x)")
@@ -251,4 +253,10 @@ def _name(column: str | Expr) -> str:
 
 
 def _computed(columns: Mapping[str, Column], method: str) -> list[tuple[str, Expr]]:
+    for name in {"start", "end"} & columns.keys():
+        raise _taken(name, method)
     return [(name, trace(value, where=f"{method}({name}=...)")) for name, value in columns.items()]
+
+
+def _taken(name: str, method: str) -> PlanError:
+    return PlanError(f"Every result has a column {name!r} already.", where=f"{method}({name}=...)", hint="choose another name")

@@ -1,0 +1,89 @@
+"""Late or on time: decided row by row, whatever the batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import whimbrel as wb
+from whimbrel.batch import Batch
+from whimbrel.clock import INF
+from whimbrel.disorder import Ingress
+from whimbrel.errors import DisorderError
+
+Facts = list[tuple[int, int]]
+
+
+def ingress(times: Sequence[int], cuts: Sequence[int], *, latency: int, late: str, duration: int = 1) -> tuple[Facts, Ingress]:
+    table = pa.table({"at": pa.array(times, pa.int64()), "until": pa.array([time + duration for time in times], pa.int64())})
+    source = wb.from_arrow(table, time="at", end="until", reorder_latency=latency, late=late).sources[0]
+    kernel = Ingress(source)
+    whole = Batch.concat([batch for batch in source.read([]) if batch is not None] or [Batch.empty(source.schema.select([]))])
+    out: list[Batch] = []
+    edges = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
+    for start, stop in zip(edges, edges[1:], strict=False):
+        out += kernel.push(whole.slice(start, stop))
+        assert all(batch.sync.max() <= kernel.frontier for batch in out if len(batch))
+    out += kernel.advance(INF)
+    return [(int(start), int(end)) for batch in out for start, end in zip(batch.sync, batch.other, strict=True)], kernel
+
+
+def reference(times: Sequence[int], latency: int, late: str, duration: int) -> tuple[Facts, int, int]:
+    """SEMANTICS 3, a row at a time."""
+    current = high = -(10**18)
+    kept, dropped, adjusted = [], 0, 0
+    for time in times:
+        high = max(high, time)
+        current = max(current, high - latency)
+        if time >= current:
+            kept.append((time, time + duration))
+        elif late == "adjust" and current < time + duration:
+            kept.append((current, time + duration))
+            adjusted += 1
+        else:
+            dropped += 1
+    return sorted(kept), dropped, adjusted
+
+
+@given(st.lists(st.integers(-20, 20)), st.lists(st.integers(0, 30), max_size=5), st.integers(0, 15),
+       st.sampled_from(["drop", "adjust"]), st.integers(1, 12))
+def test_late_rows_are_judged_one_by_one(times: list[int], cuts: list[int], latency: int, late: str, duration: int) -> None:
+    facts, kernel = ingress(times, cuts, latency=latency, late=late, duration=duration)
+    kept, dropped, adjusted = reference(times, latency, late, duration)
+    assert sorted(facts) == kept
+    assert [start for start, _ in facts] == sorted(start for start, _ in facts)
+    assert (kernel.late_dropped, kernel.late_adjusted, kernel.rows) == (dropped, adjusted, len(times))
+
+
+def test_a_late_row_is_named_with_what_to_do_about_it() -> None:
+    table = pa.table({"at": pa.array([10, 20, 5], pa.timestamp("s"))})
+    with pytest.raises(DisorderError) as caught:
+        wb.from_arrow(table, time="at", name="log").collect()
+    text = str(caught.value)
+    assert "Row 2 of log is late by 15s" in text
+    assert "1970-01-01 00:00:05 came after 1970-01-01 00:00:20, with rows in time order" in text
+    assert 'where: time="at"' in text
+    assert "reorder_latency" in text
+    assert len(text.splitlines()) <= 8
+
+
+def test_a_row_exactly_as_late_as_promised_is_on_time() -> None:
+    assert ingress([10, 5], [], latency=5, late="drop")[0] == [(5, 6), (10, 11)]
+    assert ingress([10, 4], [], latency=5, late="drop")[0] == [(10, 11)]
+
+
+def test_history_is_read_whole_and_sorted_stably() -> None:
+    table = pa.table({"at": [3, 1, 3, 2], "seen": [4, 5, 6, 7], "n": [0, 1, 2, 3]})
+    out = wb.from_arrow(table, time="at", arrival="seen").collect()
+    assert out.column("n").to_pylist() == [1, 3, 0, 2]
+
+
+def test_memory_is_what_is_buffered() -> None:
+    times = np.arange(0, 100_000, dtype=np.int64)
+    _, kernel = ingress(times, range(0, 100_000, 1_000), latency=500, late="drop")
+    assert kernel.sorter.rows == 0

@@ -1,0 +1,100 @@
+"""The two forms of one text, and the cache that must never give back old code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import whimbrel
+from whimbrel.kernels import Compiled, load_text, patience, tier
+from whimbrel.kernels.cache import source_file
+
+TEXT = "def double(values, out):\n    for row in range(len(values)):\n        out[row] = 2 * values[row]\n"
+
+
+def doubled(unit: Compiled) -> list[int]:
+    out = np.zeros(3, np.int64)
+    unit(np.arange(3), out)
+    return out.tolist()
+
+
+def test_interpreted_and_compiled_forms_agree_and_the_first_call_never_waits() -> None:
+    unit = load_text(TEXT, "double", {})
+    assert doubled(unit) == [0, 2, 4]  # interpreted: nothing is compiled yet
+    with patience():
+        assert doubled(unit) == [0, 2, 4]
+    assert unit.ready(np.arange(3), np.zeros(3, np.int64))
+    with tier("interpreted"):
+        assert not unit.ready(np.arange(3), np.zeros(3, np.int64))
+        assert doubled(unit) == [0, 2, 4]
+
+
+def test_a_text_that_numba_refuses_says_so_when_waited_for() -> None:
+    unit = load_text("def broken(values):\n    return open(values)\n", "broken", {})
+    with pytest.raises(Exception, match="open"), tier("primitives"):
+        unit(np.arange(3))
+
+
+def test_one_text_is_one_file_and_another_text_another(tmp_path: Path) -> None:
+    assert source_file(TEXT, "double") == source_file(TEXT, "double")
+    assert source_file(TEXT, "double") != source_file(TEXT + "\n", "double")
+
+
+def engine_copy(folder: Path) -> Path:
+    """The engine's files where a test may change them."""
+    import shutil
+
+    package = Path(whimbrel.__file__).parent
+    shutil.copytree(package, folder / "whimbrel", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def run(folder: Path, cache: Path, code: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(folder), "WHIMBREL_CACHE": str(cache)}
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env=environment, cwd=folder, check=True,
+                          capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+LOOKUP = """
+    import numpy as np, whimbrel
+    from whimbrel.kernels import IntegerKeys, tier
+    assert whimbrel.__file__.startswith({folder!r}), whimbrel.__file__
+    values = np.array([5, 7, 5]); values.flags.writeable = False
+    with tier("primitives"):
+        print(IntegerKeys().ids(values).tolist())
+"""
+
+
+def test_a_changed_primitive_never_runs_as_its_old_machine_code(tmp_path: Path) -> None:
+    folder, cache = engine_copy(tmp_path / "engine"), tmp_path / "cache"
+    code = LOOKUP.format(folder=str(folder))
+    assert run(folder, cache, code) == "[0, 1, 0]"
+    assert run(folder, cache, code) == "[0, 1, 0]"
+    primitive = folder / "whimbrel" / "kernels" / "primitives" / "table.py"
+    stamp = primitive.stat()
+    primitive.write_text(primitive.read_text().replace("ids[row] = found\n", "ids[row] = found + 1\n"))
+    os.utime(primitive, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # not even the time of change gives it away
+    assert run(folder, cache, code) == "[1, 2, 1]"
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    folder = Path(whimbrel.__file__).parents[1]
+    assert run(folder, blocked, LOOKUP.format(folder=str(folder))) == "[0, 1, 0]"
+
+
+def test_processes_that_start_together_share_a_cold_cache(tmp_path: Path) -> None:
+    folder = Path(whimbrel.__file__).parents[1]
+    environment = {**os.environ, "WHIMBREL_CACHE": str(tmp_path)}
+    code = textwrap.dedent(LOOKUP.format(folder=str(folder)))
+    together = [subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+                for _ in range(3)]
+    assert [process.communicate()[0].strip() for process in together] == ["[0, 1, 0]"] * 3

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whimbrel.batch import Column
+from whimbrel.kernels import IntegerKeys, KeyTable, tier
+
+EXTREME = st.sampled_from([-(2**63), 2**63 - 1, -1, 0, 1, 2**32]) | st.integers(-(2**63), 2**63 - 1)
+
+
+@given(st.lists(EXTREME | st.none()), st.lists(st.sampled_from(["a", "b", "", None])))
+def test_equal_rows_and_only_they_have_equal_ids(numbers: list[int | None], words: list[str | None]) -> None:
+    rows = list(zip(numbers, words, strict=False))
+    columns = [Column.from_arrow(pa.array([number for number, _ in rows], pa.int64())),
+               Column.from_arrow(pa.array([word for _, word in rows], pa.string()))]
+    table = KeyTable([pa.int64(), pa.string()])
+    ids = table.ids(columns, len(rows))
+    assert len(set(ids.tolist())) == len(set(rows))
+    values = [column.to_arrow().to_pylist() for column in table.values(ids)]
+    assert list(zip(*values, strict=True)) == rows
+    assert table.ids(columns, len(rows)).tolist() == ids.tolist()
+
+
+@pytest.mark.parametrize("name", ["interpreted", "primitives"])
+def test_the_table_grows_and_keeps_ids_dense(name: str) -> None:
+    keys = IntegerKeys()
+    values = np.arange(5_000) * 2**40 - 2**50
+    values.flags.writeable = False
+    with tier(name):
+        ids = keys.ids(values)
+        again = keys.ids(values[::-1].copy())
+    assert ids.tolist() == list(range(5_000))
+    assert again.tolist() == list(range(4_999, -1, -1))
+    assert (keys.keys[: len(keys)] == values).all()
+
+
+def test_floats_group_by_value_not_by_bits() -> None:
+    table = KeyTable([pa.float64()])
+    ids = table.ids([Column(pa.float64(), np.array([0.0, -0.0, np.nan, -np.nan, 1.5]))], 5)
+    assert ids.tolist() == [0, 0, 1, 1, 2]
+
+
+def test_rows_to_skip_make_no_key() -> None:
+    table = KeyTable([pa.int64()])
+    table.ids([Column(pa.int64(), np.array([7, 8, 9]))], 3, np.array([False, True, False]))
+    assert table.values(np.arange(len(table)))[0].values.tolist() == [7, 9]
+
+
+def test_dictionaries_that_differ_from_batch_to_batch_are_one_key_space() -> None:
+    table = KeyTable([pa.string()])
+    first = Column.from_arrow(pa.array(["x", "y"]).dictionary_encode())
+    second = Column.from_arrow(pa.array(["y", "z", "x"]).dictionary_encode())
+    assert table.ids([first], 2).tolist() == [0, 1]
+    assert table.ids([second], 3).tolist() == [1, 2, 0]

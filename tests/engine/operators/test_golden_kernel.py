@@ -1,0 +1,43 @@
+"""The text that is generated, as golden files: a change of the generator is reviewed as a change of text."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+
+GOLDEN = Path(__file__).parent / "golden"
+LOG = {"at": [1, 2], "key": [1, 2], "name": ["a", "b"], "x": [1, None], "y": [1.0, 2.0]}
+
+
+def log() -> wb.Stream:
+    return wb.from_arrow(LOG, time="at")
+
+
+QUERIES = {
+    "count_and_sum": log().group_by("key").tumbling_window(10).aggregate(rows=wb.count(), total=wb.sum(col.y)),
+    "filter_and_nulls": log().where((col.y > 1) & (col.name != "b")).group_by("name").tumbling_window(10)
+                             .aggregate(mean=wb.mean(col.x + 1), late=wb.count().where(col.y < 3)),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_generated_text_is_as_reviewed(name: str) -> None:
+    text = QUERIES[name].kernels()
+    file = GOLDEN / f"{name}.py.txt"
+    if os.environ.get("WHIMBREL_UPDATE_GOLDEN") == "1":
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    assert text == file.read_text()
+    assert len(text.splitlines()) <= 80
+
+
+def test_a_users_text_can_never_become_code() -> None:
+    words = 'a"""\nimport os\n# '
+    query = log().where(col.name == words).tumbling_window(10).aggregate(n=wb.count())
+    assert query.collect().num_rows == 0
+    assert not any(line.startswith("import os") for line in query.kernels().splitlines())

@@ -1,0 +1,115 @@
+"""A query on a thread of its own: its states, what it shows, and how it ends."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+
+LOG = pa.table({"at": range(2_000), "x": [number % 7 for number in range(2_000)]})
+
+
+def feed(speed: float = 500) -> wb.Stream:
+    """Integer ticks, `speed` of them a second."""
+    return wb.replay(wb.from_arrow(LOG, time="at"), speed=speed)
+
+
+def query(source: wb.Stream) -> wb.Stream:
+    return source.tumbling_window(100).aggregate(n=wb.count(), total=wb.sum(col.x))
+
+
+def eventually(condition: Callable[[], bool], timeout_s: float = 20) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.01)
+
+
+def test_a_run_ends_with_the_answer_that_collect_gives() -> None:
+    run = query(wb.from_arrow(LOG, time="at")).start()
+    assert run.wait(60)
+    assert (run.state, run.error) == ("finished", None)
+    last = run.snapshot()
+    assert last.final
+    assert last.settled == last.table.num_rows
+    assert last.table.equals(query(wb.from_arrow(LOG, time="at")).collect())
+    assert last.metrics.share == 1.0
+    assert last.metrics.rows == 2_000
+
+
+def test_early_values_follow_settled_ones_and_a_look_changes_nothing() -> None:
+    run = query(feed()).start()
+    eventually(lambda: run.snapshot().settled >= 3)
+    snapshot = run.snapshot()
+    assert snapshot.table.num_rows == snapshot.settled + 1  # the open window
+    assert snapshot.table["n"].to_pylist()[: snapshot.settled] == [100] * snapshot.settled
+    assert 0 < snapshot.table["n"].to_pylist()[-1] <= 100
+    assert run.version > 0
+    run.stop()
+    assert run.wait(20)
+
+
+def test_pausing_holds_the_source_and_resuming_goes_on() -> None:
+    run = query(feed()).start()
+    eventually(lambda: run.metrics.rows > 10)
+    run.pause()
+    assert run.state == "paused"
+    rows = run.metrics.rows
+    time.sleep(0.2)
+    assert run.metrics.rows <= rows + 1  # at most a step that was under way
+    rows = run.metrics.rows
+    run.resume()
+    eventually(lambda: run.metrics.rows > rows)
+    run.stop()
+    assert run.wait(20)
+    assert run.state == "stopped"
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_stopping_keeps_what_is_settled_or_drops_it(keep: bool) -> None:
+    run = query(feed()).start()
+    eventually(lambda: run.snapshot().settled >= 2)
+    run.stop(keep=keep)
+    assert run.wait(20)
+    assert run.state == "stopped"
+    last = run.snapshot()
+    assert not last.final
+    assert (last.settled >= 2) == keep
+    assert run.snapshot().table.equals(last.table)
+
+
+def test_a_failing_run_keeps_its_error_and_what_was_settled() -> None:
+    broken = pa.table({"at": [*range(1_000), 5], "x": [1] * 1_001})
+    run = query(wb.from_arrow(broken, time="at", name="log")).start()
+    assert run.wait(60)
+    assert run.state == "failed"
+    assert run.error is not None
+    assert "Row 1,000 of log is late" in run.error.what
+    assert not run.snapshot().final
+
+
+def test_letting_go_of_a_run_ends_its_thread() -> None:
+    before = threading.active_count()
+    runs = [query(feed()).start() for _ in range(5)]
+    assert threading.active_count() >= before + 5
+    del runs
+    gc.collect()
+    eventually(lambda: sum(thread.name == "whimbrel-run" for thread in threading.enumerate()) == 0)
+
+
+def test_results_beyond_what_is_kept_are_forgotten_and_counted() -> None:
+    run = wb.from_arrow(LOG, time="at").start(keep_rows=300)
+    assert run.wait(60)
+    metrics = run.metrics
+    table = run.snapshot().table
+    assert metrics.settled_rows == 2_000
+    assert metrics.forgotten_rows == 2_000 - table.num_rows
+    assert 300 <= table.num_rows < 2_000
+    assert table["at"].to_pylist()[-1] == 1_999
