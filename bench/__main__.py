@@ -22,8 +22,8 @@ def main() -> None:
     unknown = set(arguments.names) - set(WORKLOADS)
     if unknown:
         parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}")
-    print(f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}; "
-          "ours on one thread; warm; ratio > 1: ours is better")
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    print(f"{machine}, Python {platform.python_version()}; ours on one thread; warm; ratio > 1: ours is better")
     rows = []
     for name in arguments.names or WORKLOADS:
         for row in importlib.import_module(WORKLOADS[name]).run(quick=arguments.quick):

@@ -39,8 +39,9 @@ class Row:
 
     def __str__(self) -> str:
         roof = "" if self.roof_fraction is None else f"   roof {self.roof_fraction:.2f}"
-        return (f"{self.workload}  {self.case:<34} {self.ours:9.1f} {self.metric}   {self.peer:<16} {self.peer_value:9.1f}   "
-                f"ratio {self.ratio:5.2f} ({self.ratio_min:.2f} ... {self.ratio_max:.2f}){roof}   {self.rss_mb:,.0f} MB")
+        ours = f"{self.workload}  {self.case:<26} {self.ours:9.1f} {self.metric}"
+        ratio = f"ratio {self.ratio:5.2f} ({self.ratio_min:.2f} ... {self.ratio_max:.2f})"
+        return f"{ours}   {self.peer:<17}{self.peer_value:9.1f}   {ratio}{roof}   {self.rss_mb:,.0f} MB"
 
 
 def compare(workload: str, case: str, rows: int, ours: Callable[[], Any], peers: dict[str, Callable[[], Any]],

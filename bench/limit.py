@@ -11,7 +11,7 @@ Array = np.ndarray[Any, Any]
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def grouped_tumbling(time: Array, key: Array, value: Array, size: int, groups: int) -> tuple[Array, Array, Array, Array]:
+def grouped_tumbling(time: Array, key: Array, value: Array, size: int, groups: int) -> tuple[Array, ...]:
     """Count and sum per key and tumbling window over rows in time order.
 
     It knows beforehand how many keys and windows there are, that no key is -1 and nothing is null, and sizes its table

@@ -83,8 +83,11 @@ def float_total(state: State) -> Any:
 
 
 def add_exactly(state: State, value: Any) -> State:
-    """Add to (sum, rounding error, NaNs, +infs, -infs): the error of every addition is kept, and what is not finite
-    is counted apart, so that a NaN which leaves the window leaves the sum as well."""
+    """Add to (sum, rounding error, NaNs, +infs, -infs).
+
+    The error of every addition is kept, and what is not finite is counted apart: a NaN that leaves the window leaves
+    the sum as well.
+    """
     total, error, nans, ups, downs = state
     if value != value:
         return (total, error, nans + 1, ups, downs)

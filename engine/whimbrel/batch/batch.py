@@ -72,7 +72,8 @@ class Batch:
 
     def slice(self, start: int, stop: int) -> Batch:
         """Rows [start, stop) without copying."""
-        return Batch(self.schema, self.sync[start:stop], self.ends if isinstance(self.ends, int) else self.ends[start:stop],
+        return Batch(self.schema, self.sync[start:stop],
+                     self.ends if isinstance(self.ends, int) else self.ends[start:stop],
                      tuple(column.slice(start, stop) for column in self.columns),
                      None if self.absent is None else self.absent[start:stop],
                      None if self.ids is None else self.ids[start:stop])

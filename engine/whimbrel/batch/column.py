@@ -19,7 +19,7 @@ def numpy_type(type_: pa.DataType) -> np.dtype[Any] | None:
         return np.dtype(np.bool_)
     if pa.types.is_integer(type_) or pa.types.is_float32(type_) or pa.types.is_float64(type_):
         return np.dtype(type_.to_pandas_dtype())
-    if pa.types.is_timestamp(type_) or pa.types.is_duration(type_) or pa.types.is_time64(type_) or pa.types.is_date64(type_):
+    if pa.types.is_temporal(type_) and type_.bit_width == 64:
         return np.dtype(np.int64)
     if pa.types.is_date32(type_) or pa.types.is_time32(type_):
         return np.dtype(np.int32)
@@ -125,7 +125,7 @@ class Column:
         if len(columns) == 1:
             return first
         if not first.fixed:
-            arrays = [column.values for column in columns]
+            arrays: list[pa.Array] = [column.values for column in columns]
             if len({array.type for array in arrays}) > 1:  # plain beside dictionary-encoded
                 arrays = [column.to_arrow() for column in columns]
             chunked = pa.chunked_array(arrays)

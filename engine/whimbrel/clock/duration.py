@@ -84,3 +84,12 @@ def show_ticks(ticks: int, unit: TickUnit) -> str:
         if nanoseconds % _NS[name] == 0:
             return f"{nanoseconds // _NS[name]}{name}"
     return str(ticks)
+
+
+def quote_ticks(ticks: int, unit: TickUnit) -> str:
+    """A span as the user would write it in a call.
+
+    >>> quote_ticks(5400, "s"), quote_ticks(5400, None)
+    ("'90m'", '5400')
+    """
+    return str(ticks) if unit is None else repr(show_ticks(ticks, unit))

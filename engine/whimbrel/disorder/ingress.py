@@ -91,5 +91,5 @@ class Ingress(Kernel):
         return DisorderError(
             f"Row {first + row:,} of {self.source.name} is late by {by}: {time} came after {passed}, with {promise}.",
             where=f'time="{self.source.time}"',
-            hint='sort the rows, or pass reorder_latency="..." (and late="drop" or "adjust"), or arrival= for a whole log',
+            hint='sort the rows; or pass reorder_latency="..." and late="drop"/"adjust"; or arrival= for a whole log',
         )

@@ -2,8 +2,8 @@
 
 numba decides whether its cached machine code is fresh by the stamp of *one* source file, so an edit in a second file
 goes unnoticed and the old answer comes back. Here the file's own name covers everything its code depends on: the text,
-the source of every room that compiled code may call, and the versions of numba, NumPy, Python and whimbrel. A file that exists is
-therefore never rewritten, and code that changed is never found under the old name.
+the source of every room that compiled code may call, and the versions of numba, NumPy, Python and whimbrel. A file
+that exists is therefore never rewritten, and code that changed is never found under the old name.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def source_file(text: str, name: str) -> Path:
         handle, draft = tempfile.mkstemp(dir=path.parent, suffix=".draft")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        os.replace(draft, path)
+        Path(draft).replace(path)
     return path
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from whimbrel.batch import Field, Schema
 from whimbrel.clock import TickUnit, show_ticks
 from whimbrel.errors import PlanError
-from whimbrel.expr import Expr, columns_of, type_of
+from whimbrel.expr import Col, Expr, columns_of, type_of
 from whimbrel.kernels import Kernel
 from whimbrel.operators.measure import Measure
 from whimbrel.operators.pane_kernel import PaneKernel
@@ -54,8 +54,11 @@ class GroupAggregate(Operator):
     --------
     >>> import whimbrel as wb
     >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 15], "x": [2, 3]}, time="at", end="until")
-    >>> events.aggregate(n=wb.count(), total=wb.sum(wb.col.x)).collect().to_pylist()
-    [{'start': 0, 'end': 5, 'n': 1, 'total': 2}, {'start': 5, 'end': 10, 'n': 2, 'total': 5}, {'start': 10, 'end': 15, 'n': 1, 'total': 3}]
+    >>> for row in events.aggregate(n=wb.count(), total=wb.sum(wb.col.x)).collect().to_pylist():
+    ...     print(row)
+    {'start': 0, 'end': 5, 'n': 1, 'total': 2}
+    {'start': 5, 'end': 10, 'n': 2, 'total': 5}
+    {'start': 10, 'end': 15, 'n': 1, 'total': 3}
     """
 
     keys: tuple[tuple[str, Expr], ...] = ()
@@ -104,7 +107,8 @@ class GroupAggregate(Operator):
         shown = ", ".join(f"{name}={aggregate.show()}" for name, aggregate in self.measures)
         text = f"aggregate({shown})"
         if self.keys:
-            keys = ", ".join(name if expr.show() == f"col.{name}" else f"{name}={expr.show()}" for name, expr in self.keys)
+            keys = ", ".join(name if isinstance(expr, Col) and expr.name == name else f"{name}={expr.show()}"
+                             for name, expr in self.keys)
             text = f"group_by({keys}).{text}"
         if self.condition is not None:
             text += f" where {self.condition.show()}"

@@ -113,7 +113,8 @@ def _waits(held: Batch) -> np.ndarray:
 def _with_ends(held: Batch, ended: Batch) -> Batch:
     open_rows = np.flatnonzero(_waits(held))
     # Ids grow as rows are made, so the open rows are in the order of their ids.
-    assert held.ids is not None and ended.ids is not None
+    assert held.ids is not None
+    assert ended.ids is not None
     found = open_rows[np.searchsorted(held.ids[open_rows], ended.ids)]
     other = held.other.copy()
     other[found] = ended.sync

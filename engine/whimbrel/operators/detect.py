@@ -10,14 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema, frozen
-from whimbrel.clock import INF, TickUnit
+from whimbrel.clock import INF, TickUnit, quote_ticks
 from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Expr, columns_of, evaluate, predicate, type_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.runs import USED, advance_runs
 from whimbrel.operators.measure import extend
 from whimbrel.operators.pattern import Automaton, Pattern
-from whimbrel.operators.window import show_window
 from whimbrel.plan import Operator, Properties
 
 Array = np.ndarray[Any, Any]
@@ -47,10 +46,10 @@ class Detect(Operator):
 
     Notes
     -----
-    Contiguity is strict: an event that fits nowhere ends the run. Every way to complete the pattern is a match, with the
-    lifetime [time of the last event, begin + within). Events of one key at the same time have no order: they are passed
-    over, and the key's runs end. Results hold the keys, `first_time` (when the run began) and `events` (its length).
-    Shapes: any number of rows out per row in. State: the runs of each key, and events at the newest time.
+    Contiguity is strict: an event that fits nowhere ends the run. Every way to complete the pattern is a match, with
+    the lifetime [time of the last event, begin + within). Events of one key at the same time have no order: they are
+    passed over, and the key's runs end. Results hold the keys, `first_time` (when the run began) and `events` (its
+    length). Shapes: any number of rows out per row in. State: the runs of each key, and events at the newest time.
     Source: Trill's regular expressions (VLDB 2015 and its open source, Afa).
 
     Examples
@@ -78,7 +77,8 @@ class Detect(Operator):
             if not pa.types.is_boolean(type_):
                 raise ExpressionError(f"A condition must be true or false; {condition.show()} is {type_}.", where=where)
         keys = [Field(name, type_of(expr, schema, where=where)) for name, expr in self.keys]
-        return schema.with_fields([*keys, Field("first_time", schema.time_type), Field("events", pa.int64())], where=where)
+        found = [Field("first_time", schema.time_type), Field("events", pa.int64())]
+        return schema.with_fields([*keys, *found], where=where)
 
     def properties(self, *upstream: Properties) -> Properties:
         return Properties(causal=upstream[0].causal)
@@ -88,10 +88,11 @@ class Detect(Operator):
         return (frozenset[str]().union(*map(columns_of, exprs)),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return DetectKernel(self.schema(*upstream), Automaton.of(self.pattern), self.within, [expr for _, expr in self.keys])
+        keys = [expr for _, expr in self.keys]
+        return DetectKernel(self.schema(*upstream), Automaton.of(self.pattern), self.within, keys)
 
     def show(self) -> str:
-        text = f"detect({self.pattern.show()}, within={show_window(self.within, self.unit)})"
+        text = f"detect({self.pattern.show()}, within={quote_ticks(self.within, self.unit)})"
         return text if not self.keys else f"group_by({', '.join(name for name, _ in self.keys)}).{text}"
 
 
@@ -138,8 +139,9 @@ class DetectKernel(Kernel):
         while row < len(rows):
             before = row
             row = int(_advance(
-                row, rows.sync, groups, frozen(satisfied), frozen(alone), self.within, self.first, self.last, self.follow,
-                self.scalars, self.free, self.head, self.length, self.after, self.state, self.began, self.events,
+                row, rows.sync, groups, frozen(satisfied), frozen(alone),
+                self.within, self.first, self.last, self.follow, self.scalars,
+                self.free, self.head, self.length, self.after, self.state, self.began, self.events,
                 count, *self.out))
             if count[0]:
                 out.append(self._batch(int(count[0])))

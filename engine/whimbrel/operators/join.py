@@ -68,8 +68,8 @@ class Join(Operator):
             if types[0] != types[1]:
                 raise SchemaError(f"Cannot match {mine!r} ({types[0]}) with {theirs!r} ({types[1]}).", where=where,
                                   hint="cast one side: .with_columns(name=col.name.cast(...))")
-        return left.with_fields([*left, *(Field(name, right.type_of(old)) for old, name in self._right_names(*upstream))],
-                                where=where)
+        added = [Field(name, right.type_of(old)) for old, name in self._right_names(*upstream)]
+        return left.with_fields([*left, *added], where=where)
 
     def _right_names(self, left: Schema, right: Schema) -> list[tuple[str, str]]:
         keys = {theirs for mine, theirs in self.on if mine == theirs}

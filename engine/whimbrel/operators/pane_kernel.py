@@ -140,7 +140,8 @@ class PaneKernel(Kernel):
                     if not measure.aggregate.counts_rows]
         return [self.grid.hop, self.grid.offset, integers.table, integers.keys, integers.size, self.pane, self.rows,
                 self.touched, *(array for measure, _ in stateful for array in measure.state), self.schedule.count,
-                self.schedule.sync, self.schedule.group, self.schedule.rows, *(array for _, out in stateful for array in out)]
+                self.schedule.sync, self.schedule.group, self.schedule.rows,
+                *(array for _, out in stateful for array in out)]
 
     # First tier: a schedule of operations, replayed by each aggregate on columns that NumPy computed.
 

@@ -130,7 +130,7 @@ def _accumulate(number: int, measure: Measure, leaves: _Leaves) -> list[str]:
         tests.append(predicate_source(aggregate.condition, schema, leaves.bind))
     if aggregate.expr is not None:
         text, valid = to_source(aggregate.expr, schema, leaves.bind)
-        tests += [valid] * (valid is not None)
+        tests += [] if valid is None else [valid]
         value = f"np.{measure.value_dtype}({text})" if aggregate.name != "count" else "1"
     state = _state(number, measure.steps)
     lines = [f"state = accumulate{number}({state}, {value})  {comment(measure.name + '=' + aggregate.show())}",

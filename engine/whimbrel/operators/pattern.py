@@ -28,7 +28,7 @@ class Pattern:
     """
 
     def then(self, following: Pattern) -> Pattern:
-        """This, and right after it that."""
+        """One pattern, and right after it another."""
         return Then(self, following)
 
     def __or__(self, other: Pattern) -> Pattern:
@@ -63,6 +63,8 @@ class Event(Pattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Then(Pattern):
+    """One pattern right after another."""
+
     first: Pattern
     second: Pattern
 
@@ -72,6 +74,8 @@ class Then(Pattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Either(Pattern):
+    """One of two patterns."""
+
     left: Pattern
     right: Pattern
 
@@ -81,6 +85,8 @@ class Either(Pattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repeat(Pattern):
+    """A pattern once or more."""
+
     inner: Pattern
 
     def show(self) -> str:
@@ -89,6 +95,8 @@ class Repeat(Pattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Optional(Pattern):
+    """A pattern once or not at all."""
+
     inner: Pattern
 
     def show(self) -> str:

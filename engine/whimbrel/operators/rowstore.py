@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 
 class RowStore:
-    """Batches end to end. Neighbours of like size are joined, so there are few and each row is copied O(log n) times."""
+    """Batches end to end. Neighbours of like size are joined: few batches, and each row is copied O(log n) times."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema

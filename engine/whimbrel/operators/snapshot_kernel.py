@@ -49,7 +49,8 @@ class SnapshotKernel(Kernel):
         self.scalars = np.zeros(7, np.int64)
         self.scalars[NOW] = MIN_TIME
         self.ends, self.end_slots, self.free, self.gone = (np.zeros(SLOTS_AT_FIRST, np.int64) for _ in range(4))
-        self.held_sync, self.held_other, self.after, self.before = (np.zeros(SLOTS_AT_FIRST, np.int64) for _ in range(4))
+        self.held_sync, self.held_other = np.zeros(SLOTS_AT_FIRST, np.int64), np.zeros(SLOTS_AT_FIRST, np.int64)
+        self.after, self.before = np.zeros(SLOTS_AT_FIRST, np.int64), np.zeros(SLOTS_AT_FIRST, np.int64)
         self.held_group = np.zeros(SLOTS_AT_FIRST, np.int32)
         self.head, self.open_row, self.open_id = (np.full(GROUPS_AT_FIRST, -1, np.int64) for _ in range(3))
         self.active = np.zeros(GROUPS_AT_FIRST, np.int64)
@@ -110,7 +111,8 @@ class SnapshotKernel(Kernel):
 
     def _batch(self, outs: Sequence[tuple[Array, Mask]]) -> Batch:
         schedule, rows = self.schedule, self.schedule.outputs
-        values = [measure.column(out[:rows], valid[:rows]) for measure, (out, valid) in zip(self.measures, outs, strict=True)]
+        values = [measure.column(out[:rows], valid[:rows])
+                  for measure, (out, valid) in zip(self.measures, outs, strict=True)]
         return Batch(self.out_schema, schedule.sync[:rows].copy(), schedule.other[:rows].copy(),
                      (*self.keys.values(schedule.group[:rows]), *values), ids=schedule.ids[:rows].copy())
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, Ticks
-from whimbrel.clock import INF, MIN_TIME, TickUnit, show_ticks
+from whimbrel.clock import INF, MIN_TIME, TickUnit, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import Grid, Operator, Properties
@@ -43,8 +43,8 @@ class HoppingWindow(Operator):
 
     Notes
     -----
-    The incoming duration is ignored. When size is not a multiple of hop, the end is ``start + size`` of the event itself,
-    rounded as the start is. Shapes: one row out per row in. State: none.
+    The incoming duration is ignored. When size is not a multiple of hop, the end is ``start + size`` of the event
+    itself, rounded as the start is. Shapes: one row out per row in. State: none.
     Source: Impatience (ICDE 2018), section IV-A2; Trill (VLDB 2015), section 3.1.
 
     Examples
@@ -86,7 +86,7 @@ class HoppingWindow(Operator):
 
     def show(self) -> str:
         def words(ticks: int) -> str:
-            return show_window(ticks, self.unit)
+            return quote_ticks(ticks, self.unit)
 
         text = words(self.size) if self.hop == self.size else f"{words(self.size)}, {words(self.hop)}"
         text += f", offset={words(self.offset)}" if self.offset else ""
@@ -179,7 +179,7 @@ class SlidingWindow(Operator):
         return SlidingKernel(self.size)
 
     def show(self) -> str:
-        return f"sliding_window({show_window(self.size, self.unit)})"
+        return f"sliding_window({quote_ticks(self.size, self.unit)})"
 
 
 class SlidingKernel(Stateless):
@@ -198,8 +198,3 @@ def starts_only(batch: Batch) -> Batch:
     if batch.ids is None:
         return batch
     return batch.take(np.flatnonzero(batch.other > batch.sync))
-
-
-def show_window(ticks: int, unit: TickUnit) -> str:
-    """A span as the user would write it."""
-    return str(ticks) if unit is None else repr(show_ticks(ticks, unit))

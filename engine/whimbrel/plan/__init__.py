@@ -7,5 +7,7 @@ from whimbrel.plan.operator import Operator
 from whimbrel.plan.properties import Grid, Properties
 from whimbrel.plan.source import Disorder, LatePolicy, Pruned, Source
 
-__all__ = ["Aggregate", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Properties", "Pruned", "Source", "State", "Steps",
-    "explain"]
+__all__ = [
+    "Aggregate", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Properties", "Pruned", "Source", "State",
+    "Steps", "explain",
+]

@@ -96,13 +96,14 @@ class Stream:
         return self._window("tumbling_window", size, size, offset, label)
 
     def hopping_window(self, size: Duration, hop: Duration, *, offset: Duration = 0, label: Label = "start") -> Stream:
-        """Round lifetimes to windows of `size` that begin every `hop`. See :class:`whimbrel.operators.HoppingWindow`."""
+        """Round lifetimes to windows of `size`, one every `hop`. See :class:`whimbrel.operators.HoppingWindow`."""
         return self._window("hopping_window", size, hop, offset, label)
 
     def _window(self, name: str, size: Duration, hop: Duration, offset: Duration, label: Label) -> Stream:
         where = f"{name}({size!r})" if size is hop else f"{name}({size!r}, {hop!r})"
         ticks = [self._ticks(span, where) for span in (size, hop, offset)]
-        return self._then(HoppingWindow(size=ticks[0], hop=ticks[1], offset=ticks[2], label=label, unit=self.schema.unit))
+        unit = self.schema.unit
+        return self._then(HoppingWindow(size=ticks[0], hop=ticks[1], offset=ticks[2], label=label, unit=unit))
 
     def sliding_window(self, size: Duration) -> Stream:
         """Let each event last `size` from its start. See :class:`whimbrel.operators.SlidingWindow`."""
@@ -126,7 +127,7 @@ class Stream:
         return Stream(self.node, every)
 
     def aggregate(self, **aggregates: Aggregate) -> Stream:
-        """Reduce the active events of each group to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`."""
+        """Reduce each group's active events to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`."""
         for name, aggregate in aggregates.items():
             if name in ("start", "end"):
                 raise _taken(name, "aggregate")
@@ -259,4 +260,5 @@ def _computed(columns: Mapping[str, Column], method: str) -> list[tuple[str, Exp
 
 
 def _taken(name: str, method: str) -> PlanError:
-    return PlanError(f"Every result has a column {name!r} already.", where=f"{method}({name}=...)", hint="choose another name")
+    return PlanError(f"Every result has a column {name!r} already.", where=f"{method}({name}=...)",
+                     hint="choose another name")

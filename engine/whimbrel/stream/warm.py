@@ -25,7 +25,8 @@ def warm() -> Iterator[str]:
 
 def _queries() -> list[Stream]:
     numbers = np.arange(64)
-    table = pa.table({"at": numbers, "k": numbers % 3, "name": (numbers % 3).astype(str), "x": numbers, "y": numbers / 2})
+    names = (numbers % 3).astype(str)
+    table = pa.table({"at": numbers, "k": numbers % 3, "name": names, "x": numbers, "y": numbers / 2})
     events = from_arrow(table, time="at")
     measures = {
         "rows": count(), "some": count().where(col.x > 1), "values": count(col.y),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,9 @@ EXAMPLE_SCHEMA = Schema((
 """The payload over which the laws are checked: nulls everywhere, keys of two types, plain integer time."""
 
 
+Encoding = Literal["mask", "encode"] | None
+
+_ENCODINGS: tuple[Encoding, ...] = (None, "mask", "encode")
 _HISTORY = Disorder(None)
 
 
@@ -35,7 +39,8 @@ class Rows(Source):
     idle : bool
         Whether a None (nothing there yet) stands before every batch and at the end, as in a feed.
     dictionaries : bool
-        Whether every second batch has its strings dictionary-encoded.
+        Whether two batches in three have their strings dictionary-encoded, once with nulls beside the dictionary and
+        once with null as one of its words.
     """
 
     time = "time"
@@ -57,17 +62,17 @@ class Rows(Source):
             offset -= skipped
             if self.live:
                 yield None
-            encoded = self.dictionaries and position % 2 == 1
-            yield batch_from_facts(facts[skipped:], self.schema, dictionaries=encoded).select(columns)
+            encoding = _ENCODINGS[position % 3] if self.dictionaries else None
+            yield batch_from_facts(facts[skipped:], self.schema, encoding).select(columns)
         if self.live:
             yield None
 
 
-def batch_from_facts(facts: Sequence[Fact], schema: Schema = EXAMPLE_SCHEMA, *, dictionaries: bool = False) -> Batch:
-    """Facts as rows, in the order given."""
+def batch_from_facts(facts: Sequence[Fact], schema: Schema = EXAMPLE_SCHEMA, encoding: Encoding = None) -> Batch:
+    """Facts as rows, in the order given; strings plain, or dictionary-encoded with their nulls masked or encoded."""
     arrays = [pa.array([payload[field.name] for _, _, payload in facts], field.type) for field in schema]
-    if dictionaries:
-        arrays = [array.dictionary_encode() if pa.types.is_string(array.type) else array for array in arrays]
+    if encoding:
+        arrays = [array.dictionary_encode(encoding) if pa.types.is_string(array.type) else array for array in arrays]
     return Batch(schema, _ticks(start for start, _, _ in facts), _ticks(end for _, end, _ in facts),
                  tuple(Column.from_arrow(array) for array in arrays))
 

@@ -1,1 +1,1 @@
-"""Handwritten loops in plain Python: one concept per file. They run interpreted as they are; `compile` makes them fast."""
+"""Handwritten loops in plain Python, one concept per file. They run as they are; `compile` makes them fast."""

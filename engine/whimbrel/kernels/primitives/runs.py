@@ -13,7 +13,8 @@ USED, FREE = 0, 1
 
 
 def advance_runs(
-    row: int, sync: Array, group: Array, satisfied: Array, alone: Array, within: int, first: int, last: int, follow: Array,
+    row: int, sync: Array, group: Array, satisfied: Array, alone: Array,
+    within: int, first: int, last: int, follow: Array,
     scalars: Array, free: Array, head: Array, length: Array, after: Array, state: Array, began: Array, events: Array,
     count: Array, out_sync: Array, out_end: Array, out_group: Array, out_first: Array, out_events: Array,
 ) -> int:
@@ -36,8 +37,8 @@ def advance_runs(
                 targets = follow[state[place]] & bits
                 for to in range(follow.shape[0]):
                     if (targets >> to) & 1:
-                        done = enter(to, time, began[place], events[place] + 1, mine, within, last, follow, scalars, free,
-                                     head, length, after, state, began, events,
+                        done = enter(to, time, began[place], events[place] + 1, mine, within, last, follow,
+                                     scalars, free, head, length, after, state, began, events,
                                      done, out_sync, out_end, out_group, out_first, out_events)
             gone = place
             place = after[place]
@@ -46,8 +47,8 @@ def advance_runs(
         if alone[row]:
             for to in range(follow.shape[0]):
                 if ((first & bits) >> to) & 1:
-                    done = enter(to, time, time, 1, mine, within, last, follow, scalars, free,
-                                 head, length, after, state, began, events,
+                    done = enter(to, time, time, 1, mine, within, last, follow,
+                                 scalars, free, head, length, after, state, began, events,
                                  done, out_sync, out_end, out_group, out_first, out_events)
         row += 1
     count[0] = done

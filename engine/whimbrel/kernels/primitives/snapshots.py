@@ -75,7 +75,8 @@ def snapshot_schedule(
                     kind[operations], who[operations] = CLEAR, mine
                     operations += 1
             scalars[DIRTY] = 0
-        if finished or operations == kind.shape[0] or (start <= end and scalars[FREE] == 0 and scalars[USED] == held_sync.shape[0]):
+        no_slot = start <= end and scalars[FREE] == 0 and scalars[USED] == held_sync.shape[0]
+        if finished or no_slot or operations == kind.shape[0]:
             break
         scalars[NOW] = time
         if end < start or (end == start and row == sync.shape[0]):
