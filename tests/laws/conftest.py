@@ -6,7 +6,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=40, print_blob=False,
+settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=100, print_blob=False,
                           suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("nightly", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("WHIMBREL_HYPOTHESIS", "ci"))

@@ -43,6 +43,15 @@ QUERIES = {
 }
 
 
+MANY_KEYS = {
+    "panes": ".group_by('k2').tumbling_window(50).aggregate(n=wb.count(), s=wb.sum(col.x), hi=wb.max(col.y))",
+    "snapshots": ".group_by('key', 'k2').sliding_window(90).aggregate(n=wb.count(), m=wb.mean(col.y))",
+    "one_group": ".aggregate(n=wb.count(), hi=wb.max(col.x), total=wb.sum(col.y))",
+    "join": ".where(col.flag).join(t, on='k2')",
+    "runs": ".group_by('k2').detect(wb.event(col.x > 0).repeat(), within=300)",
+}
+
+
 def stream(seed: int, rows: int = 24) -> list[Fact]:
     """Facts with ties, nulls, extremes, unknown ends and negative times."""
     chance = random.Random(seed)
@@ -77,6 +86,23 @@ def test_no_operator_is_left_out() -> None:
         trial = Trial(Query((text,)).build, INPUTS)
         asked |= {type(node.op) for node in trial.stream(trial.sources()).node.walk()}
     assert set(Operator.__subclasses__()) - MADE_BY_THE_PLANNER <= asked
+
+
+def many_keys(seed: int, rows: int) -> list[Fact]:
+    """More keys and active facts than any state has room for at first."""
+    chance = random.Random(seed)
+    return [(time, time + chance.choice([1, 5, 400]), {
+        "time": time, "key": f"key {chance.randrange(2)}", "k2": chance.randrange(-rows // 4, rows // 4),
+        "x": chance.choice([None, 1, 2, -4]), "y": chance.choice([None, 0.25, -1.5]), "flag": chance.random() < 0.5,
+    }) for time in (chance.randrange(400) for _ in range(rows))]
+
+
+@pytest.mark.parametrize("name", MANY_KEYS)
+def test_growing_state_changes_nothing(name: str) -> None:
+    query = Query((MANY_KEYS[name],))
+    rows = 700 if query.arity == 2 else 4000
+    trial = Trial(query.build, (many_keys(1, rows), many_keys(2, rows))[:query.arity], query.reference)
+    laws.ask(laws.matches_the_reference, trial)
 
 
 @given(strategies.queries(), strategies.facts(), strategies.facts(max_size=6))
@@ -121,6 +147,21 @@ def test_random_queries_keep_the_laws(query: Query, s: list[Fact], t: list[Fact]
 
 def row(time: int, length: oracle.Time, x: int) -> Fact:
     return time, time + length, {"time": time, "key": "a", "k2": 1, "x": x, "y": 0.5, "flag": True}
+
+
+@pytest.mark.parametrize("after", (".where(col.key.is_null())", ".select(k=col.key.fill_null('none'), n=col.n)",
+                                   ".aggregate(m=wb.count(col.key))", ".join(t, on='key')"))
+def test_a_null_key_stays_null_in_what_follows(after: str) -> None:
+    query = Query((".group_by('key').aggregate(n=wb.count())", after))
+    check_operator(query.build, *INPUTS[:query.arity], reference=query.reference,
+                   laws=[laws.matches_the_reference, laws.batches_change_nothing])
+
+
+def test_an_ambiguous_pattern_finds_each_run_once() -> None:
+    query = Query((".detect((wb.event(col.x > 0) | wb.event(col.x > 1)).repeat(), within=100)",))
+    facts = [row(time, 1, 5) for time in range(12)]
+    assert len(query.reference(facts)) == 12 * 13 / 2
+    check_operator(query.build, facts, reference=query.reference, laws=[laws.matches_the_reference])
 
 
 def test_a_sum_that_fits_is_no_overflow_in_whatever_order_it_is_added() -> None:
