@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from whimbrel.connect.flights import flights_table
 from whimbrel.connect.parquet import ParquetSource
@@ -60,6 +59,8 @@ def flights_file() -> Path:
 
 def _write(table: pa.Table, file: Path) -> None:
     """The file appears whole or not at all, also when two processes write it."""
+    import pyarrow.parquet as pq
+
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         handle, draft = tempfile.mkstemp(dir=file.parent, suffix=".draft")

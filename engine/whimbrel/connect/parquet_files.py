@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from itertools import accumulate
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.read_ahead import read_ahead
 from whimbrel.errors import SchemaError, SourceError
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 _REPEATED_BYTES = 4
 """Text that takes fewer bytes a value is stored as a dictionary, and cheaper to keep as one than to spell out."""
@@ -96,6 +99,8 @@ class ParquetFiles:
 
     def _open(self, file: Path, repeated: Sequence[str] = ()) -> pq.ParquetFile:
         # Without pre_buffer only one row group's columns are held at a time.
+        import pyarrow.parquet as pq  # when it is needed: it takes as long to load as the rest of Arrow
+
         return pq.ParquetFile(file, read_dictionary=list(repeated), coerce_int96_timestamp_unit="us", pre_buffer=False)
 
     def _broken(self, file: Path, error: Exception) -> SourceError:
