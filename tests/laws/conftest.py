@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=100, print_blob=False,
+                          phases=[Phase.generate, Phase.shrink],
                           suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("nightly", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("WHIMBREL_HYPOTHESIS", "ci"))
