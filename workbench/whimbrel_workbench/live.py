@@ -116,11 +116,11 @@ class LiveView:
             self._pipe.send(frame.picture)
         shown = self._output.reachable
         if shown:
-            self._toolbar.draw(frame.status)
-            self._toolbar.offer(frame.columns if isinstance(frame.picture, Lines | Bars) else None)
-            self._failure.object = failure_html(frame.status.failure) if frame.status.failure else ""
-            self._show_picture(frame)
-            pn.io.push_notebook(self.panel)
+            with page.one_message(self.panel):
+                self._toolbar.draw(frame.status)
+                self._toolbar.offer(frame.columns if isinstance(frame.picture, Lines | Bars) else None)
+                self._failure.object = failure_html(frame.status.failure) if frame.status.failure else ""
+                self._show_picture(frame)
         if page.in_notebook():
             self._keep_still(frame)
         return shown

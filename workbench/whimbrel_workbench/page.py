@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import panel as pn
@@ -32,6 +34,8 @@ if (window.whimbrelPages?.has("%(kernel)s")) {
   }, 25)
 }
 if (window.whimbrelPages?.has("%(kernel)s")) """
+
+_DRAWS_WITHIN_S: Final = 2.0
 
 _served: set[str] = set()
 
@@ -67,6 +71,7 @@ class Output:
         self._still_id = uuid.uuid4().hex
         self._scripts_id: str | None = None
         self._awaited = False
+        self._opened_s = 0.0
         # The only way back from a page's script to the kernel is a widget's value.
         self._drawn = pn.widgets.Toggle(visible=False, width=0, height=0, margin=0)
         self._drawn.param.watch(self._heard, "value")
@@ -90,7 +95,7 @@ class Output:
                 _publish({LOAD_MIME: script}, self._scripts_id)
         _publish({"text/html": ""}, self._still_id)
         self._drawn.value = False
-        self._awaited = True
+        self._awaited, self._opened_s = True, time.monotonic()
         data, metadata = self._layout._repr_mimebundle_()
         view = metadata[EXEC_MIME]["id"]
         drawn = self._drawn._models[view][0]  # noqa: SLF001 - a widget's model has no public door
@@ -100,7 +105,9 @@ class Output:
 
     def keep(self, still: str) -> None:
         """Replace the last frame, which a page shows while no view is alive in it."""
-        drawn = "whimbrel-drawn " if self.reachable else ""
+        # A page draws within a moment: showing the last frame for that moment would only flicker.
+        soon = time.monotonic() - self._opened_s < _DRAWS_WITHIN_S
+        drawn = "whimbrel-drawn " if self.reachable or soon else ""
         html = f'<div class="{drawn}whimbrel-{self._still_id}">{still}</div>'
         _publish({"text/html": html}, self._still_id, update=True)
 
@@ -113,6 +120,14 @@ class Output:
             _publish({"text/html": ""}, self._scripts_id, update=True)
             self._scripts_id = None
         self._on_drawn()
+
+
+@contextmanager
+def one_message(layout: pn.viewable.Viewable) -> Iterator[None]:
+    """Send every change made inside as one message: the page then lays itself out once, not once per change."""
+    with pn.io.notebook.block_comm():
+        yield
+    pn.io.push_notebook(layout)
 
 
 def _publish(data: dict[str, Any], display_id: str, *, update: bool = False) -> None:

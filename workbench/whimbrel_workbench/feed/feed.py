@@ -130,9 +130,12 @@ class Feed:
             now = run.version, run.state
             if anyway or self._seen != now:
                 snapshot = run.snapshot()
-                if run.state != "failed":
+                # A failed run keeps what was drawn last; its error belongs to that state and to no earlier one.
+                failed = now[1] == "failed"
+                if not failed:
                     self._picture = self._framer.picture(snapshot.table, snapshot.settled)
-                if self._on_frame(self._frame(snapshot.version, status_of(now[1], snapshot.metrics, run.error))):
+                status = status_of(now[1], snapshot.metrics, run.error if failed else None)
+                if self._on_frame(self._frame(snapshot.version, status)):
                     self._seen = now
             return self._seen != now or now[1] not in _ENDED
 

@@ -55,10 +55,10 @@ def grown(extent: Extent | None, low: float, high: float, *, calendar: bool = Fa
         low = 0.0
     step = _calendar_step(high - low) if calendar else _decimal_step(high - low, high)
     if extent is not None and extent.low == low:
-        return Extent(low, math.ceil(high / step) * step)
+        return Extent(low, max(high, math.ceil(high / step) * step))
     if extent is not None and extent.high == high:
-        return Extent(math.floor(low / step) * step, high)
-    low, high = math.floor(low / step) * step, math.ceil(high / step) * step
+        return Extent(min(low, math.floor(low / step) * step), high)
+    low, high = min(low, math.floor(low / step) * step), max(high, math.ceil(high / step) * step)
     return Extent(low, high if high > low else low + step)
 
 

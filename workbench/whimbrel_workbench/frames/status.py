@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import floor
 from typing import Literal
 
 State = Literal["running", "paused", "finished", "stopped", "failed"]
@@ -42,4 +43,4 @@ class Status:
         if self.state == "finished":
             return "100% read"
         # 99.96% is not yet everything: never round up to a finished run.
-        return f"{min(self.share * 100, 99.9):.{0 if self.share < 0.0995 else 1}f}% read"
+        return f"{min(floor(self.share * 1000), 999) / 10:.1f}% read"

@@ -13,9 +13,9 @@ from whimbrel_workbench.views.palette import CSS
 
 _FIGURE_CSS: Final = CSS + """
 .figures { display: flex; flex-wrap: wrap; gap: 8px 48px; padding: 12px 0 4px; }
-.value { font-size: 44px; line-height: 1.15; font-weight: 600; font-variant-numeric: tabular-nums; }
 .open .value { color: transparent; -webkit-text-stroke: 1.3px var(--jp-ui-font-color1, #333); }
 """
+_VALUE: Final = "font-size:44px;line-height:1.15;font-weight:600;font-variant-numeric:tabular-nums"
 
 
 class FiguresView:
@@ -34,7 +34,7 @@ class FiguresView:
 
 def figures_html(picture: Figures) -> str:
     state = "● settled" if picture.settled else "○ may still change"
-    each = "".join(f'<div><div class="value">{escape(value)}</div><div class="quiet">{escape(name)}</div></div>'
+    each = "".join(f'<div><div class="value" style="{_VALUE}">{escape(value)}</div><div class="quiet">{escape(name)}</div></div>'
                    for name, value in zip(picture.names, picture.values, strict=True))
     return (f'<div class="figures {"settled" if picture.settled else "open"}">{each}</div>'
             f'<div class="quiet">{state}</div>')

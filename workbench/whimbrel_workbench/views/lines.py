@@ -67,11 +67,12 @@ def time_label(picture: Lines) -> str:
 
 
 def sizes(line: Line) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Marker sizes in pixels; on a crowded line only points that no stroke reaches keep theirs."""
+    """Marker sizes in pixels; on a crowded line only points that no stroke reaches, or that may change, keep theirs."""
     if len(line.x) <= MOST_MARKED:
         return np.full(len(line.x), 7.0)
     alone = ~line.joined & ~np.append(line.joined[1:], False)
-    return np.where(alone, 4.0, 0.0)
+    open_ones = ~line.settled if np.count_nonzero(~line.settled) <= MOST_MARKED else np.zeros_like(alone)
+    return np.where(open_ones, 6.0, np.where(alone, 4.0, 0.0))
 
 
 def _paths(picture: Lines, *, settled: bool) -> dict[str, list[Any]]:

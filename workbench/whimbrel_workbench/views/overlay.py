@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import holoviews as hv
 import holoviews.plotting.bokeh
@@ -16,6 +16,9 @@ from whimbrel_workbench.views.palette import COLOURS, colour, marker
 
 hv.Store.set_current_backend("bokeh")
 hv.renderer("bokeh").webgl = False
+
+# Every layer says it, so that an overlay with the user's own elements keeps it; framewise lets axes follow the data.
+_SHAPE: Final = {"responsive": True, "height": HEIGHT_PX, "framewise": True}
 
 
 def holoviews_of(data: Picture | None) -> hv.Overlay | hv.Table:
@@ -42,11 +45,12 @@ def _lines(picture: Lines) -> hv.Overlay:
         for settled, (x, y) in ((True, line.settled_path()), (False, line.provisional_path())):
             dash = "solid" if settled else "dashed"
             curve = hv.Curve((_instants(picture, x), y), time, value, label=label)
-            layers.append(curve.opts(color=paint, line_dash=dash, line_width=2 if settled else 1.6))
+            layers.append(curve.opts(color=paint, line_dash=dash, line_width=2 if settled else 1.6, **_SHAPE))
             shown = (line.settled if settled else ~line.settled) & (sizes(line) > 0)
             points = hv.Scatter((_instants(picture, line.x[shown]), line.y[shown]), time, value, label=label)
-            layers.append(points.opts(color=paint, marker=marker(line.place), size=7, fill_alpha=float(settled)))
-    return hv.Overlay(layers).opts(responsive=True, height=HEIGHT_PX, legend_position="top_left", show_grid=True)
+            look = {"color": paint, "marker": marker(line.place), "size": 7, "fill_alpha": float(settled)}
+            layers.append(points.opts(**look, **_SHAPE))
+    return hv.Overlay(layers).opts(legend_position="top", show_grid=True, **_SHAPE)
 
 
 def _bars(picture: Bars) -> hv.Overlay:
@@ -56,8 +60,8 @@ def _bars(picture: Bars) -> hv.Overlay:
                 zip(picture.names, picture.lengths, picture.settled, strict=True) if flag == settled]
         bars = hv.Bars(rows, ", ".join(picture.keys) or "result", picture.value)
         layers.append(bars.opts(invert_axes=True, line_color=COLOURS[0], fill_color=COLOURS[0],
-                                fill_alpha=float(settled), hooks=[] if settled else [_hatch]))
-    return hv.Overlay(layers).opts(responsive=True, height=HEIGHT_PX)
+                                fill_alpha=float(settled), hooks=[] if settled else [_hatch], **_SHAPE))
+    return hv.Overlay(layers).opts(**_SHAPE)
 
 
 def _hatch(plot: Any, _element: hv.Element) -> None:

@@ -35,7 +35,7 @@ def _picture(frame: Frame) -> str:
         case Figures() as picture:
             return figures_html(picture)
         case None:
-            return "<div>No rows.</div>"
+            return "" if frame.status.failure else "<div>No rows.</div>"
 
 
 def _image(svg: str, words: str) -> str:

@@ -1,0 +1,139 @@
+"""A feed turns a real run into frames, steers it, and ends it."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+from whimbrel.errors import SchemaError
+from whimbrel_workbench.feed import Feed
+from whimbrel_workbench.frames import Bars, Frame, Lines, Options
+
+ROWS = 20_000
+CYCLE = {"origin": ["JFK", "LGA", "EWR", "JFK"], "x": [1, 2, 3, 0]}
+LOG = pa.table({"at": list(range(ROWS)), **{name: values * (ROWS // 4) for name, values in CYCLE.items()}})
+COUNTS = wb.from_arrow(LOG, time="at").group_by("origin").tumbling_window(100).aggregate(n=wb.count())
+SLOW = COUNTS.on(wb.replay(wb.from_arrow(LOG, time="at", arrival="at"), speed=200, reorder_latency=0))
+
+
+class Screen:
+    """Collects frames, and can wait for one that is wanted."""
+
+    def __init__(self, reachable: bool = True) -> None:
+        self.frames: list[Frame] = []
+        self.reachable = reachable
+        self._news = threading.Condition()
+
+    def show(self, frame: Frame) -> bool:
+        with self._news:
+            self.frames.append(frame)
+            self._news.notify_all()
+        return self.reachable
+
+    def wait_for(self, state: str, timeout: float = 60.0) -> Frame:
+        with self._news:
+            assert self._news.wait_for(lambda: self.frames and self.frames[-1].status.state == state, timeout)
+            return self.frames[-1]
+
+    def wait_for_picture(self, timeout: float = 60.0) -> Frame:
+        with self._news:
+            assert self._news.wait_for(lambda: self.frames and self.frames[-1].picture is not None, timeout)
+            return self.frames[-1]
+
+
+@pytest.fixture
+def screen() -> Screen:
+    return Screen()
+
+
+def test_a_query_on_history_ends_in_its_exact_settled_picture(screen: Screen) -> None:
+    feed = Feed(COUNTS, Options(), screen.show, redraws_per_s=20)
+    feed.start()
+    last = screen.wait_for("finished")
+    assert isinstance(last.picture, Lines)
+    assert {line.label: line.y.sum() for line in last.picture} == {"JFK": ROWS / 2, "LGA": ROWS / 4, "EWR": ROWS / 4}
+    assert all(line.settled.all() for line in last.picture)
+    assert last.status.share_words == "100% read"
+    assert ("rows", f"{ROWS:,}") in last.status.facts
+    assert "tumbling_window" in last.query
+
+
+def test_pause_holds_the_picture_and_stop_keeps_or_drops_it(screen: Screen) -> None:
+    feed = Feed(SLOW, Options(), screen.show, redraws_per_s=20)
+    feed.start()
+    screen.wait_for_picture()
+    feed.pause()
+    assert screen.wait_for("paused").status.share < 1
+    feed.resume()
+    screen.wait_for("running")
+    feed.stop(keep=True)
+    assert screen.wait_for("stopped").picture is not None
+    feed.restart()
+    screen.wait_for("running")
+    feed.stop(keep=False)
+    assert screen.wait_for("stopped").picture is None
+
+
+def test_looking_ends_with_the_run(screen: Screen) -> None:
+    feed = Feed(SLOW, Options(), screen.show, redraws_per_s=20)
+    feed.start()
+    screen.wait_for_picture()
+    feed.close()
+    assert feed.run.wait(10)
+    looking = [thread for thread in threading.enumerate() if thread.name == "whimbrel-view"]
+    for thread in looking:
+        thread.join(10)
+    assert [thread for thread in looking if thread.is_alive()] == []
+
+
+def test_a_frame_that_nobody_saw_is_offered_again() -> None:
+    screen = Screen(reachable=False)
+    feed = Feed(COUNTS, Options(), screen.show, redraws_per_s=50)
+    feed.start()
+    screen.wait_for("finished")
+    offered = len(screen.frames)
+    deadline = time.monotonic() + 30
+    while len(screen.frames) < offered + 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(screen.frames) >= offered + 2
+    feed.close()
+
+
+def test_a_query_that_fails_says_what_and_where(screen: Screen) -> None:
+    huge = pa.table({"at": [0, 1, 2], "x": [2**62, 2**62, 2**62]})
+    total = wb.from_arrow(huge, time="at").tumbling_window(10).aggregate(total=wb.sum(col.x))
+    Feed(total, Options(), screen.show).start()
+    failure = screen.wait_for("failed").status.failure
+    assert failure is not None
+    assert "leaves int64" in failure.what
+    assert failure.where == "aggregate(total=sum(col.x))"
+
+
+def test_another_value_is_drawn_at_once_even_after_the_end(screen: Screen) -> None:
+    both = COUNTS.with_columns(double=col.n * 2).tumbling_window(ROWS).group_by("origin").aggregate(
+        a=wb.sum(col.n), b=wb.sum(col.double))
+    feed = Feed(both, Options(), screen.show, redraws_per_s=20)
+    feed.start()
+    first = screen.wait_for("finished").picture
+    assert isinstance(first, Bars)
+    feed.choose_value("b")
+    second = screen.frames[-1].picture
+    assert second.value == "b"
+    assert dict(zip(second.names, second.lengths, strict=True)) == {
+        name: 2 * length for name, length in zip(first.names, first.lengths, strict=True)}
+
+
+def test_a_numeric_key_of_the_query_is_a_key_of_the_picture(screen: Screen) -> None:
+    by_x = wb.from_arrow(LOG, time="at").group_by("x").tumbling_window(ROWS).aggregate(n=wb.count())
+    Feed(by_x, Options(), screen.show).start()
+    assert screen.wait_for("finished").picture.keys == ("x",)
+
+
+def test_a_wrong_option_is_an_error_where_it_was_typed() -> None:
+    with pytest.raises(SchemaError, match="no column 'm'"):
+        Feed(COUNTS, Options(y="m"), lambda _frame: True)

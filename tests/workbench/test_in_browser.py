@@ -1,0 +1,229 @@
+"""What a reader sees in JupyterLab, without internet."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.workbench.lab import Lab, Notebook, browser
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+LOG = """
+import pyarrow as pa, numpy as np, whimbrel as wb
+from whimbrel import col
+rows = 200_000
+draw = np.random.default_rng(7)
+at = np.datetime64("2013-12-01", "us") + np.sort(draw.integers(0, 31 * 86_400, rows)) * np.timedelta64(1, "s")
+delay = draw.gamma(2.0, 9.0, rows)
+landed = at + (delay * 60).astype("timedelta64[s]")
+log = pa.table({"at": at, "landed": landed, "origin": draw.choice(["EWR", "JFK", "LGA"], rows), "delay": delay})
+log = log.sort_by("landed")
+history = wb.from_arrow(log, time="at", arrival="landed")
+per_hour = history.group_by("origin").hopping_window("3h", "1h").aggregate(flights=wb.count(), delay=wb.mean(col.delay))
+live = per_hour.on(wb.replay(history, speed=20_000, reorder_latency="2h", late="drop"))
+""".strip()
+ANSWER = "print('an', 'answer')"
+FAILING = """
+big = pa.table({"at": [0, 1, 2], "x": [2**62, 2**62, 2**62]})
+wb.from_arrow(big, time="at").tumbling_window(10).aggregate(total=wb.sum(col.x))
+""".strip()
+
+Open = Callable[..., Notebook]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    server = Lab(tmp_path_factory.mktemp("lab"))
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def open_notebook(lab: Lab, chromium: Browser, request: pytest.FixtureRequest) -> Iterator[Open]:
+    def opened(*cells: str) -> Notebook:
+        name = f"{request.node.name}.ipynb"
+        lab.write(name, [LOG, *cells])
+        notebook = Notebook(lab, chromium.new_page(viewport={"width": 1280, "height": 1500}), name)
+        notebook.run(0)
+        return notebook
+
+    yield opened
+    for page in [page for context in chromium.contexts for page in context.pages]:
+        page.close()
+    lab.end_kernels()
+
+
+def test_a_live_chart_moves_while_cells_answer(open_notebook: Open, tmp_path: Path) -> None:
+    notebook = open_notebook("live", ANSWER)
+    idle_s = statistics.median(notebook.run(2) for _ in range(5))
+    notebook.run(1)
+    chart = notebook.wait_for_chart(1)
+    time.sleep(2)
+    first = chart.screenshot()
+    notebook.picture("live-1", tmp_path)
+    live_s = statistics.median(notebook.run(2) for _ in range(5))
+    time.sleep(3)
+    second = chart.screenshot()
+    notebook.picture("live-2", tmp_path)
+    print(f"\na cell answers after {idle_s * 1000:.0f} ms when idle, {live_s * 1000:.0f} ms beside a live view")
+    assert first != second
+    assert "running" in notebook.output(1)
+    assert live_s < idle_s + 1
+    assert notebook.problems == []
+
+
+def test_buttons_steer_the_run(open_notebook: Open, tmp_path: Path) -> None:
+    notebook = open_notebook("view = live.view()\nview", "print(view.run.state)")
+    notebook.run(1)
+    chart = notebook.wait_for_chart(1)
+    time.sleep(1)
+    notebook.press(1, "Pause")
+    notebook.wait_for_text(1, "paused")
+    time.sleep(1)
+    still = chart.screenshot()
+    time.sleep(2)
+    assert chart.screenshot() == still
+    notebook.picture("paused", tmp_path)
+    notebook.press(1, "Resume")
+    notebook.wait_for_text(1, "running")
+    time.sleep(2)
+    assert chart.screenshot() != still
+    notebook.press(1, "Stop and keep")
+    notebook.wait_for_text(1, "stopped")
+    notebook.run(2)
+    notebook.wait_for_text(2, "stopped")
+    time.sleep(1)
+    kept = chart.screenshot()
+    time.sleep(2)
+    assert chart.screenshot() == kept
+    notebook.press(1, "Restart")
+    notebook.wait_for_text(1, "running")
+    notebook.press(1, "Stop and drop")
+    notebook.wait_for_text(1, "the rows were dropped")
+    notebook.picture("dropped", tmp_path)
+    assert notebook.problems == []
+
+
+def test_a_failing_query_shows_what_and_where(open_notebook: Open, tmp_path: Path) -> None:
+    notebook = open_notebook(FAILING)
+    notebook.run(1)
+    notebook.wait_for_text(1, "leaves int64")
+    notebook.wait_for_text(1, "^failed|✕failed|failed$")
+    shown = notebook.output(1)
+    notebook.picture("failed", tmp_path)
+    assert "aggregate(total=sum(col.x))" in shown
+    assert "failed" in shown
+    assert "Traceback" not in shown
+
+
+def test_running_a_cell_again_ends_what_it_ran_before(open_notebook: Open) -> None:
+    count = "import threading; print([thread.name for thread in threading.enumerate()].count('whimbrel-run'), 'runs')"
+    notebook = open_notebook("live", count)
+    for _ in range(3):
+        notebook.run(1)
+        notebook.wait_for_chart(1)
+    time.sleep(1)
+    notebook.run(2)
+    notebook.wait_for_text(2, "^1 runs")
+
+
+def test_a_saved_notebook_shows_its_last_frame(open_notebook: Open, tmp_path: Path) -> None:
+    notebook = open_notebook("per_hour")
+    notebook.run(1)
+    notebook.wait_for_text(1, "finished")
+    notebook.wait_for_chart(1)
+    time.sleep(1)
+    assert notebook.cell(1).get_by_text("Last frame").count() == 1
+    assert not notebook.cell(1).get_by_text("Last frame").is_visible()
+    notebook.picture("finished", tmp_path)
+    saved = notebook.save()
+    assert len(str(saved)) < 500_000
+    notebook.lab.end_kernels()
+    notebook.open()
+    notebook.cell(1).get_by_text("Last frame, finished").wait_for()
+    notebook.cell(1).locator("img").first.wait_for()
+    assert notebook.cell(1).locator(".bk-Figure").count() == 0
+    notebook.picture("saved", tmp_path)
+
+
+def test_a_view_appears_while_the_kernel_is_busy(open_notebook: Open, tmp_path: Path) -> None:
+    notebook = open_notebook("live", "import time; time.sleep(25)")
+    notebook.run(1)
+    cell = notebook.cell(2)
+    cell.locator(".jp-InputArea-editor").click()
+    notebook.page.keyboard.press("Shift+Enter")
+    time.sleep(8)
+    first = notebook.wait_for_chart(1).screenshot()
+    time.sleep(3)
+    notebook.picture("busy", tmp_path)
+    assert notebook.wait_for_chart(1).screenshot() != first
+    assert "[*]" in cell.locator(".jp-InputArea-prompt").inner_text()
+
+
+@pytest.mark.parametrize("before", ("import holoviews as hv; hv.extension('bokeh')", "import panel as pn; pn.extension()"))
+def test_scripts_that_were_asked_from_the_internet_before_blank_nothing(open_notebook: Open, before: str) -> None:
+    notebook = open_notebook(before, "live")
+    notebook.run(1)
+    notebook.run(2)
+    notebook.wait_for_chart(2)
+
+
+def test_holoviews_overlays_move_with_the_run(open_notebook: Open, tmp_path: Path) -> None:
+    notebook = open_notebook("view = live.view()\nview", "import holoviews as hv\nhv.extension('bokeh', inline=True)\n"
+                             "view.hv * hv.HLine(120).opts(color='black')")
+    notebook.run(1)
+    notebook.wait_for_chart(1)
+    notebook.run(2)
+    chart = notebook.wait_for_chart(2)
+    time.sleep(2)
+    first = chart.screenshot()
+    time.sleep(3)
+    notebook.picture("holoviews", tmp_path)
+    assert chart.screenshot() != first
+
+
+def test_a_page_that_is_loaded_again_shows_the_last_frame_and_new_views_move(open_notebook: Open, tmp_path: Path) -> None:
+    notebook = open_notebook("live", "live")
+    notebook.run(1)
+    notebook.wait_for_chart(1)
+    time.sleep(11)
+    notebook.save()
+    notebook.open()
+    notebook.cell(1).get_by_text("Last frame, running").wait_for()
+    notebook.picture("loaded-again", tmp_path)
+    notebook.run(2)
+    notebook.wait_for_chart(2)
+
+
+def test_zoom_survives_new_data(open_notebook: Open) -> None:
+    notebook = open_notebook("view = live.view()\nview")
+    notebook.run(1)
+    chart = notebook.wait_for_chart(1)
+    time.sleep(1)
+    ranges = """() => {
+        const figures = [...Bokeh.documents.at(-1)._all_models.values()].filter(model => model.type === "Figure")
+        const {start, end} = figures.find(figure => figure.below[0].type === "DatetimeAxis").x_range
+        return [start, end]
+    }"""
+    following = notebook.page.evaluate(ranges)
+    box = chart.bounding_box()
+    notebook.page.mouse.move(box["x"] + 400, box["y"] + 100)
+    notebook.page.mouse.down()
+    notebook.page.mouse.move(box["x"] + 300, box["y"] + 100, steps=5)
+    notebook.page.mouse.up()
+    held = notebook.page.evaluate(ranges)
+    assert held != following
+    time.sleep(8)
+    assert notebook.page.evaluate(ranges) == held

@@ -1,0 +1,119 @@
+"""What is drawn says what is settled, on the page, in HoloViews and in the saved notebook."""
+
+from __future__ import annotations
+
+import base64
+import re
+from xml.etree import ElementTree as ET
+
+import holoviews as hv
+import pytest
+from bokeh.models import HBar, MultiLine, Scatter
+
+from tests.workbench.results import hourly
+from tests.workbench.test_framer import whole
+from whimbrel_workbench.frames import Failure, Frame, Framer, Options, Status
+from whimbrel_workbench.views import failure_html, still_html, view_of
+from whimbrel_workbench.views.legend import caption, legend_html
+from whimbrel_workbench.views.overlay import holoviews_of
+from whimbrel_workbench.views.palette import COLOURS, MARKERS, colour, marker
+
+STATUS = Status("stopped", 0.4321, (("rows", "1,000"), ("watermark", "2013-12-01 05:00")))
+TABLE = hourly(JFK=[1, 2, 3, 4], LGA=[5, 6, 7, 8])
+
+
+def picture(table=TABLE, settled=4, **options):
+    return Framer(Options(**options)).picture(table, settled)
+
+
+def glyphs(view, kind):
+    return [renderer for renderer in view.panel.object.renderers if isinstance(renderer.glyph, kind)]
+
+
+def test_lines_and_points_differ_by_dash_and_by_fill() -> None:
+    view = view_of(picture())
+    solid, dashed = glyphs(view, MultiLine)
+    assert (solid.glyph.line_dash, dashed.glyph.line_dash) == ("solid", [6, 4])
+    filled, hollow = glyphs(view, Scatter)
+    assert (filled.glyph.fill_alpha, hollow.glyph.fill_alpha) == (1, 0)
+    assert set(filled.data_source.data["state"]) == {"settled"}
+    assert set(hollow.data_source.data["state"]) == {"may still change"}
+    assert [len(filled.data_source.data["start"]), len(hollow.data_source.data["start"])] == [4, 4]
+
+
+def test_a_redraw_keeps_every_glyph_and_replaces_its_data() -> None:
+    view = view_of(picture(settled=0))
+    before = glyphs(view, Scatter)
+    view.draw(picture(settled=8))
+    after = glyphs(view, Scatter)
+    assert [glyph.id for glyph in before] == [glyph.id for glyph in after]
+    assert [len(glyph.data_source.data["start"]) for glyph in after] == [8, 0]
+
+
+def test_nothing_is_drawn_with_webgl() -> None:
+    assert view_of(picture()).panel.object.output_backend == "canvas"
+
+
+def test_bars_differ_by_hatch_and_by_fill() -> None:
+    filled, hollow = glyphs(view_of(picture(whole(k=["a", "b"], n=[3, 4]), 1)), HBar)
+    assert (filled.glyph.fill_alpha, hollow.glyph.fill_alpha) == (1, 0)
+    assert (filled.glyph.hatch_pattern, hollow.glyph.hatch_pattern) == (None, "/")
+    assert (filled.data_source.data["key"], hollow.data_source.data["key"]) == (["a"], ["b"])
+
+
+def test_every_place_looks_different() -> None:
+    looks = {(colour(place), marker(place)) for place in range(len(COLOURS) * len(MARKERS))}
+    assert len(looks) == len(COLOURS) * len(MARKERS)
+
+
+def test_the_legend_says_in_words_what_marks_mean() -> None:
+    lines, bars = legend_html(picture()), legend_html(picture(whole(k=["a"], n=[3])))
+    assert "solid, filled: settled" in lines
+    assert "dashed, hollow: may still change" in lines
+    assert "hatched: may still change" in bars
+    assert "JFK" in lines
+
+
+def test_the_caption_names_what_is_not_shown() -> None:
+    many = picture(hourly(**{f"k{number}": [1, 2] for number in range(9)}), 0, top=6)
+    assert "Shown: 6 of 9; not shown: k6, k7, k8." in caption(many)
+    assert "0 rows settled, 18 may still change" in caption(many)
+
+
+@pytest.mark.parametrize("shown", (picture(), picture(whole(k=["a", "b"], n=[3, 4]), 1), picture(kind="table"),
+                                   picture(whole(n=[3])), None))
+def test_every_picture_is_also_a_holoviews_object_that_draws(shown) -> None:
+    drawn = holoviews_of(shown)
+    assert hv.render(drawn, backend="bokeh") is not None
+
+
+@pytest.mark.parametrize("settled", (0, 4, 8))
+def test_the_last_frame_carries_picture_share_watermark_and_query(settled: int) -> None:
+    html = still_html(Frame(1, picture(settled=settled), None, STATUS, "flights\n  count <all>"))
+    assert "43.2% read" in html
+    assert "watermark 2013-12-01 05:00" in html
+    assert "count &lt;all&gt;" in html
+    assert "<script" not in html
+    svg = base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]).decode()
+    paths = [path for path in ET.fromstring(svg).iter() if path.tag.endswith("path") and path.get("d")]
+    dashes = {path.get("stroke-dasharray") for path in paths if path.get("fill") == "none"}
+    assert dashes == ({"none"} if settled == 8 else {"5 4"} if settled == 0 else {"none", "5 4"})
+
+
+@pytest.mark.parametrize("shown", (picture(whole(k=["a<b"], n=[3]), 0), picture(kind="table"), picture(whole(n=[3])),
+                                   None))
+def test_every_picture_has_a_last_frame(shown) -> None:
+    assert "Last frame, stopped" in still_html(Frame(1, shown, None, STATUS, "q"))
+
+
+def test_a_failure_is_three_lines_and_not_markup() -> None:
+    html = failure_html(Failure("SchemaError", "There is no column '<x>'.", "where(col.x > 3)", "did you mean 'y'?"))
+    assert "&lt;x&gt;" in html
+    assert html.index("There is no column") < html.index("where(col.x") < html.index("did you mean")
+
+
+@pytest.mark.parametrize(("share", "state", "words"), (
+    (None, "running", "open end"), (0.0, "running", "0.0% read"), (0.0519, "running", "5.1% read"),
+    (0.99999, "running", "99.9% read"), (1.0, "finished", "100% read")))
+def test_a_share_is_never_rounded_up_to_the_end(share, state, words) -> None:
+    assert Status(state, share, ()).share_words == words
