@@ -39,7 +39,7 @@ class Sum(Aggregate):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         if not pa.types.is_floating(input_type):
-            return Steps(init=(0,), accumulate=add_integer, deaccumulate=subtract_integer, merge=add_integers,
+            return Steps(init=(0, 0), accumulate=add_integer, deaccumulate=subtract_integer, merge=add_integers,
                          result=integer_total)
         if not removable:
             return Steps(init=(0.0,), accumulate=add_float, merge=add_floats, result=float_total)
@@ -48,25 +48,32 @@ class Sum(Aggregate):
 
 
 def add_integer(state: State, value: Any) -> State:
-    total = state[0]
-    if (value > 0 and total > _LARGEST - value) or (value < 0 and total < _SMALLEST - value):
-        raise OverflowError("integer sum")
-    return (total + value,)
+    """Add to (sum modulo 2**64, wraps): order carries no meaning at one instant, so only the result may overflow."""
+    total, wraps = state
+    if value > 0 and total > _LARGEST - value:
+        return ((total + _SMALLEST) + (value + _SMALLEST), wraps + 1)
+    if value < 0 and total < _SMALLEST - value:
+        return ((total - _SMALLEST) + (value - _SMALLEST), wraps - 1)
+    return (total + value, wraps)
 
 
 def subtract_integer(state: State, value: Any) -> State:
-    # What was added can be taken back: the true sum of the rest fits whenever every partial sum did.
-    total = state[0]
-    if (value < 0 and total > _LARGEST + value) or (value > 0 and total < _SMALLEST + value):
-        raise OverflowError("integer sum")
-    return (total - value,)
+    total, wraps = state
+    if value < 0 and total > _LARGEST + value:
+        return ((total + _SMALLEST) - (value - _SMALLEST), wraps + 1)
+    if value > 0 and total < _SMALLEST + value:
+        return ((total - _SMALLEST) - (value + _SMALLEST), wraps - 1)
+    return (total - value, wraps)
 
 
 def add_integers(left: State, right: State) -> State:
-    return add_integer(left, right[0])
+    total, wraps = add_integer(left, right[0])
+    return (total, wraps + right[1])
 
 
 def integer_total(state: State) -> Any:
+    if state[1] != 0:
+        raise OverflowError("integer sum")
     return state[0]
 
 

@@ -94,6 +94,8 @@ class Column:
         type_ = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
         physical = numpy_type(type_)
         if physical is None:
+            if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
+                array = array.dictionary_decode()  # a null that hides among the words
             return Column(type_, array)
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()

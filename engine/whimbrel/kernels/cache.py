@@ -22,8 +22,8 @@ _COMPILED_ROOMS = ("kernels/primitives", "aggregates", "expr/scalars.py")
 
 def cache_directory() -> Path:
     """The user's cache directory for whimbrel; ``WHIMBREL_CACHE`` overrides the platform's convention."""
-    if "WHIMBREL_CACHE" in os.environ:
-        return Path(os.environ["WHIMBREL_CACHE"])
+    if override := os.environ.get("WHIMBREL_CACHE"):
+        return Path(override).absolute()
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "whimbrel"
     if sys.platform == "win32":

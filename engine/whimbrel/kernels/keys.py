@@ -57,7 +57,7 @@ class ColumnKeys:
         self.integers = IntegerKeys()
         self.null_id = -1
         self._words: dict[Any, int] = {}
-        self._dictionary = pa.nulls(0, type_)
+        self._dictionary = pa.nulls(0, type_)  # of words: position is id, but one less behind the null
         self._seen: tuple[pa.Array | None, Array] = (None, np.empty(0, np.int32))
 
     def __len__(self) -> int:
@@ -91,8 +91,8 @@ class ColumnKeys:
         codes = Column.from_arrow(coded.indices)
         if codes.valid is None:
             return ids[codes.values] if len(ids) else np.zeros(len(codes), np.int32)
-        null = self._learn(pa.nulls(1, self.type))
-        return np.append(ids, null)[np.where(codes.valid, codes.values, len(ids))]
+        self.null_id = self._words.setdefault(None, len(self._words))
+        return np.append(ids, np.int32(self.null_id))[np.where(codes.valid, codes.values, len(ids))]
 
     def _learn(self, words: pa.Array) -> Array:
         """The ids of distinct words; those not seen before get the next ones."""
@@ -107,7 +107,9 @@ class ColumnKeys:
     def column(self, ids: Array) -> Column:
         """The values that have these ids."""
         if self.physical is None:
-            codes = Column(pa.int32(), ids.astype(np.int32, copy=False)).to_arrow()
+            known = None if self.null_id < 0 else ids != self.null_id
+            places = ids if known is None else np.where(ids > self.null_id, ids - 1, np.where(known, ids, 0))
+            codes = Column(pa.int32(), places.astype(np.int32, copy=False), known).to_arrow()
             return Column(self.type, pa.DictionaryArray.from_arrays(codes, self._dictionary))
         values = decode_keys(self.integers.keys[ids], self.physical)
         return Column(self.type, values, None if self.null_id < 0 else ids != self.null_id)

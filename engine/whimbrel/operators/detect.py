@@ -46,7 +46,7 @@ class Detect(Operator):
 
     Notes
     -----
-    Contiguity is strict: an event that fits nowhere ends the run. Every way to complete the pattern is a match, with
+    Contiguity is strict: an event that fits nowhere ends the run. Every event that completes the pattern is a match, with
     the lifetime [time of the last event, begin + within). Events of one key at the same time have no order: they are
     passed over, and the key's runs end. Results hold the keys, `first_time` (when the run began) and `events` (its
     length). Shapes: any number of rows out per row in. State: the runs of each key, and events at the newest time.
@@ -108,7 +108,7 @@ class DetectKernel(Kernel):
         self.waiting: list[Batch] = []
         self.scalars = np.zeros(2, np.int64)
         self.head, self.length = np.full(1024, -1, np.int64), np.zeros(1024, np.int64)
-        self.free, self.after, self.state, self.began, self.events = (np.zeros(_ROOM, np.int64) for _ in range(5))
+        self.free, self.after, self.states, self.began, self.events = (np.zeros(_ROOM, np.int64) for _ in range(5))
         self.out = [np.zeros(_ROOM, np.int64) for _ in range(5)]
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -141,7 +141,7 @@ class DetectKernel(Kernel):
             row = int(_advance(
                 row, rows.sync, groups, frozen(satisfied), frozen(alone),
                 self.within, self.first, self.last, self.follow, self.scalars,
-                self.free, self.head, self.length, self.after, self.state, self.began, self.events,
+                self.free, self.head, self.length, self.after, self.states, self.began, self.events,
                 count, *self.out))
             if count[0]:
                 out.append(self._batch(int(count[0])))
@@ -151,7 +151,7 @@ class DetectKernel(Kernel):
 
     def _grow(self) -> None:
         room = 2 * len(self.free)
-        for name in ("free", "after", "state", "began", "events"):
+        for name in ("free", "after", "states", "began", "events"):
             setattr(self, name, extend(getattr(self, name), room, 0))
         self.out = [np.zeros(2 * len(array), np.int64) for array in self.out]
 

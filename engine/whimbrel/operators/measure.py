@@ -111,9 +111,9 @@ class Measure:
         return twin
 
 
-def overflow_error(measures: list[Measure], batch: Batch) -> KernelError:
+def overflow_error(measures: list[Measure], batch: Batch | None) -> KernelError:
     """Say which expression left int64: reading the inputs once more names an arithmetic one, else it is a sum."""
-    for measure in measures:
+    for measure in measures if batch is not None else ():
         measure.read(batch)
     sums = [measure for measure in measures if measure.aggregate.name == "sum" and measure.type == pa.int64()]
     shown = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in sums)

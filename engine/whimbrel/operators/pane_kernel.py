@@ -74,7 +74,10 @@ class PaneKernel(Kernel):
         else:
             begin = frontier - (frontier - self.grid.offset) % self.grid.hop
             self.frontier = begin + self.lead
-        return self._close_pane() if self.pane[1] and begin > self.pane[0] else []
+        try:
+            return self._close_pane() if self.pane[1] and begin > self.pane[0] else []
+        except OverflowError as error:
+            raise overflow_error(self.measures, None) from error
 
     @property
     def buffered_rows(self) -> int:

@@ -69,10 +69,7 @@ class SnapshotKernel(Kernel):
         groups = self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch), skip)
         self._grow_groups(len(self.keys))
         inputs = [measure.read(batch) for measure in self.measures]
-        try:
-            return self._run(batch.sync, batch.other, frozen(groups), skip, int(batch.sync[-1]), inputs)
-        except OverflowError as error:
-            raise overflow_error(self.measures, batch) from error
+        return self._run(batch.sync, batch.other, frozen(groups), skip, int(batch.sync[-1]), inputs)
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.frontier = frontier
@@ -97,7 +94,10 @@ class SnapshotKernel(Kernel):
                 schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target, schedule.count,
                 schedule.sync, schedule.other, schedule.group, schedule.ids))
             if schedule.operations:
-                out += self._replay(inputs)
+                try:
+                    out += self._replay(inputs)
+                except OverflowError as error:
+                    raise overflow_error(self.measures, None) from error
             if row >= 0 and not schedule.room_for(int(self.scalars[DIRTY])):
                 self._grow_slots()
         return out

@@ -58,7 +58,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
     "on a query": (lambda: log().on(log().where(col.price > 1)), ["cannot run on Stream", "without further steps"]),
     "on an unknown source": (lambda: log().on({"lgo": log()}), ["reads no source named 'lgo'", "did you mean 'log'?"]),
     "replay of a query": (lambda: wb.replay(log().where(col.price > 1)), ["Only a source can be replayed"]),
-    "sum beyond int64": (lambda: log().aggregate(total=wb.sum(col.big)).collect(), ["integer sum leaves int64", "total=sum(col.big)"]),
+    "sum beyond int64": (lambda: log().tumbling_window(5).aggregate(total=wb.sum(col.big)).collect(), ["integer sum leaves int64", "total=sum(col.big)"]),
     "product beyond int64": (lambda: log().select(big=col.big * 4).collect(), ["overflow", "col.big * 4"]),
     "overflow inside an aggregate": (lambda: log().tumbling_window(5).aggregate(n=wb.max(col.big * 4)).collect(),
                                      ["overflow", "col.big * 4"]),

@@ -75,11 +75,11 @@ def snapshot_schedule(
                     kind[operations], who[operations] = CLEAR, mine
                     operations += 1
             scalars[DIRTY] = 0
-        no_slot = start <= end and scalars[FREE] == 0 and scalars[USED] == held_sync.shape[0]
+        no_slot = start < end and scalars[FREE] == 0 and scalars[USED] == held_sync.shape[0]
         if finished or no_slot or operations == kind.shape[0]:
             break
         scalars[NOW] = time
-        if end < start or (end == start and row == sync.shape[0]):
+        if end <= start:  # what ends makes room first: an integer sum must not overflow on the way
             place = end_slots[0]
             scalars[ENDS] = heap_pop(ends, end_slots, scalars[ENDS])
             mine = held_group[place]

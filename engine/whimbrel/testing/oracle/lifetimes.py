@@ -31,10 +31,13 @@ def hopping_window(facts: Iterable[Fact], size: int, hop: int, *, offset: int = 
 
     "label start: start := floor(start, hop), end := start + size. label end: start := ceil(start, hop). Size not a
     multiple of hop: end := snap(start + size)", where snap is the same floor or ceil of the original start + size; it
-    equals the first rule when size is a multiple. "hop > size: events in the gaps are dropped": their start and end
-    snap to the same point. "Incoming duration is ignored."
+    equals the first rule when size is a multiple. "hop > size: events in the gaps are dropped": those `size` ticks or
+    more away from the grid point that they snap to; the others last `size`. "Incoming duration is ignored."
     """
     snap = floor_to if label == "start" else ceil_to
+    if hop > size:
+        near = [(snap(start, hop, offset), start, payload) for start, _, payload in facts]
+        return [(at, at + size, payload) for at, start, payload in near if abs(start - at) < size]
     moved = [(snap(start, hop, offset), snap(start + size, hop, offset), payload) for start, _, payload in facts]
     return [fact for fact in moved if fact[0] < fact[1]]
 
