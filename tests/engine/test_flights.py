@@ -1,4 +1,4 @@
-"""The promise of the first page: a back-test equals another engine's answer, and the replayed query equals the back-test."""
+"""The promise of the first page: a back-test equals another engine's answer, and a replay equals the back-test."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ Query = Callable[[wb.Stream], wb.Stream]
 
 
 def hourly(flights: wb.Stream) -> wb.Stream:
-    return (flights.where(col.distance > 500).group_by("origin").tumbling_window("1h")
-            .aggregate(flights=wb.count(), delay=wb.mean(col.dep_delay), worst=wb.max(col.dep_delay)))
+    return (
+        flights.where(col.distance > 500)
+        .group_by("origin")
+        .tumbling_window("1h")
+        .aggregate(flights=wb.count(), delay=wb.mean(col.dep_delay), worst=wb.max(col.dep_delay))
+    )
 
 
 HOURLY = """
@@ -27,30 +31,41 @@ HOURLY = """
 
 def hopping(flights: wb.Stream) -> wb.Stream:
     """Chopped to its hops by the comparison: equal neighbours that nothing changed are one row of ours."""
-    return (flights.group_by("origin").hopping_window("6h", "1h")
-            .aggregate(flights=wb.count(), late=wb.count().where(col.arr_delay > 60), least=wb.min(col.dep_delay)))
+    return (
+        flights.group_by("origin")
+        .hopping_window("6h", "1h")
+        .aggregate(flights=wb.count(), late=wb.count().where(col.arr_delay > 60), least=wb.min(col.dep_delay))
+    )
 
 
 HOPPING = """
     SELECT epoch_ms(hop * 3600000) AS start, origin, count(*) AS flights,
            count(*) FILTER (arr_delay > 60) AS late, min(dep_delay) AS least
-    FROM (SELECT *, unnest(range(epoch_ms(departure) // 3600000, epoch_ms(departure) // 3600000 + 6)) AS hop FROM flights)
+    FROM (SELECT *, unnest(range(epoch_ms(departure) // 3600000, epoch_ms(departure) // 3600000 + 6)) AS hop
+          FROM flights)
     GROUP BY ALL"""
 
 
 def carriers(flights: wb.Stream) -> wb.Stream:
-    return (flights.with_columns(made_up=col.dep_delay - col.arr_delay).where(lambda e: e.made_up > 0)
-            .group_by("carrier", month=col.departure.dt.month).tumbling_window("1d")
-            .aggregate(flights=wb.count(), minutes=wb.sum(col.made_up)))
+    return (
+        flights.with_columns(made_up=col.dep_delay - col.arr_delay)
+        .where(lambda e: e.made_up > 0)
+        .group_by("carrier", month=col.departure.dt.month)
+        .tumbling_window("1d")
+        .aggregate(flights=wb.count(), minutes=wb.sum(col.made_up))
+    )
 
 
 CARRIERS = """
-    SELECT epoch_ms(epoch_ms(departure) // 86400000 * 86400000) AS start, carrier, month(departure AT TIME ZONE 'UTC') AS month,
-           count(*) AS flights, sum(dep_delay - arr_delay) AS minutes
+    SELECT epoch_ms(epoch_ms(departure) // 86400000 * 86400000) AS start, carrier,
+           month(departure AT TIME ZONE 'UTC') AS month, count(*) AS flights, sum(dep_delay - arr_delay) AS minutes
     FROM flights WHERE dep_delay - arr_delay > 0 GROUP BY ALL"""
 
 QUERIES: dict[str, tuple[Query, str]] = {
-    "hourly": (hourly, HOURLY), "hopping": (hopping, HOPPING), "carriers": (carriers, CARRIERS)}
+    "hourly": (hourly, HOURLY),
+    "hopping": (hopping, HOPPING),
+    "carriers": (carriers, CARRIERS),
+}
 
 
 def rows(table: pa.Table, hop_ms: int | None = None) -> list[tuple[object, ...]]:
@@ -58,7 +73,9 @@ def rows(table: pa.Table, hop_ms: int | None = None) -> list[tuple[object, ...]]
     names = [name for name in table.column_names if name not in ("start", "end")]
     starts = table["start"].cast(pa.timestamp("ms")).cast(pa.int64()).to_pylist()
     ends = starts if hop_ms is None else table["end"].cast(pa.timestamp("ms")).cast(pa.int64()).to_pylist()
-    columns = [[round(value, 9) if isinstance(value, float) else value for value in table[name].to_pylist()] for name in names]
+    columns = [
+        [round(value, 9) if isinstance(value, float) else value for value in table[name].to_pylist()] for name in names
+    ]
     out = []
     for start, end, *values in zip(starts, ends, *columns, strict=True):
         out += [(at, *values) for at in (range(start, end, hop_ms) if hop_ms else [start])]

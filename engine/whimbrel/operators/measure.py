@@ -113,8 +113,9 @@ class Measure:
 
 def overflow_error(measures: list[Measure], batch: Batch | None) -> KernelError:
     """Say which expression left int64: reading the inputs once more names an arithmetic one, else it is a sum."""
-    for measure in measures if batch is not None else ():
-        measure.read(batch)
+    if batch is not None:
+        for measure in measures:
+            measure.read(batch)
     sums = [measure for measure in measures if measure.aggregate.name == "sum" and measure.type == pa.int64()]
     shown = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in sums)
     return KernelError("An integer sum leaves int64.", where=f"aggregate({shown})", hint="sum floats: .cast(float)")

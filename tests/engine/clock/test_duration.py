@@ -8,18 +8,34 @@ from whimbrel.clock import duration_ticks, show_ticks
 from whimbrel.errors import PlanError
 
 
-@pytest.mark.parametrize(("text", "unit", "ticks"), [
-    ("1h30m", "s", 5_400), ("250ms", "ms", 250), ("-2m", "s", -120), ("1w", "ms", 604_800_000), ("0.5s", "us", 500_000),
-    (timedelta(days=1, microseconds=5), "us", 86_400_000_005), (7, None, 7), (7, "ns", 7),
-])
+@pytest.mark.parametrize(
+    ("text", "unit", "ticks"),
+    [
+        ("1h30m", "s", 5_400),
+        ("250ms", "ms", 250),
+        ("-2m", "s", -120),
+        ("1w", "ms", 604_800_000),
+        ("0.5s", "us", 500_000),
+        (timedelta(days=1, microseconds=5), "us", 86_400_000_005),
+        (7, None, 7),
+        (7, "ns", 7),
+    ],
+)
 def test_ticks_of_what_people_write(text: str | timedelta | int, unit: str, ticks: int) -> None:
     assert duration_ticks(text, unit) == ticks
 
 
-@pytest.mark.parametrize(("text", "unit", "part"), [
-    ("5 minutes", "s", "Cannot read '5 minutes'"), ("250ms", "s", "not a whole number of ticks (s)"),
-    ("5m", None, "counts plain integers"), (True, "s", "cannot be True"), (1.5, "s", "cannot be 1.5"), ("", "s", "Cannot read ''"),
-])
+@pytest.mark.parametrize(
+    ("text", "unit", "part"),
+    [
+        ("5 minutes", "s", "Cannot read '5 minutes'"),
+        ("250ms", "s", "not a whole number of ticks (s)"),
+        ("5m", None, "counts plain integers"),
+        (True, "s", "cannot be True"),
+        (1.5, "s", "cannot be 1.5"),
+        ("", "s", "Cannot read ''"),
+    ],
+)
 def test_what_cannot_be_ticks_is_refused_with_a_hint(text: str, unit: str, part: str) -> None:
     with pytest.raises(PlanError) as caught:
         duration_ticks(text, unit, where="tumbling_window(...)")
@@ -27,6 +43,8 @@ def test_what_cannot_be_ticks_is_refused_with_a_hint(text: str, unit: str, part:
     assert caught.value.hint
 
 
-@pytest.mark.parametrize(("ticks", "unit", "text"), [(3_600, "s", "1h"), (90, "s", "90s"), (1_500, "ms", "1500ms"), (5, None, "5")])
+@pytest.mark.parametrize(
+    ("ticks", "unit", "text"), [(3_600, "s", "1h"), (90, "s", "90s"), (1_500, "ms", "1500ms"), (5, None, "5")]
+)
 def test_ticks_print_as_the_longest_exact_unit(ticks: int, unit: str, text: str) -> None:
     assert show_ticks(ticks, unit) == text

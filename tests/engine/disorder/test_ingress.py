@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +20,20 @@ from whimbrel.errors import DisorderError
 Facts = list[tuple[int, int]]
 
 
-def ingress(times: Sequence[int], cuts: Sequence[int], *, latency: int, late: str, duration: int = 1) -> tuple[Facts, Ingress]:
-    table = pa.table({"at": pa.array(times, pa.int64()), "until": pa.array([time + duration for time in times], pa.int64())})
+def ingress(
+    times: Sequence[int], cuts: Sequence[int], *, latency: int, late: str, duration: int = 1
+) -> tuple[Facts, Ingress]:
+    table = pa.table(
+        {"at": pa.array(times, pa.int64()), "until": pa.array([time + duration for time in times], pa.int64())}
+    )
     source = wb.from_arrow(table, time="at", end="until", reorder_latency=latency, late=late).sources[0]
     kernel = Ingress(source)
-    whole = Batch.concat([batch for batch in source.read([]) if batch is not None] or [Batch.empty(source.schema.select([]))])
+    whole = Batch.concat(
+        [batch for batch in source.read([]) if batch is not None] or [Batch.empty(source.schema.select([]))]
+    )
     out: list[Batch] = []
     edges = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         out += kernel.push(whole.slice(start, stop))
         assert all(batch.sync.max() <= kernel.frontier for batch in out if len(batch))
     out += kernel.advance(INF)
@@ -50,9 +57,16 @@ def reference(times: Sequence[int], latency: int, late: str, duration: int) -> t
     return sorted(kept), dropped, adjusted
 
 
-@given(st.lists(st.integers(-20, 20)), st.lists(st.integers(0, 30), max_size=5), st.integers(0, 15),
-       st.sampled_from(["drop", "adjust"]), st.integers(1, 12))
-def test_late_rows_are_judged_one_by_one(times: list[int], cuts: list[int], latency: int, late: str, duration: int) -> None:
+@given(
+    st.lists(st.integers(-20, 20)),
+    st.lists(st.integers(0, 30), max_size=5),
+    st.integers(0, 15),
+    st.sampled_from(["drop", "adjust"]),
+    st.integers(1, 12),
+)
+def test_late_rows_are_judged_one_by_one(
+    times: list[int], cuts: list[int], latency: int, late: str, duration: int
+) -> None:
     facts, kernel = ingress(times, cuts, latency=latency, late=late, duration=duration)
     kept, dropped, adjusted = reference(times, latency, late, duration)
     assert sorted(facts) == kept

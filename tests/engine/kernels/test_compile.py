@@ -57,8 +57,14 @@ def engine_copy(folder: Path) -> Path:
 
 def run(folder: Path, cache: Path, code: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(folder), "WHIMBREL_CACHE": str(cache)}
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env=environment, cwd=folder, check=True,
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=environment,
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return done.stdout.strip()
 
 
@@ -95,6 +101,8 @@ def test_processes_that_start_together_share_a_cold_cache(tmp_path: Path) -> Non
     folder = Path(whimbrel.__file__).parents[1]
     environment = {**os.environ, "WHIMBREL_CACHE": str(tmp_path)}
     code = textwrap.dedent(LOOKUP.format(folder=str(folder)))
-    together = [subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
-                for _ in range(3)]
+    together = [
+        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
     assert [process.communicate()[0].strip() for process in together] == ["[0, 1, 0]"] * 3

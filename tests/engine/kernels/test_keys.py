@@ -15,8 +15,10 @@ EXTREME = st.sampled_from([-(2**63), 2**63 - 1, -1, 0, 1, 2**32]) | st.integers(
 @given(st.lists(EXTREME | st.none()), st.lists(st.sampled_from(["a", "b", "", None])))
 def test_equal_rows_and_only_they_have_equal_ids(numbers: list[int | None], words: list[str | None]) -> None:
     rows = list(zip(numbers, words, strict=False))
-    columns = [Column.from_arrow(pa.array([number for number, _ in rows], pa.int64())),
-               Column.from_arrow(pa.array([word for _, word in rows], pa.string()))]
+    columns = [
+        Column.from_arrow(pa.array([number for number, _ in rows], pa.int64())),
+        Column.from_arrow(pa.array([word for _, word in rows], pa.string())),
+    ]
     table = KeyTable([pa.int64(), pa.string()])
     ids = table.ids(columns, len(rows))
     assert len(set(ids.tolist())) == len(set(rows))

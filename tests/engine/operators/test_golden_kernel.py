@@ -20,8 +20,11 @@ def log() -> wb.Stream:
 
 QUERIES = {
     "count_and_sum": log().group_by("key").tumbling_window(10).aggregate(rows=wb.count(), total=wb.sum(col.y)),
-    "filter_and_nulls": log().where((col.y > 1) & (col.name != "b")).group_by("name").tumbling_window(10)
-                             .aggregate(mean=wb.mean(col.x + 1), late=wb.count().where(col.y < 3)),
+    "filter_and_nulls": log()
+    .where((col.y > 1) & (col.name != "b"))
+    .group_by("name")
+    .tumbling_window(10)
+    .aggregate(mean=wb.mean(col.x + 1), late=wb.count().where(col.y < 3)),
 }
 
 

@@ -7,7 +7,9 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import PlanError
 
-LOG = pa.table({"at": range(1_000), "k": [number % 3 for number in range(1_000)], "x": [number % 7 for number in range(1_000)]})
+LOG = pa.table(
+    {"at": range(1_000), "k": [number % 3 for number in range(1_000)], "x": [number % 7 for number in range(1_000)]}
+)
 
 
 def query() -> wb.Stream:
@@ -40,7 +42,8 @@ def test_looking_often_changes_nothing() -> None:
 def test_batches_together_are_the_answer() -> None:
     together = pa.Table.from_batches(query().batches())
     assert together.sort_by([("start", "ascending"), ("k", "ascending")]).equals(
-        query().collect().sort_by([("start", "ascending"), ("k", "ascending")]))
+        query().collect().sort_by([("start", "ascending"), ("k", "ascending")])
+    )
 
 
 def test_an_empty_log_gives_an_empty_answer_of_the_declared_schema() -> None:

@@ -19,10 +19,15 @@ def log() -> wb.Stream:
 
 
 MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
-    "unknown column": (lambda: log().where(col.prise > 1),
-                       ["There is no column 'prise'.", "where(col.prise > 1)", "did you mean 'price'?"]),
+    "unknown column": (
+        lambda: log().where(col.prise > 1),
+        ["There is no column 'prise'.", "where(col.prise > 1)", "did you mean 'price'?"],
+    ),
     "unknown key": (lambda: log().group_by("nam"), ["There is no column 'nam'.", "did you mean 'name'?"]),
-    "not a condition": (lambda: log().where(col.price + 1), ["must be true or false", "where(col.price + 1)", "compare it"]),
+    "not a condition": (
+        lambda: log().where(col.price + 1),
+        ["must be true or false", "where(col.price + 1)", "compare it"],
+    ),
     "no condition": (lambda: log().where(), ["where() needs a condition"]),
     "wrong types": (lambda: log().select(sum=col.price + col.name), ["col.price + col.name", "double", "string"]),
     "sum of text": (lambda: log().aggregate(n=wb.sum(col.name)), ["sum of string has no meaning", "sum(col.name)"]),
@@ -34,34 +39,56 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
     "no key": (lambda: log().group_by(), ["group_by() needs a key"]),
     "unnamed column": (lambda: log().select(col.price * 2), ["col.price * 2 needs a name", "keyword"]),
     "two of a name": (lambda: log().select("price", price=col.price * 2), ["Two columns would be named 'price'"]),
-    "clash of key and result": (lambda: log().group_by("name").aggregate(name=wb.count()), ["Two columns would be named 'name'"]),
+    "clash of key and result": (
+        lambda: log().group_by("name").aggregate(name=wb.count()),
+        ["Two columns would be named 'name'"],
+    ),
     "window of nothing": (lambda: log().tumbling_window(0), ["longer than nothing", "tumbling_window(0)"]),
     "hop of nothing": (lambda: log().hopping_window(5, 0), ["longer than nothing"]),
     "slide of nothing": (lambda: log().sliding_window(-1), ["longer than nothing"]),
     "label": (lambda: log().tumbling_window(5, label="middle"), ["'start' or 'end'", "'middle'"]),
-    "duration on plain ticks": (lambda: log().tumbling_window("5m"), ["counts plain integers", "tumbling_window('5m')", "ticks"]),
+    "duration on plain ticks": (
+        lambda: log().tumbling_window("5m"),
+        ["counts plain integers", "tumbling_window('5m')", "ticks"],
+    ),
     "join on nothing": (lambda: log().join(log(), on=[]), ["join() needs a key"]),
     "join with a table": (lambda: log().join(LOG, on="name"), ["Cannot join with a Table"]),  # type: ignore[arg-type]
-    "join on other types": (lambda: log().join(wb.from_arrow(OTHER, time="at"), on="price"),
-                            ["Cannot match 'price' (double) with 'price' (string)", "cast"]),
+    "join on other types": (
+        lambda: log().join(wb.from_arrow(OTHER, time="at"), on="price"),
+        ["Cannot match 'price' (double) with 'price' (string)", "cast"],
+    ),
     "join on unknown": (lambda: log().join(log(), on="nmae"), ["There is no column 'nmae'", "did you mean 'name'?"]),
     "not a pattern": (lambda: log().detect(col.price > 1, within=5), ["is not a pattern", "wb.sequence"]),  # type: ignore[arg-type]
-    "pattern of nothing": (lambda: log().detect(wb.event(col.price > 1).optional(), within=5), ["matches no event at all"]),
+    "pattern of nothing": (
+        lambda: log().detect(wb.event(col.price > 1).optional(), within=5),
+        ["matches no event at all"],
+    ),
     "within nothing": (lambda: log().detect(wb.event(col.price > 1), within=0), ["within must be longer than nothing"]),
-    "empty sequence": (lambda: wb.sequence(), ["A sequence needs at least one event"]),
-    "other source, other type": (lambda: log().aggregate(n=wb.sum(col.price)).on(wb.from_arrow(OTHER, time="at", name="new")),
-                                 ["Column 'price' is string; the query was written for double", "on(new)"]),
-    "other source, no column": (lambda: log().aggregate(n=wb.sum(col.price)).on(wb.from_arrow(LOG.drop(["price"]), time="at")),
-                                ["has no column 'price'"]),
-    "other source, other time": (lambda: log().on(wb.from_arrow({"at": pa.array([1], pa.timestamp("s"))}, time="at")),
-                                 ["Time 'at' is timestamp[s]; the query counts in int64"]),
+    "empty sequence": (wb.sequence, ["A sequence needs at least one event"]),
+    "other source, other type": (
+        lambda: log().aggregate(n=wb.sum(col.price)).on(wb.from_arrow(OTHER, time="at", name="new")),
+        ["Column 'price' is string; the query was written for double", "on(new)"],
+    ),
+    "other source, no column": (
+        lambda: log().aggregate(n=wb.sum(col.price)).on(wb.from_arrow(LOG.drop(["price"]), time="at")),
+        ["has no column 'price'"],
+    ),
+    "other source, other time": (
+        lambda: log().on(wb.from_arrow({"at": pa.array([1], pa.timestamp("s"))}, time="at")),
+        ["Time 'at' is timestamp[s]; the query counts in int64"],
+    ),
     "on a query": (lambda: log().on(log().where(col.price > 1)), ["cannot run on Stream", "without further steps"]),
     "on an unknown source": (lambda: log().on({"lgo": log()}), ["reads no source named 'lgo'", "did you mean 'log'?"]),
     "replay of a query": (lambda: wb.replay(log().where(col.price > 1)), ["Only a source can be replayed"]),
-    "sum beyond int64": (lambda: log().tumbling_window(5).aggregate(total=wb.sum(col.big)).collect(), ["integer sum leaves int64", "total=sum(col.big)"]),
+    "sum beyond int64": (
+        lambda: log().tumbling_window(5).aggregate(total=wb.sum(col.big)).collect(),
+        ["integer sum leaves int64", "total=sum(col.big)"],
+    ),
     "product beyond int64": (lambda: log().select(big=col.big * 4).collect(), ["overflow", "col.big * 4"]),
-    "overflow inside an aggregate": (lambda: log().tumbling_window(5).aggregate(n=wb.max(col.big * 4)).collect(),
-                                     ["overflow", "col.big * 4"]),
+    "overflow inside an aggregate": (
+        lambda: log().tumbling_window(5).aggregate(n=wb.max(col.big * 4)).collect(),
+        ["overflow", "col.big * 4"],
+    ),
 }
 
 

@@ -16,12 +16,25 @@ def plans(query: wb.Stream) -> list[list[str]]:
 
 
 def test_filters_columns_and_windows_move_into_the_aggregate_and_unread_columns_are_not_read() -> None:
-    query = log().where(col.x > 3).select("name", z=col.x * 2).tumbling_window(10).group_by("name").aggregate(total=wb.sum(col.z))
+    query = (
+        log()
+        .where(col.x > 3)
+        .select("name", z=col.x * 2)
+        .tumbling_window(10)
+        .group_by("name")
+        .aggregate(total=wb.sum(col.z))
+    )
     written, runs = plans(query)
-    assert [line.lstrip("└─ ").split("(")[0] for line in written] == ["group_by", "tumbling_window", "select", "where", "log"]
+    assert [line.lstrip("└─ ").split("(")[0] for line in written] == [
+        "group_by",
+        "tumbling_window",
+        "select",
+        "where",
+        "log",
+    ]
+    windows = "group_by(name).aggregate(total=sum(col.x * 2)) where col.x > 3 in windows of 10"
     assert runs == [
-        "group_by(name).aggregate(total=sum(col.x * 2)) where col.x > 3 in windows of 10   "
-        "[intervals, grid(size=10, hop=10, offset=0), looks ahead]",
+        f"{windows}   [intervals, grid(size=10, hop=10, offset=0), looks ahead]",
         "└─ log(x, name, 1 rows)",
     ]
 
@@ -30,7 +43,13 @@ def test_edges_are_joined_before_what_takes_intervals_only() -> None:
     counts = log().hopping_window(10, 5).aggregate(n=wb.count())
     _, runs = plans(counts.aggregate(most=wb.max(col.n)))
     assert [line.lstrip("└─ ").split("   ")[0] for line in runs] == [
-        "coalesce()", "aggregate(most=max(col.n))", "coalesce()", "aggregate(n=count())", "hopping_window(10, 5)", "log(, 1 rows)"]
+        "coalesce()",
+        "aggregate(most=max(col.n))",
+        "coalesce()",
+        "aggregate(n=count())",
+        "hopping_window(10, 5)",
+        "log(, 1 rows)",
+    ]
 
 
 def test_a_stream_used_twice_is_printed_once() -> None:
@@ -54,4 +73,7 @@ def test_only_labelling_at_the_end_is_causal() -> None:
 
 
 def test_a_stream_prints_its_plan_and_its_columns() -> None:
-    assert repr(log().group_by("name")) == "log(at, x, y, name, 1 rows)   grouped by name\nat: int64, x: int64, y: double, name: string"
+    assert (
+        repr(log().group_by("name"))
+        == "log(at, x, y, name, 1 rows)   grouped by name\nat: int64, x: int64, y: double, name: string"
+    )
