@@ -1,6 +1,6 @@
 # Everything the project can do, one command each. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-check test check lint laws bench fmt docs clean
+.PHONY: help setup demo demo-check test check lint generate laws bench fmt docs clean
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -41,6 +41,9 @@ lint: setup ## Style, types and the order of the rooms
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+generate: setup ## Write what follows from the operators' files: package names and the methods of streams
+	@$(BIN)/python scripts/generate_methods.py
 
 laws: setup ## The laws every operator must keep, on many more examples than `make test` tries
 	@WHIMBREL_HYPOTHESIS=nightly $(PYTEST) tests/laws --timeout=7200

@@ -3,6 +3,7 @@
 from whimbrel.expr.build import col, lit, when
 from whimbrel.expr.columns import columns_of, substitute
 from whimbrel.expr.evaluate import evaluate, predicate
+from whimbrel.expr.named import Column, Condition, Keys, check_name, named_columns
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, lift
 from whimbrel.expr.scalars import SCALARS
 from whimbrel.expr.show import show
@@ -11,7 +12,7 @@ from whimbrel.expr.trace import trace
 from whimbrel.expr.types import type_of
 
 __all__ = [
-    "SCALARS", "Binary", "Call", "Cast", "Col", "Expr", "Lit", "RowFunction", "Unary", "When", "col", "columns_of",
-    "evaluate", "inlinable", "lift", "lit", "predicate", "predicate_source", "show", "substitute", "to_source",
-    "trace", "type_of", "when",
+    "SCALARS", "Binary", "Call", "Cast", "Col", "Column", "Condition", "Expr", "Keys", "Lit", "RowFunction", "Unary",
+    "When", "check_name", "col", "columns_of", "evaluate", "inlinable", "lift", "lit", "named_columns", "predicate",
+    "predicate_source", "show", "substitute", "to_source", "trace", "type_of", "when",
 ]

@@ -1,15 +1,23 @@
-"""What happens to streams: one operator per file, description and movement together."""
+"""What happens to streams: one operator per file, description, movement and method together. Generated."""
 
-from whimbrel.operators.aggregate import GroupAggregate
+from whimbrel.operators.aggregate import GroupAggregate, aggregate
 from whimbrel.operators.coalesce import Coalesce
-from whimbrel.operators.detect import Detect
-from whimbrel.operators.join import Join
+from whimbrel.operators.detect import Detect, detect
+from whimbrel.operators.join import Join, join
 from whimbrel.operators.pattern import Pattern, event, sequence
-from whimbrel.operators.select import Select
-from whimbrel.operators.where import Where
-from whimbrel.operators.window import HoppingWindow, SlidingWindow
+from whimbrel.operators.select import Select, select, with_columns
+from whimbrel.operators.where import Where, where
+from whimbrel.operators.window import (
+    HoppingWindow,
+    Label,
+    SlidingWindow,
+    hopping_window,
+    sliding_window,
+    tumbling_window,
+)
 
 __all__ = [
-    "Coalesce", "Detect", "GroupAggregate", "HoppingWindow", "Join", "Pattern", "Select", "SlidingWindow", "Where",
-    "event", "sequence",
+    "Coalesce", "Detect", "GroupAggregate", "HoppingWindow", "Join", "Label", "Pattern", "Select", "SlidingWindow",
+    "Where", "aggregate", "detect", "event", "hopping_window", "join", "select", "sequence", "sliding_window",
+    "tumbling_window", "where", "with_columns",
 ]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from whimbrel.batch import Field, Schema
 from whimbrel.clock import TickUnit, show_ticks
 from whimbrel.errors import PlanError
-from whimbrel.expr import Col, Expr, columns_of, type_of
+from whimbrel.expr import Col, Expr, Keys, check_name, columns_of, type_of
 from whimbrel.kernels import Kernel
 from whimbrel.operators.measure import Measure
 from whimbrel.operators.pane_kernel import PaneKernel
 from whimbrel.operators.snapshot_kernel import SnapshotKernel
-from whimbrel.plan import Aggregate, Grid, Operator, Properties
+from whimbrel.plan import Aggregate, Grid, Operator, Properties, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,7 +62,9 @@ class GroupAggregate(Operator):
     {'start': 10, 'end': 15, 'n': 1, 'total': 3}
     """
 
-    keys: tuple[tuple[str, Expr], ...] = ()
+    ends_grouping: ClassVar[bool] = True
+
+    keys: Keys = ()
     measures: tuple[tuple[str, Aggregate], ...]
     condition: Expr | None = None
     grid: Grid | None = None
@@ -113,3 +116,20 @@ class GroupAggregate(Operator):
         if self.condition is not None:
             text += f" where {self.condition.show()}"
         return text if self.grid is None else f"{text} in windows of {show_ticks(self.grid.size, self.unit)}"
+
+
+@fluent
+def aggregate(schema: Schema, *, keys: Keys = (), **aggregates: Aggregate) -> GroupAggregate:
+    """Reduce each group's active events to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
+
+    Parameters
+    ----------
+    **aggregates : Aggregate
+        Result columns, such as ``n=wb.count(), total=wb.sum(col.x)``.
+    """
+    for name, aggregate in aggregates.items():
+        check_name(name, "aggregate")
+        if not isinstance(aggregate, Aggregate):
+            raise PlanError(f"{name}={aggregate!r} is not an aggregate.", where=f"aggregate({name}=...)",
+                            hint="such as wb.sum(col.x)")
+    return GroupAggregate(keys=keys, measures=tuple(aggregates.items()))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema, frozen
-from whimbrel.clock import INF, TickUnit, quote_ticks
+from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import ExpressionError, PlanError
-from whimbrel.expr import Expr, columns_of, evaluate, predicate, type_of
+from whimbrel.expr import Expr, Keys, columns_of, evaluate, predicate, type_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.runs import USED, advance_runs
 from whimbrel.operators.measure import extend
 from whimbrel.operators.pattern import Automaton, Pattern
-from whimbrel.plan import Operator, Properties
+from whimbrel.plan import Operator, Properties, fluent
 
 Array = np.ndarray[Any, Any]
 
@@ -46,8 +46,8 @@ class Detect(Operator):
 
     Notes
     -----
-    Contiguity is strict: an event that fits nowhere ends the run. Every event that completes the pattern is a match, with
-    the lifetime [time of the last event, begin + within). Events of one key at the same time have no order: they are
+    Contiguity is strict: an event that fits nowhere ends the run. Every event that completes the pattern is a match,
+    with the lifetime [time of that event, begin + within). Events of one key at the same time have no order: they are
     passed over, and the key's runs end. Results hold the keys, `first_time` (when the run began) and `events` (its
     length). Shapes: any number of rows out per row in. State: the runs of each key, and events at the newest time.
     Source: Trill's regular expressions (VLDB 2015 and its open source, Afa).
@@ -63,9 +63,11 @@ class Detect(Operator):
     {'start': 15, 'end': 20, 'first_time': 10, 'events': 2}
     """
 
+    ends_grouping: ClassVar[bool] = True
+
     pattern: Pattern
     within: int
-    keys: tuple[tuple[str, Expr], ...] = ()
+    keys: Keys = ()
     unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
@@ -94,6 +96,24 @@ class Detect(Operator):
     def show(self) -> str:
         text = f"detect({self.pattern.show()}, within={quote_ticks(self.within, self.unit)})"
         return text if not self.keys else f"group_by({', '.join(name for name, _ in self.keys)}).{text}"
+
+
+@fluent
+def detect(schema: Schema, pattern: Pattern, *, within: Duration, keys: Keys = ()) -> Detect:
+    """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Such as ``wb.sequence(first=col.x > 1, second=col.x < 1)``.
+    within : str, timedelta or int
+        A run that began at t accepts events before t + within.
+    """
+    if not isinstance(pattern, Pattern):
+        raise PlanError(f"A {type(pattern).__name__} is not a pattern.", where="detect()",
+                        hint="such as wb.sequence(first=col.x > 1, second=col.x < 1)")
+    ticks = duration_ticks(within, schema.unit, where=f"detect(..., within={within!r})")
+    return Detect(pattern=pattern, within=ticks, keys=keys, unit=schema.unit)
 
 
 class DetectKernel(Kernel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.join import FRESH, LEFT, PLACE, RIGHT, temporal_join
 from whimbrel.operators.measure import extend
 from whimbrel.operators.rowstore import RowStore
-from whimbrel.plan import Operator, Properties
+from whimbrel.plan import Operator, Properties, fluent
 
 Array = np.ndarray[Any, Any]
 
@@ -93,6 +94,26 @@ class Join(Operator):
     def show(self) -> str:
         keys = ", ".join(repr(mine) if mine == theirs else f"{mine!r}: {theirs!r}" for mine, theirs in self.on)
         return f"join(on={{{keys}}})" if any(mine != theirs for mine, theirs in self.on) else f"join(on=[{keys}])"
+
+
+@fluent
+def join(schema: Schema, right: Schema, on: str | Sequence[str] | Mapping[str, str], *, suffix: str = "_right") -> Join:
+    """Pair events that have equal keys and are active at the same time. See :class:`whimbrel.operators.Join`.
+
+    Parameters
+    ----------
+    right : Stream
+    on : str, list of str, or dict
+        Key columns; a dict pairs left names with right ones.
+    suffix : str
+        Added to right columns whose name the left has too.
+    """
+    if isinstance(on, str):
+        on = [on]
+    pairs = tuple(on.items()) if isinstance(on, Mapping) else tuple((name, name) for name in on)
+    if not pairs:
+        raise PlanError("join() needs a key.", where="join(on=...)", hint='such as on="origin"')
+    return Join(on=pairs, suffix=suffix)
 
 
 class _Side:

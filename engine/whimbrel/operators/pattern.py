@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from whimbrel.errors import PlanError
-from whimbrel.expr import Expr, trace
+from whimbrel.expr import Condition, Expr, trace
+
+__all__ = ["Pattern", "event", "sequence"]
 
 MOST_POSITIONS = 62
 """Events that one pattern may mention: a set of them is kept in the bits of an int64."""
-
-Condition = Expr | Callable[[Any], Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from whimbrel.batch import Batch, Field, Schema
 from whimbrel.errors import PlanError
-from whimbrel.expr import Col, Expr, columns_of, evaluate, type_of
+from whimbrel.expr import Col, Column, Expr, columns_of, evaluate, named_columns, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator
+from whimbrel.plan import Operator, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,6 +61,36 @@ class Select(Operator):
         shown = (name if isinstance(expr, Col) and expr.name == name else f"{name}={expr.show()}"
                  for name, expr in self.columns)
         return f"select({', '.join(shown)})"
+
+
+@fluent
+def select(schema: Schema, *names: str | Expr, **columns: Column) -> Select:
+    """Only these columns: names to keep, keywords to compute.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [1], "x": [10]}, time="at")
+    >>> events.select("x", double=wb.col.x * 2).schema.show()
+    'x: int64, double: int64'
+    """
+    return Select(columns=named_columns("select", names, columns))
+
+
+@fluent
+def with_columns(schema: Schema, **columns: Column) -> Select:
+    """All columns, and these beside or instead of them.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [1], "x": [10]}, time="at")
+    >>> events.with_columns(double=wb.col.x * 2).schema.show()
+    'at: int64, x: int64, double: int64'
+    """
+    computed = dict(named_columns("with_columns", (), columns))
+    kept = [(name, computed.pop(name, Col(name))) for name in schema.names]
+    return Select(columns=(*kept, *computed.items()))
 
 
 class SelectKernel(Stateless):

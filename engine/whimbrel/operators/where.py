@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Schema
-from whimbrel.errors import ExpressionError
-from whimbrel.expr import Expr, columns_of, predicate, type_of
+from whimbrel.errors import ExpressionError, PlanError
+from whimbrel.expr import Condition, Expr, columns_of, predicate, trace, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator
+from whimbrel.plan import Operator, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,6 +61,23 @@ class Where(Operator):
 
     def show(self) -> str:
         return f"where({self.condition.show()})"
+
+
+@fluent
+def where(schema: Schema, *conditions: Condition) -> Where:
+    """Keep events for which every condition is true; null counts as false.
+
+    Parameters
+    ----------
+    *conditions : Expr or callable
+        Such as ``col.x > 3`` or ``lambda e: e.x > 3``.
+    """
+    if not conditions:
+        raise PlanError("where() needs a condition.", hint="such as where(col.x > 3)")
+    whole, *others = (trace(condition, where="where()") for condition in conditions)
+    for other in others:
+        whole = whole & other
+    return Where(condition=whole)
 
 
 class WhereKernel(Stateless):

@@ -8,10 +8,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, Ticks
-from whimbrel.clock import INF, MIN_TIME, TickUnit, quote_ticks
+from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Grid, Operator, Properties
+from whimbrel.plan import Grid, Operator, Properties, fluent
+
+__all__ = ["Label"]
 
 Label = Literal["start", "end"]
 
@@ -92,6 +94,24 @@ class HoppingWindow(Operator):
         text += f", offset={words(self.offset)}" if self.offset else ""
         text += f", label={self.label!r}" if self.label != "start" else ""
         return f"{'tumbling' if self.hop == self.size else 'hopping'}_window({text})"
+
+
+@fluent
+def tumbling_window(schema: Schema, size: Duration, *, offset: Duration = 0, label: Label = "start") -> HoppingWindow:
+    """Round lifetimes to adjacent windows of `size`. See :class:`whimbrel.operators.HoppingWindow`."""
+    return _window(f"tumbling_window({size!r})", schema, size, size, offset, label)
+
+
+@fluent
+def hopping_window(schema: Schema, size: Duration, hop: Duration, *, offset: Duration = 0,
+                   label: Label = "start") -> HoppingWindow:
+    """Round lifetimes to windows of `size`, one every `hop`. See :class:`whimbrel.operators.HoppingWindow`."""
+    return _window(f"hopping_window({size!r}, {hop!r})", schema, size, hop, offset, label)
+
+
+def _window(where: str, schema: Schema, size: Duration, hop: Duration, offset: Duration, label: Label) -> HoppingWindow:
+    size, hop, offset = (duration_ticks(span, schema.unit, where=where) for span in (size, hop, offset))
+    return HoppingWindow(size=size, hop=hop, offset=offset, label=label, unit=schema.unit)
 
 
 class HoppingKernel(Stateless):
@@ -180,6 +200,13 @@ class SlidingWindow(Operator):
 
     def show(self) -> str:
         return f"sliding_window({quote_ticks(self.size, self.unit)})"
+
+
+@fluent
+def sliding_window(schema: Schema, size: Duration) -> SlidingWindow:
+    """Let each event last `size` from its start. See :class:`whimbrel.operators.SlidingWindow`."""
+    ticks = duration_ticks(size, schema.unit, where=f"sliding_window({size!r})")
+    return SlidingWindow(size=ticks, unit=schema.unit)
 
 
 class SlidingKernel(Stateless):

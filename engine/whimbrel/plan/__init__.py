@@ -2,12 +2,13 @@
 
 from whimbrel.plan.aggregate import Aggregate, State, Steps
 from whimbrel.plan.explain import explain
+from whimbrel.plan.fluent import FLUENT, fluent
 from whimbrel.plan.graph import Node
 from whimbrel.plan.operator import Operator
 from whimbrel.plan.properties import Grid, Properties
 from whimbrel.plan.source import Disorder, LatePolicy, Pruned, Source
 
 __all__ = [
-    "Aggregate", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Properties", "Pruned", "Source", "State",
-    "Steps", "explain",
+    "FLUENT", "Aggregate", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Properties", "Pruned", "Source",
+    "State", "Steps", "explain", "fluent",
 ]

@@ -22,6 +22,9 @@ class Operator(ABC):
     arity: ClassVar[int] = 1
     """How many input streams."""
 
+    ends_grouping: ClassVar[bool] = False
+    """Whether results carry the keys of ``group_by`` as columns, so that what follows is not grouped any more."""
+
     accepts_edges: ClassVar[bool] = False
     """Whether the kernel takes start and end edges; if not, the planner joins edges to intervals before it."""
 

@@ -1,8 +1,8 @@
-"""What a notebook user types: a stream, and the methods that make new streams of it."""
+"""What a notebook user holds: a stream, what can be known of it, and the answers it gives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,35 +10,18 @@ import pyarrow as pa
 
 from whimbrel import run as running
 from whimbrel.batch import Schema
-from whimbrel.clock import duration_ticks
-from whimbrel.clock.duration import Duration
 from whimbrel.errors import PlanError
-from whimbrel.expr import Col, Expr, trace
-from whimbrel.operators import (
-    Detect,
-    GroupAggregate,
-    HoppingWindow,
-    Join,
-    Pattern,
-    Select,
-    SlidingWindow,
-    Where,
-)
-from whimbrel.operators.window import Label
+from whimbrel.expr import Column, Expr, Keys, named_columns, type_of
 from whimbrel.optimize import optimize
-from whimbrel.plan import Aggregate, Node, Operator, Source, explain
+from whimbrel.plan import Node, Operator, Source, explain
 from whimbrel.run import Pipeline, Run, Snapshot
 from whimbrel.stream import display
+from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
-
-Column = Expr | str | int | float | bool | Callable[[Any], Any] | None
-"""What may be given as the value of a new column."""
-
-Condition = Expr | Callable[[Any], Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stream:
+class Stream(Methods):
     """Events over time: each a payload that is true from start up to, not including, end.
 
     Streams are immutable descriptions; methods make new ones, and nothing is read before an answer is asked for.
@@ -53,61 +36,7 @@ class Stream:
     """
 
     node: Node
-    keys: tuple[tuple[str, Expr], ...] = ()
-
-    # Making new streams.
-
-    def where(self, *conditions: Condition) -> Stream:
-        """Keep events for which every condition is true; null counts as false.
-
-        Parameters
-        ----------
-        *conditions : Expr or callable
-            Such as ``col.x > 3`` or ``lambda e: e.x > 3``.
-        """
-        if not conditions:
-            raise PlanError("where() needs a condition.", hint="such as where(col.x > 3)")
-        whole, *others = (trace(condition, where="where()") for condition in conditions)
-        for other in others:
-            whole = whole & other
-        return self._then(Where(condition=whole))
-
-    def select(self, *names: str | Expr, **columns: Column) -> Stream:
-        """Only these columns: names to keep, keywords to compute.
-
-        Examples
-        --------
-        >>> import whimbrel as wb
-        >>> events = wb.from_arrow({"at": [1], "x": [10]}, time="at")
-        >>> events.select("x", double=wb.col.x * 2).schema.show()
-        'x: int64, double: int64'
-        """
-        kept = [(_name(name), trace(name, where="select()", names=True)) for name in names]
-        return self._then(Select(columns=(*kept, *_computed(columns, "select"))))
-
-    def with_columns(self, **columns: Column) -> Stream:
-        """All columns, and these beside or instead of them."""
-        computed = dict(_computed(columns, "with_columns"))
-        kept = [(name, computed.pop(name, Col(name))) for name in self.schema.names]
-        return self._then(Select(columns=(*kept, *computed.items())))
-
-    def tumbling_window(self, size: Duration, *, offset: Duration = 0, label: Label = "start") -> Stream:
-        """Round lifetimes to adjacent windows of `size`. See :class:`whimbrel.operators.HoppingWindow`."""
-        return self._window("tumbling_window", size, size, offset, label)
-
-    def hopping_window(self, size: Duration, hop: Duration, *, offset: Duration = 0, label: Label = "start") -> Stream:
-        """Round lifetimes to windows of `size`, one every `hop`. See :class:`whimbrel.operators.HoppingWindow`."""
-        return self._window("hopping_window", size, hop, offset, label)
-
-    def _window(self, name: str, size: Duration, hop: Duration, offset: Duration, label: Label) -> Stream:
-        where = f"{name}({size!r})" if size is hop else f"{name}({size!r}, {hop!r})"
-        ticks = [self._ticks(span, where) for span in (size, hop, offset)]
-        unit = self.schema.unit
-        return self._then(HoppingWindow(size=ticks[0], hop=ticks[1], offset=ticks[2], label=label, unit=unit))
-
-    def sliding_window(self, size: Duration) -> Stream:
-        """Let each event last `size` from its start. See :class:`whimbrel.operators.SlidingWindow`."""
-        return self._then(SlidingWindow(size=self._ticks(size, f"sliding_window({size!r})"), unit=self.schema.unit))
+    keys: Keys = ()
 
     def group_by(self, *names: str | Expr, **keys: Column) -> Stream:
         """Let what follows happen per key: aggregate and detect give results for each.
@@ -119,41 +48,12 @@ class Stream:
         **keys : Expr or callable
             Computed keys, by the name they get in the result.
         """
-        named = [(_name(name), trace(name, where="group_by()", names=True)) for name in names]
-        every = (*self.keys, *named, *_computed(keys, "group_by"))
+        every = (*self.keys, *named_columns("group_by", names, keys))
         if not every:
             raise PlanError("group_by() needs a key.", hint='such as group_by("origin")')
-        Select(columns=every).schema(self.schema)
+        for _, expr in every:
+            type_of(expr, self.schema, where="group_by()")
         return Stream(self.node, every)
-
-    def aggregate(self, **aggregates: Aggregate) -> Stream:
-        """Reduce each group's active events to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`."""
-        for name, aggregate in aggregates.items():
-            if name in ("start", "end"):
-                raise _taken(name, "aggregate")
-            if not isinstance(aggregate, Aggregate):
-                raise PlanError(f"{name}={aggregate!r} is not an aggregate.", where=f"aggregate({name}=...)",
-                                hint="such as wb.sum(col.x)")
-        return Stream(Node(GroupAggregate(keys=self.keys, measures=tuple(aggregates.items())), (self.node,)))
-
-    def join(self, right: Stream, on: str | Sequence[str] | Mapping[str, str], *, suffix: str = "_right") -> Stream:
-        """Pair events that have equal keys and are active at the same time. See :class:`whimbrel.operators.Join`."""
-        if not isinstance(right, Stream):
-            raise PlanError(f"Cannot join with a {type(right).__name__}.", where="join()", hint="give another stream")
-        if isinstance(on, str):
-            on = [on]
-        pairs = tuple(on.items()) if isinstance(on, Mapping) else tuple((name, name) for name in on)
-        if not pairs:
-            raise PlanError("join() needs a key.", where="join(on=...)", hint='such as on="origin"')
-        return Stream(Node(Join(on=pairs, suffix=suffix), (self.node, right.node)), self.keys)
-
-    def detect(self, pattern: Pattern, *, within: Duration) -> Stream:
-        """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`."""
-        if not isinstance(pattern, Pattern):
-            raise PlanError(f"A {type(pattern).__name__} is not a pattern.", where="detect()",
-                            hint="such as wb.sequence(first=col.x > 1, second=col.x < 1)")
-        ticks = self._ticks(within, f"detect(..., within={within!r})")
-        return Stream(Node(Detect(pattern=pattern, within=ticks, keys=self.keys, unit=self.schema.unit), (self.node,)))
 
     def on(self, other: Stream | Source | Mapping[str, Stream | Source]) -> Stream:
         """The same query on other data.
@@ -187,7 +87,7 @@ class Stream:
         return f"{explain(self.node)}\n\nruns as\n{explain(optimize(self.node))}"
 
     def kernels(self) -> str:
-        """The source text that is generated for this query, once it has seen rows like its source's."""
+        """The source text that is generated for this query, once it has seen the first rows of its sources."""
         pipeline = Pipeline(optimize(self.node))
         for number, source in enumerate(pipeline.sources):
             rows = source.read(source.schema.names)
@@ -238,27 +138,16 @@ class Stream:
         keys = f"   grouped by {', '.join(name for name, _ in self.keys)}" if self.keys else ""
         return f"{explain(self.node)}{keys}\n{self.schema.show()}"
 
-    def _then(self, op: Operator) -> Stream:
-        return Stream(Node(op, (self.node,)), self.keys)
+    # What the methods of operators do: build the operator for this stream, and put it behind.
 
-    def _ticks(self, span: Duration, where: str) -> int:
-        return duration_ticks(span, self.schema.unit, where=where)
+    def _unary(self, build: Callable[..., Operator], *arguments: Any, **options: Any) -> Stream:
+        return self._behind(build(self.schema, *arguments, **options), self.node)
 
+    def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, **options: Any) -> Stream:
+        if not isinstance(right, Stream):
+            raise PlanError(f"Cannot {build.__name__.replace('_', ' ')} with a {type(right).__name__}.",
+                            where=f"{build.__name__}()", hint="give another stream")
+        return self._behind(build(self.schema, right.schema, *arguments, **options), self.node, right.node)
 
-def _name(column: str | Expr) -> str:
-    if isinstance(column, str):
-        return column
-    if isinstance(column, Col):
-        return column.name
-    raise PlanError(f"{column!r} needs a name.", hint="give it as a keyword: total=col.a + col.b")
-
-
-def _computed(columns: Mapping[str, Column], method: str) -> list[tuple[str, Expr]]:
-    for name in {"start", "end"} & columns.keys():
-        raise _taken(name, method)
-    return [(name, trace(value, where=f"{method}({name}=...)")) for name, value in columns.items()]
-
-
-def _taken(name: str, method: str) -> PlanError:
-    return PlanError(f"Every result has a column {name!r} already.", where=f"{method}({name}=...)",
-                     hint="choose another name")
+    def _behind(self, op: Operator, *inputs: Node) -> Stream:
+        return Stream(Node(op, inputs), () if op.ends_grouping else self.keys)

@@ -1,0 +1,49 @@
+"""Named expressions: how users write the columns of a result and the keys of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from whimbrel.errors import PlanError
+from whimbrel.expr.nodes import Col, Expr
+from whimbrel.expr.trace import trace
+
+Column = Expr | str | int | float | bool | Callable[[Any], Any] | None
+"""What may be given as the value of a new column; a string is text."""
+
+Condition = Expr | Callable[[Any], Any]
+"""What may be given as a condition."""
+
+Keys = tuple[tuple[str, Expr], ...]
+"""Names and values to group by."""
+
+
+def named_columns(method: str, names: Sequence[str | Expr], columns: Mapping[str, Column]) -> Keys:
+    """Columns chosen by name, then columns computed by keyword.
+
+    Raises
+    ------
+    PlanError
+        For an expression without a name, or a name that every result has anyway.
+    """
+    chosen = [(_name(name, method), trace(name, where=f"{method}()", names=True)) for name in names]
+    for name in columns:
+        check_name(name, method)
+    return (*chosen, *((name, trace(value, where=f"{method}({name}=...)")) for name, value in columns.items()))
+
+
+def check_name(name: str, method: str) -> None:
+    """Refuse the names of the two columns that every result has."""
+    if name in ("start", "end"):
+        raise PlanError(f"Every result has a column {name!r} already.", where=f"{method}({name}=...)",
+                        hint="choose another name")
+
+
+def _name(column: str | Expr, method: str) -> str:
+    if isinstance(column, str):
+        return column
+    if isinstance(column, Col):
+        return column.name
+    raise PlanError(f"{column!r} needs a name.", where=f"{method}(...)",
+                    hint="give it as a keyword: total=col.a + col.b")

@@ -1,0 +1,24 @@
+"""How operators become methods of a stream: a function beside the operator that turns what users write into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from whimbrel.plan.operator import Operator
+
+Build = TypeVar("Build", bound=Callable[..., Operator])
+
+FLUENT: dict[str, Callable[..., Operator]] = {}
+"""Builders by the name of the method they become, in the order in which their files are imported."""
+
+
+def fluent(build: Build) -> Build:
+    """Make a method of every stream out of a function that builds an operator.
+
+    The function's first parameter is the schema of the stream; with a second one named ``right`` (also a schema) the
+    method takes another stream. A keyword parameter ``keys`` receives the keys of ``group_by``. What is left is what
+    users pass. `make generate` writes the method, with this signature and docstring, into ``stream/methods.py``.
+    """
+    FLUENT[build.__name__] = build
+    return build

@@ -1,0 +1,145 @@
+"""Write what follows from the operators' files: their package's names, and the methods of a stream.
+
+``stream/methods.py`` gets one typed method per builder registered with ``@fluent``. Run by `make generate`; a test
+checks that what is committed is what would be written.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import inspect
+import pkgutil
+import re
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import whimbrel.operators
+from whimbrel.plan import FLUENT, Operator
+
+ENGINE = Path(__file__).parents[1] / "engine" / "whimbrel"
+HOMES = ("collections.abc", "whimbrel.clock", "whimbrel.expr", "whimbrel.operators", "whimbrel.plan", "typing")
+HEAD = '''"""The methods that operators give to streams. Generated: change the operator's file, then `make generate`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whimbrel import operators
+
+if TYPE_CHECKING:
+{imports}
+    from whimbrel.stream.stream import Stream
+
+
+class Methods:
+    """What every stream can do; :mod:`whimbrel.operators` says what each method means."""
+
+    keys: Keys
+
+    def _unary(self, build: Callable[..., Operator], *arguments: Any, **options: Any) -> Stream:
+        raise TypeError(type(self))
+
+    def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, **options: Any) -> Stream:
+        raise TypeError(type(self))
+'''
+NEEDED_BY_HEAD = {"Any", "Callable", "Keys", "Operator"}
+
+
+def files() -> dict[Path, str]:
+    """What is to be in which file."""
+    modules = [importlib.import_module(f"whimbrel.operators.{module.name}")
+               for module in pkgutil.iter_modules(whimbrel.operators.__path__)]
+    builds = sorted(FLUENT.values(), key=lambda build: (build.__module__, inspect.getsourcelines(build)[1]))
+    methods = [_method(build) for build in builds]
+    used = NEEDED_BY_HEAD.union(*(names for _, names in methods)) - {"Stream"} - set(dir(builtins))
+    return {
+        ENGINE / "operators" / "__init__.py": _package(modules),
+        ENGINE / "stream" / "methods.py": HEAD.format(imports=_imports(used)) + "".join(text for text, _ in methods),
+    }
+
+
+def _package(modules: list[ModuleType]) -> str:
+    """The names of the package: operators, their builders, and what a file says is public besides."""
+    public = {module: sorted(_public(module), key=_import_order) for module in modules}
+    lines = [f"from {module.__name__} import {', '.join(names)}" for module, names in public.items() if names]
+    names = sorted((name for names in public.values() for name in names), key=_import_order)
+    listed = textwrap.fill(", ".join(f'"{name}"' for name in names) + ",", 116)
+    return "\n".join([
+        '"""What happens to streams: one operator per file, description, movement and method together. Generated."""',
+        "",
+        *(line if len(line) <= 120 else _folded(line) for line in lines),
+        "",
+        f"__all__ = [\n{textwrap.indent(listed, '    ')}\n]",
+        "",
+    ])
+
+
+def _public(module: ModuleType) -> set[str]:
+    found = set(getattr(module, "__all__", ()))
+    for name, thing in vars(module).items():
+        operator = inspect.isclass(thing) and issubclass(thing, Operator)
+        if (operator or thing is FLUENT.get(name)) and thing.__module__ == module.__name__:
+            found.add(name)
+    return found
+
+
+def _import_order(name: str) -> tuple[bool, str]:
+    return name[0].islower(), name
+
+
+def _folded(line: str) -> str:
+    head, names = line.split(" import ")
+    return f"{head} import (\n" + "".join(f"    {name},\n" for name in names.split(", ")) + ")"
+
+
+def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
+    """Source of the method of one builder, and the names that its signature mentions."""
+    function = ast.parse(textwrap.dedent(inspect.getsource(build))).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    signature = function.args
+    signature.args.pop(0)  # the schema
+    binary = bool(signature.args) and signature.args[0].arg == "right"
+    if binary:
+        signature.args[0].annotation = ast.Name("Stream")
+    grouped = [argument.arg for argument in signature.kwonlyargs] + ["keys"]
+    place = grouped.index("keys")
+    keys = place < len(signature.kwonlyargs)
+    if keys:
+        del signature.kwonlyargs[place], signature.kw_defaults[place]
+    passed = [f"operators.{build.__name__}", *(argument.arg for argument in signature.args)]
+    passed += [f"*{signature.vararg.arg}"] if signature.vararg else []
+    passed += [f"{argument.arg}={argument.arg}" for argument in signature.kwonlyargs]
+    passed += ["keys=self.keys"] if keys else []
+    passed += [f"**{signature.kwarg.arg}"] if signature.kwarg else []
+    names = {node.id for node in ast.walk(signature) if isinstance(node, ast.Name)}
+    signature.args.insert(0, ast.arg("self"))
+    documentation = textwrap.indent(inspect.cleandoc(build.__doc__ or ""), " " * 8).strip()
+    end = "\n        " if "\n" in documentation else ""
+    parameters = re.sub(r"(: [^,=()]+)=", r"\1 = ", ast.unparse(signature)).replace("'", '"')
+    head = f"    def {build.__name__}({parameters}) -> Stream:"
+    if len(head) > 120:
+        head = textwrap.fill(head, 118, subsequent_indent=" " * (len(build.__name__) + 9), break_long_words=False)
+    call = f"        return self._{'binary' if binary else 'unary'}({', '.join(passed)})"
+    return f'\n{head}\n        """{documentation}{end}"""\n{call}\n', names
+
+
+def _imports(names: set[str]) -> str:
+    """Import lines for names, each from the first room that has it."""
+    homes: dict[str, list[str]] = {}
+    for name in sorted(names):
+        home = next(module for module in HOMES if hasattr(importlib.import_module(module), name))
+        homes.setdefault(home, []).append(name)
+    order = ["collections.abc", "typing", *sorted(home for home in HOMES if home.startswith("whimbrel"))]
+    return "\n".join(f"    from {home} import {', '.join(homes[home])}" + ("\n" if home == "typing" else "")
+                     for home in order if home in homes)
+
+
+if __name__ == "__main__":
+    for file, content in files().items():
+        file.write_text(content, encoding="utf-8")
+        print(f"wrote {file.relative_to(ENGINE)}")
