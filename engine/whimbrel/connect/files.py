@@ -64,4 +64,5 @@ def _nearby(file: Path) -> str:
     folder = file.parent
     if not folder.is_dir():
         return f"there is no folder {str(folder)!r} either (looked from {Path.cwd()})"
-    return near_match(file.name, sorted(entry.name for entry in folder.iterdir()), noun="file")
+    names = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
+    return near_match(file.name, names, noun="file")
