@@ -46,8 +46,8 @@ class Lab:
         settings.mkdir(parents=True)
         for name, values in QUIET.items():
             (settings / f"{name}.jupyterlab-settings").write_text(json.dumps(values), encoding="utf-8")
-        homes = {"JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "IPYTHONDIR": "ipython",
-                 "JUPYTER_RUNTIME_DIR": "runtime", "JUPYTER_CONFIG_DIR": "config"}
+        homes = {"JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+                 "IPYTHONDIR": "ipython", "JUPYTER_RUNTIME_DIR": "runtime", "JUPYTER_CONFIG_DIR": "config"}
         self._log = (folder / "log.txt").open("wb")
         self._server = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={self.url.rsplit(':', 1)[1]}",

@@ -56,7 +56,7 @@ class LiveView:
         self._stage = pn.Column(_waiting("Waiting for the first rows."), sizing_mode="stretch_width", margin=0)
         self.panel = pn.Column(self._toolbar.panel, self._failure, self._legend, self._stage, self._caption,
                                sizing_mode="stretch_width", max_width=1200, margin=0)
-        self._output = page.Output(self.panel, on_drawn=self._feed.look_again)
+        self._output = page.Output(self.panel, on_drawn=self._feed.look_again, lock=self._feed.between_frames)
 
     @property
     def run(self) -> Run | None:

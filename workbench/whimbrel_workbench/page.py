@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 import panel as pn
+from bokeh.util.warnings import BokehUserWarning
 from IPython import get_ipython
 from IPython.display import publish_display_data
 from IPython.utils.capture import capture_output
@@ -63,10 +65,13 @@ class Output:
         The view.
     on_drawn : callable
         Called when a page has drawn the view.
+    lock : context manager
+        Held while a message of the page changes the view.
     """
 
-    def __init__(self, layout: pn.Column, on_drawn: Callable[[], None]) -> None:
+    def __init__(self, layout: pn.Column, on_drawn: Callable[[], None], lock: AbstractContextManager[object]) -> None:
         self._layout = layout
+        self._lock = lock
         self._on_drawn = on_drawn
         self._still_id = uuid.uuid4().hex
         self._scripts_id: str | None = None
@@ -98,6 +103,7 @@ class Output:
         self._awaited, self._opened_s = True, time.monotonic()
         data, metadata = self._layout._repr_mimebundle_()
         view = metadata[EXEC_MIME]["id"]
+        _hear(self._layout._comms[view][1], self._lock)  # noqa: SLF001 - Panel offers no other way to a view's comm
         drawn = self._drawn._models[view][0]  # noqa: SLF001 - a widget's model has no public door
         script = _BEFORE_VIEW % {"kernel": _KERNEL, "still": self._still_id, "view": view, "drawn": drawn.id}
         html = data["text/html"].replace(_SCRIPT_TAG, f"{_SCRIPT_TAG}{script}")
@@ -130,6 +136,27 @@ def one_message(layout: pn.viewable.Viewable) -> Iterator[None]:
     pn.io.push_notebook(layout)
 
 
+def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
+    """Let a comm handle the page's messages on whatever thread they come.
+
+    JupyterLab sends them over subshells, so they are handled beside the cell that is being executed. The comm's own way
+    of handling replaces ``sys.stdout`` meanwhile, and what the cell prints would be lost.
+    """
+    def handle(message: dict[str, Any]) -> None:
+        said = comm.decode(message)
+        reply = {"msg_type": "Ready", "content": "", "comm_id": said.pop("comm_id", None)}
+        try:
+            with lock:
+                comm._on_msg(said)  # noqa: SLF001
+        except Exception as error:
+            reply |= {"msg_type": "Error", "traceback": f"{type(error).__name__}: {error}"}
+            raise
+        finally:
+            comm.send(metadata=reply)
+
+    comm._handle_msg = handle  # noqa: SLF001
+
+
 def _publish(data: dict[str, Any], display_id: str, *, update: bool = False) -> None:
     publish_display_data(data, transient={"display_id": display_id}, update=update)  # type: ignore[no-untyped-call]
 
@@ -142,6 +169,8 @@ def _parent() -> dict[str, Any]:
 
 def _scripts() -> list[str]:
     """The scripts of Bokeh and Panel as text, whoever loaded the extension before and from wherever."""
+    # Pages tell of models that came with an earlier message as if they were new; nothing follows from it.
+    warnings.filterwarnings("ignore", "reference already known", BokehUserWarning)
     with capture_output():
         pn.extension(inline=True)
     with capture_output() as captured:

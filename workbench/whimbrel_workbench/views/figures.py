@@ -34,7 +34,8 @@ class FiguresView:
 
 def figures_html(picture: Figures) -> str:
     state = "● settled" if picture.settled else "○ may still change"
-    each = "".join(f'<div><div class="value" style="{_VALUE}">{escape(value)}</div><div class="quiet">{escape(name)}</div></div>'
+    each = "".join(f'<div><div class="value" style="{_VALUE}">{escape(value)}</div>'
+                   f'<div class="quiet">{escape(name)}</div></div>'
                    for name, value in zip(picture.names, picture.values, strict=True))
     return (f'<div class="figures {"settled" if picture.settled else "open"}">{each}</div>'
             f'<div class="quiet">{state}</div>')

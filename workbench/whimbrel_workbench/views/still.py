@@ -27,9 +27,9 @@ def still_html(frame: Frame) -> str:
 def _picture(frame: Frame) -> str:
     match frame.picture:
         case Lines() as picture:
-            return _image(lines_svg(picture), caption(picture))
+            return _image(lines_svg(picture), f"{caption(picture)} Dashed: may still change.")
         case Bars() as picture:
-            return _image(bars_svg(picture), caption(picture))
+            return _image(bars_svg(picture), f"{caption(picture)} Hollow: may still change.")
         case Rows() as picture:
             return table_html(picture)
         case Figures() as picture:
