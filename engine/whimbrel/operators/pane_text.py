@@ -80,14 +80,14 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
     used = [name for name in SCALARS if any(f"{name}(" in line for line in [*guard, *body])]
     text = _render(
         title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
-        imports=[*imports, *(["from whimbrel.kernels.primitives.table import find"] if inline_key is not None else []),
+        imports=[*imports, f"from whimbrel.kernels.primitives.table import {'index' if inline_key is None else 'find, index'}",
                  *(f"from {SCALARS[name].__module__} import {name}" for name in used)],
         parameters=["sync", "group_of", "absent", *leaves.parameters, "hop", "offset", "table", "keys", "size", "pane",
                     "rows", "touched", *states, "count", "out_sync", "out_group", "out_rows", *outs, "row"],
         emit=[line for number, measure in stateful for line in _emit(number, measure.steps)],
-        skip=["if absent[row]:", "    row += 1", "    continue"] if batch.absent is not None else [],
+        skip=["if absent[row]:", "    continue"] if batch.absent is not None else [],
         guard=guard,
-        group=_FIND if inline_key is not None else ["group = group_of[row]"],
+        group=_FIND if inline_key is not None else ["group = index(group_of[row])"],
         body=body,
     )
     return PaneText(text, load_text(text, "step", functions), tuple(leaves.leaves), inline_key)
@@ -106,6 +106,7 @@ _FIND = [
     "    table[2 * slot + 1] = group + 1",
     "    keys[group] = key",
     "    size[0] = group + 1",
+    "group = index(group)",
 ]
 
 
@@ -119,7 +120,7 @@ def _inline(key: Expr, batch: Batch) -> bool:
 
 def _guard(condition: Expr, leaves: _Leaves) -> list[str]:
     test = predicate_source(condition, leaves.batch.schema, leaves.bind)
-    return [f"if not {test}:  {comment(condition.show())}", "    row += 1", "    continue"]
+    return [f"if not {test}:  {comment(condition.show())}", "    continue"]
 
 
 def _accumulate(number: int, measure: Measure, leaves: _Leaves) -> list[str]:
@@ -182,15 +183,16 @@ def _render(*, title: str, imports: list[str], parameters: list[str], emit: list
         "            groups = 0",
         "        if groups == 0:",
         "            at = sync[row] - (sync[row] - offset) % hop",
-        "        end = at + hop",
-        "        while row < sync.shape[0] and sync[row] < end:",
+        "        stop = row + np.searchsorted(sync[row:], at + hop)",
+        "        for row in range(row, stop):",
         *indented([*skip, *guard, *group], 12),
         "            if rows[group] == 0:",
         "                touched[groups] = group",
         "                groups += 1",
         "            rows[group] += 1",
         *indented(body, 12),
-        "            row += 1",
+        "        else:",
+        "            row = stop",
         "    pane[0], pane[1] = at, groups",
         "    count[0], count[1] = full, done",
         "    return row",

@@ -27,6 +27,11 @@ def find(table: Array, key: int) -> int:
         slot = (slot + 1) & mask
 
 
+def index(number: int) -> int:
+    """An id or position in a form that the compiler knows is not negative, which saves a test at every access."""
+    return np.int64(np.uint32(number))
+
+
 def lookup(table: Array, keys: Array, size: Array, values: Array, skip: Array, ids: Array, start: int) -> int:
     """Write the dense id of each value, giving new keys the next id; stop early when the table is full.
 
