@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import inspect
 import os
 import queue
@@ -138,7 +139,7 @@ class Compiled:
 
 
 def load_text(text: str, name: str, functions: dict[str, Callable[..., Any]]) -> Compiled:
-    """Make a function of generated source text.
+    """Make a function of generated source text; the same text is the same function, compiled once a process.
 
     Parameters
     ----------
@@ -147,6 +148,15 @@ def load_text(text: str, name: str, functions: dict[str, Callable[..., Any]]) ->
     functions : dict
         Further globals by name (a user's own functions), which the text cannot import.
     """
+    return _unit(text, name, functions) if functions else _known_unit(text, name)
+
+
+@functools.lru_cache(maxsize=512)
+def _known_unit(text: str, name: str) -> Compiled:
+    return _unit(text, name, {})
+
+
+def _unit(text: str, name: str, functions: dict[str, Callable[..., Any]]) -> Compiled:
     namespace: dict[str, Any] = {"__name__": "whimbrel_generated", **functions}
     exec(builtins.compile(text, str(source_file(text, name)), "exec"), namespace)
     return Compiled(namespace[name], text)

@@ -18,14 +18,15 @@ USED, FREE = 0, 1
 
 def advance_runs(
     row: int, sync: Array, group: Array, satisfied: Array, alone: Array,
-    within: int, first: int, last: int, follow: Array,
+    within: int, first: int, last: int, overlapping: bool, follow: Array,
     scalars: Array, free: Array, head: Array, length: Array, after: Array, states: Array, began: Array, events: Array,
     count: Array, out_sync: Array, out_end: Array, out_group: Array, out_first: Array, out_events: Array,
 ) -> int:
     """Let each event move, end or begin runs of its key; stop early when the room for runs or matches runs out.
 
     `satisfied` has a bit per state that the event may lead to. An event that is not `alone` at its time within its key
-    ends all runs of the key. Each event at which a run is in a last state is a match. Returns the first row not done.
+    ends all runs of the key. Each event at which a run is in a last state is a match. Unless `overlapping`, no run
+    begins at an event that moved one. Returns the first row not done.
     """
     done = 0
     while row < sync.shape[0]:
@@ -36,10 +37,12 @@ def advance_runs(
         place = head[mine]
         head[mine] = -1
         length[mine] = 0
+        moved = False
         while place >= 0:
             following = after[place]
             reached = follow_all(states[place], follow) & bits if time < began[place] + within else 0
             if reached and alone[row]:
+                moved = True
                 done = arrive(reached, time, began[place], events[place] + 1, within, last, mine,
                               done, out_sync, out_end, out_group, out_first, out_events)
             if reached and alone[row] and follow_all(reached, follow):
@@ -53,7 +56,7 @@ def advance_runs(
                 scalars[FREE] += 1
             place = following
         reached = first & bits
-        if reached and alone[row]:
+        if reached and alone[row] and (overlapping or not moved):
             done = arrive(reached, time, time, 1, within, last, mine,
                           done, out_sync, out_end, out_group, out_first, out_events)
             if follow_all(reached, follow):
@@ -89,3 +92,29 @@ def arrive(reached: int, time: int, start: int, number: int, within: int, last: 
         out_first[done], out_events[done] = start, number
         done += 1
     return done
+
+
+def drop_expired(now: int, within: int, scalars: Array, free: Array, head: Array, length: Array, after: Array,
+                 began: Array) -> int:
+    """Free the runs that can accept no event at or after `now`; answers how many."""
+    dropped = 0
+    for mine in range(head.shape[0]):
+        place = head[mine]
+        head[mine] = -1
+        tail = -1
+        while place >= 0:
+            following = after[place]
+            if began[place] + within > now:
+                if tail < 0:
+                    head[mine] = place
+                else:
+                    after[tail] = place
+                after[place] = -1
+                tail = place
+            else:
+                free[scalars[FREE]] = place
+                scalars[FREE] += 1
+                length[mine] -= 1
+                dropped += 1
+            place = following
+    return dropped

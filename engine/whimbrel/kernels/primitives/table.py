@@ -27,7 +27,7 @@ def find(table: Array, key: int) -> int:
         slot = (slot + 1) & mask
 
 
-def index(number: int) -> int:
+def index(number: int) -> Any:
     """An id or position in a form that the compiler knows is not negative, which saves a test at every access."""
     return np.int64(np.uint32(number))
 
