@@ -114,6 +114,20 @@ def test_a_query_that_fails_says_what_and_where(screen: Screen) -> None:
     assert failure.where == "aggregate(total=sum(col.x))"
 
 
+def test_a_picture_that_cannot_be_drawn_is_a_failure_on_the_page_and_the_run_goes_on(screen: Screen) -> None:
+    def show(frame: Frame) -> bool:
+        if isinstance(frame.picture, Lines):
+            raise TypeError("no such brush")
+        return screen.show(frame)
+
+    feed = Feed(SLOW, Options(kind="lines"), show, redraws_per_s=20)
+    feed.start()
+    failure = screen.wait_for("failed").status.failure
+    assert "no such brush" in failure.what
+    assert feed.run.state == "running"
+    feed.close()
+
+
 def test_another_value_is_drawn_at_once_even_after_the_end(screen: Screen) -> None:
     both = COUNTS.with_columns(double=col.n * 2).tumbling_window(ROWS).group_by("origin").aggregate(
         a=wb.sum(col.n), b=wb.sum(col.double))

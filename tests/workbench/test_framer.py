@@ -91,6 +91,12 @@ def test_an_unknown_end_is_open_and_not_an_accident() -> None:
     assert picture.cells == (("1970-01-01 00:00", "open"),)
 
 
+@pytest.mark.parametrize("kind", ("lines", "bars", "table", "number"))
+def test_integers_beyond_the_exact_floats_are_drawn(kind: str) -> None:
+    table = pa.table({"start": [2**60, 2**60 + 1], "end": [2**60 + 1, 2**60 + 2], "n": [2**60 + 1, -(2**60)]})
+    assert Framer(Options(kind=kind)).picture(table, 1) is not None
+
+
 def test_the_value_can_be_changed_while_it_runs() -> None:
     table = hourly(JFK=[1, 2]).append_column("delay", pa.array([100.0, 200.0]))
     framer = Framer(Options())

@@ -80,7 +80,7 @@ def test_a_live_chart_moves_while_cells_answer(open_notebook: Open, tmp_path: Pa
     answers_s = []
     for number in range(12):
         answers_s.append(notebook.run(2))
-        notebook.wait_for_text(2, f"^answer {number + 5}$", timeout_s=10)
+        notebook.wait_for_text(2, rf"answer {number + 5}\b", timeout_s=10)
     live_s = statistics.median(answers_s)
     time.sleep(3)
     second = chart.screenshot()

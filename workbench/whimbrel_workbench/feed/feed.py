@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from whimbrel.stream import Stream
 
 _FIRST_PICTURE_WAIT_S: Final = 0.05
+_UNDRAWABLE_HINT: Final = 'the run goes on; another picture may do: view(kind="table")'
 _FEEDBACK_S: Final = 0.1
 _ENDED: Final = ("finished", "stopped", "failed")
 
@@ -148,9 +149,15 @@ class Feed:
             self.look_again()
 
     def _keep_looking(self, closed: threading.Event) -> None:
-        while not closed.wait(self._pause_s if self._picture is not None else _FIRST_PICTURE_WAIT_S):
-            if not self.look():
-                return
+        try:
+            while not closed.wait(self._pause_s if self._picture is not None else _FIRST_PICTURE_WAIT_S):
+                if not self.look():
+                    return
+        except Exception as error:  # noqa: BLE001 - a bug must show in the view, not die with the thread
+            failure = Failure(type(error).__name__, f"This result cannot be drawn: {error}", hint=_UNDRAWABLE_HINT)
+            with self.between_frames:
+                self._picture = None
+                self._on_frame(self._frame(0, Status("failed", None, (), failure)))
 
 
 def _keys(stream: Stream) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def bars(table: pa.Table, settled: int, columns: Columns, memory: BarMemory) -> 
     """Draw the newest value of each key; first seen longest first, later keys below. None without any value."""
     if columns.value is None:
         return None, memory
-    y = pc.cast(table.column(columns.value), pa.float64()).to_numpy().astype(np.float64)
+    y = pc.cast(table.column(columns.value), pa.float64(), safe=False).to_numpy().astype(np.float64)
     named = labels(table, columns.keys)
     newest = {named.names[code]: row for row, code in enumerate(named.codes.tolist()) if np.isfinite(y[row])}
     if not newest:

@@ -111,7 +111,7 @@ def lines(table: pa.Table, settled: int, columns: Columns, memory: LineMemory) -
     if columns.value is None:
         return None, memory
     start, end = positions(table.column("start")), positions(table.column("end"))
-    y = pc.cast(table.column(columns.value), pa.float64()).to_numpy().astype(np.float64)
+    y = pc.cast(table.column(columns.value), pa.float64(), safe=False).to_numpy().astype(np.float64)
     named = labels(table, columns.keys)
     totals = np.bincount(named.codes, np.nan_to_num(np.abs(y)), len(named.names))
     places = memory.places.seat(named.names, named.rows, totals)

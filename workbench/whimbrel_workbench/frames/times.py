@@ -17,7 +17,7 @@ def positions(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """
     kind = column.type
     if not pa.types.is_timestamp(kind):
-        return column.cast(pa.float64()).to_numpy()
+        return column.cast(pa.float64(), safe=False).to_numpy()
     if kind.tz is not None:
         column = pc.local_timestamp(column)
     per_ms = {"s": 1e-3, "ms": 1.0, "us": 1e3, "ns": 1e6}[kind.unit]
