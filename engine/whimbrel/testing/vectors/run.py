@@ -1,0 +1,156 @@
+"""A case under one circumstance: its rows in batches of one size, on one tier, and what came out beside what should."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+
+import whimbrel as wb
+from whimbrel.errors import DisorderError
+from whimbrel.kernels import Tier, tier
+from whimbrel.testing.vectors.case import Case, Row, UnsupportedError
+from whimbrel.testing.vectors.shape import flatten, names, transform
+from whimbrel.testing.vectors.steps import Flow, run_steps
+
+Outcome = Literal["passed", "failed", "unsupported"]
+
+_TOLERANCE = 1e-9
+_LATE = {"throw": "raise", "drop": "drop", "adjust": "adjust"}
+
+
+@dataclass(frozen=True)
+class Circumstance:
+    """What must not matter: rows of a batch (None: all), and the tier."""
+
+    rows: int | None
+    tier: Tier
+
+    def __str__(self) -> str:
+        return f"{'all rows' if self.rows is None else f'{self.rows} rows'} a batch, {self.tier}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a case fared; for one that did not pass, what was missing or different."""
+
+    outcome: Outcome
+    why: str = ""
+
+
+def circumstances(tiers: Sequence[Tier]) -> list[Circumstance]:
+    return [Circumstance(rows, name) for name in tiers for rows in (1, 3, None)]
+
+
+def judge(case: Case, tiers: Sequence[Tier]) -> Verdict:
+    """Run a case under every circumstance; the first that fails decides."""
+    try:
+        for circumstance in circumstances(tiers):
+            why = _difference(case, circumstance)
+            if why:
+                return Verdict("failed", f"{circumstance}: {why}")
+    except UnsupportedError as need:
+        return Verdict("unsupported", str(need))
+    return Verdict("passed")
+
+
+def _difference(case: Case, circumstance: Circumstance) -> str:
+    try:
+        with tier(circumstance.tier):
+            rows = answer(case, circumstance.rows)
+    except DisorderError as error:
+        return "" if case.rows is None else f"{error.what}"
+    except UnsupportedError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a crash is a failure of this case, not of the others
+        return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    if case.rows is None:
+        return f"{len(rows)} rows came out of a run that should fail"
+    return _told(case.rows, rows)
+
+
+def answer(case: Case, batch_rows: int | None) -> list[Row]:
+    """What the engine makes of a case."""
+    inputs = {name: _input(name, given, case, batch_rows) for name, given in case.inputs.items()}
+    result = run_steps(inputs[case.op["from"]], case.op["steps"], inputs)
+    return [(row["start"], row["end"], transform(result.payload, row.__getitem__), None)
+            for row in result.stream.collect().to_pylist()]
+
+
+def _input(name: str, given: Mapping[str, Any], case: Case, batch_rows: int | None) -> Flow:
+    options = given.get("ingress", {})
+    rows = [row for row in given["events"] if row[0] not in ("punct", "lwm")]
+    if options.get("partitioned") or any(len(row) > 3 for row in rows):
+        raise UnsupportedError("partitioned streams")
+    if any(row[1] != "inf" and row[1] < row[0] for row in rows):
+        raise UnsupportedError("end edges")
+    payloads = [flatten(row[2], "x") for row in rows]
+    columns = {column: _column([payload[column] for payload in payloads]) for column in payloads[0]}
+    table = pa.table({"vs": [row[0] for row in rows],
+                      "ve": pa.array([None if row[1] == "inf" else row[1] for row in rows], pa.int64()), **columns})
+    stream = wb.from_arrow(_chunked(table, batch_rows), time="vs", end="ve", name=name,
+                           reorder_latency=options.get("reorder_latency", 0),
+                           late=_LATE[options.get("disorder", "throw")])
+    uses_time = "vs" in str(case.op)
+    flow = Flow(stream, names(rows[0][2], "x"), times={"vs": "vs"} if uses_time else None)
+    return flow.select(flow.values())
+
+
+def _column(values: Sequence[Any]) -> pa.Array:
+    array = pa.array(values)
+    return array.cast(pa.string()) if pa.types.is_null(array.type) else array
+
+
+def _chunked(table: pa.Table, rows: int | None) -> pa.Table:
+    return table if rows is None else pa.Table.from_batches(table.combine_chunks().to_batches(max_chunksize=rows))
+
+
+def _told(expected: Sequence[Row], actual: Sequence[Row]) -> str:
+    """The multisets' difference, in short; empty when they are the same."""
+    left = list(actual)
+    missing = []
+    for row in expected:
+        match = next((at for at, other in enumerate(left) if _same(row, other)), None)
+        if match is None:
+            missing.append(row)
+        else:
+            del left[match]
+    told = [f"{word} {_shown(rows)}" for word, rows in (("missing", missing), ("unexpected", left)) if rows]
+    return "; ".join(told)
+
+
+def _shown(rows: Sequence[Row]) -> str:
+    few = ", ".join(f"[{start}, {'inf' if end is None else end}) {payload!r}" for start, end, payload, _ in rows[:3])
+    return few if len(rows) <= 3 else f"{few} and {len(rows) - 3} more"
+
+
+def _same(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, Mapping):
+        return isinstance(actual, Mapping) and expected.keys() == actual.keys() \
+            and all(_same(value, actual[name]) for name, value in expected.items())
+    if isinstance(expected, list | tuple):
+        return isinstance(actual, list | tuple) and len(expected) == len(actual) \
+            and all(map(_same, expected, actual))
+    if isinstance(expected, float) and isinstance(actual, int | float):
+        return math.isclose(expected, actual, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    return bool(expected == actual)
+
+
+def summary(verdicts: Mapping[str, Verdict]) -> Iterator[str]:
+    """Lines for people: a count for each family, then every case that did not pass."""
+    families: dict[str, dict[Outcome, int]] = {}
+    for name, verdict in verdicts.items():
+        counts = families.setdefault(name.partition("/")[0], {"passed": 0, "failed": 0, "unsupported": 0})
+        counts[verdict.outcome] += 1
+    yield f"{'family':<20}{'passed':>8}{'failed':>8}{'unsupported':>13}"
+    for family, counts in families.items():
+        yield f"{family:<20}{counts['passed']:>8}{counts['failed']:>8}{counts['unsupported']:>13}"
+    total = {outcome: sum(counts[outcome] for counts in families.values()) for outcome in ("passed", "failed",
+                                                                                           "unsupported")}
+    yield f"{'all':<20}{total['passed']:>8}{total['failed']:>8}{total['unsupported']:>13}"
+    for name, verdict in verdicts.items():
+        if verdict.outcome != "passed":
+            yield f"{verdict.outcome:<12} {name}: {verdict.why}"
