@@ -11,6 +11,7 @@ from whimbrel.stream import (
     count,
     datasets,
     from_arrow,
+    from_edges,
     from_pandas,
     max,
     mean,
@@ -24,7 +25,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Metrics", "Run", "Snapshot", "Stream", "WhimbrelError", "col", "count", "datasets", "event", "from_arrow",
-    "from_pandas", "from_spark", "lit", "max", "mean", "min", "read_parquet", "replay", "sequence", "sum", "when",
+    "from_edges", "from_pandas", "from_spark", "lit", "max", "mean", "min", "read_parquet", "replay", "sequence", "sum",
+    "when",
 ]
 
 

@@ -2,8 +2,12 @@
 
 from whimbrel.connect.columnar import ColumnarSource
 from whimbrel.connect.datasets import flights, flights_file
+from whimbrel.connect.edges import EdgeSource
 from whimbrel.connect.memory import ArrowSource, pandas_source
 from whimbrel.connect.parquet import ParquetSource
 from whimbrel.connect.replay import Replay
 
-__all__ = ["ArrowSource", "ColumnarSource", "ParquetSource", "Replay", "flights", "flights_file", "pandas_source"]
+__all__ = [
+    "ArrowSource", "ColumnarSource", "EdgeSource", "ParquetSource", "Replay", "flights", "flights_file",
+    "pandas_source",
+]

@@ -66,6 +66,9 @@ class Replay(Source):
         where = f"replay({source.name}, speed={speed!r})"
         if source.live:
             raise PlanError(f"{source.name!r} is a feed already.", where=where, hint="replay a file or a table")
+        if source.edges:
+            raise PlanError(f"The edges of {source.name!r} cannot be replayed.", where=where,
+                            hint="replay a log of intervals: one row an event, with its end in a column")
         if not speed > 0:
             raise PlanError(f"A replay cannot go at {speed!r} times real time.", where=where,
                             hint='such as speed=1000, or float("inf") for as fast as possible')

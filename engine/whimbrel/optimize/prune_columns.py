@@ -18,7 +18,7 @@ def prune_columns(root: Node) -> Node:
 
     def narrowed(node: Node) -> Node:
         names = wanted.get(id(node), frozenset())
-        if not isinstance(node.op, Source) or len(names) == len(node.schema.names):
+        if not isinstance(node.op, Source) or node.op.edges or len(names) == len(node.schema.names):
             return node
         return Node(Pruned(node.op, tuple(name for name in node.schema.names if name in names)))
 

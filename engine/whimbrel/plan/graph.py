@@ -34,7 +34,7 @@ class Node:
     @cached_property
     def properties(self) -> Properties:
         if isinstance(self.op, Source):
-            return Properties()
+            return Properties(intervals_only=not self.op.edges)
         return self.op.properties(*(node.properties for node in self.inputs))
 
     def walk(self) -> Iterator[Node]:

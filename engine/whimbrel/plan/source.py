@@ -46,6 +46,9 @@ class Source(ABC):
         Reorder latency and late policy.
     rows : int or None
         How many rows there are; None when that is not known beforehand.
+    edges : bool
+        Whether rows may be start edges, end edges (``other < sync``) and punctuations (``other == sync``); then all
+        columns are read, since an end edge is found by its payload.
     live : bool
         True for a feed: rows become known as time passes, and :meth:`read` yields None while there is none.
     """
@@ -56,6 +59,7 @@ class Source(ABC):
     arrival: str | None = None
     disorder: Disorder = Disorder()
     rows: int | None = None
+    edges: bool = False
     live: bool = False
 
     @abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from whimbrel.batch import Batch
 from whimbrel.clock import INF, MIN_TIME
-from whimbrel.disorder import Ingress
+from whimbrel.disorder import EdgeIngress, Ingress
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Node, Source
 
@@ -35,7 +35,7 @@ class Pipeline:
             if isinstance(node.op, Source):
                 self.sources.append(node.op)
                 self._entries.append(number)
-                self._kernels.append(Ingress(node.op))
+                self._kernels.append(EdgeIngress(node.op) if node.op.edges else Ingress(node.op))
             else:
                 self._kernels.append(node.op.kernel(*(below.schema for below in node.inputs)))
             for port, below in enumerate(node.inputs):

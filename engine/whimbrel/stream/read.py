@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from whimbrel.clock.duration import Duration
-from whimbrel.connect import ArrowSource, ParquetSource, Replay, pandas_source
+from whimbrel.connect import ArrowSource, EdgeSource, ParquetSource, Replay, pandas_source
 from whimbrel.connect.files import FilePath
 from whimbrel.connect.instant import Instant
 from whimbrel.errors import PlanError
@@ -51,6 +51,39 @@ def from_arrow(data: Any, *, time: str, end: str | None = None, arrival: str | N
     """
     return Stream(Node(ArrowSource(data, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                                    late=late, name=name)))
+
+
+def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = None,
+               reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> Stream:
+    """Events of a table that says when they start and when they end in rows of their own.
+
+    An end edge has the payload of its start edge; ends of equal starts and payloads are taken first in, first out.
+    The columns named here are no payload.
+
+    Parameters
+    ----------
+    data : Arrow, Polars or DuckDB table, or a dict of lists
+    sync : str
+        When a row happens: the start of an event, or the end that an end edge tells.
+    other : str
+        Null for a start edge, the event's start for an end edge, the end for a row that is a whole event.
+    punctuation : str, optional
+        A bool column: true for rows that only say that no row before their `sync` follows.
+    reorder_latency : str, timedelta or int, optional
+        How late a row may be; default: nothing.
+    late : {"raise", "drop", "adjust"}, optional
+        What happens to rows later than that. A start edge that is dropped or moved takes its end edge with it.
+    name : str, optional
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> rows = {"at": [1, 3, 7, 9], "of": [None, None, 1, 3], "x": ["a", "b", "a", "b"]}
+    >>> wb.from_edges(rows, sync="at", other="of").collect().to_pylist()
+    [{'start': 1, 'end': 7, 'x': 'a'}, {'start': 3, 'end': 9, 'x': 'b'}]
+    """
+    return Stream(Node(EdgeSource(data, sync=sync, other=other, punctuation=punctuation,
+                                  reorder_latency=reorder_latency, late=late, name=name)))
 
 
 def from_pandas(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,

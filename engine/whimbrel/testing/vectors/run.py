@@ -82,21 +82,30 @@ def answer(case: Case, batch_rows: int | None) -> list[Row]:
 
 def _input(name: str, given: Mapping[str, Any], case: Case, batch_rows: int | None) -> Flow:
     options = given.get("ingress", {})
-    rows = [row for row in given["events"] if row[0] not in ("punct", "lwm")]
-    if options.get("partitioned") or any(len(row) > 3 for row in rows):
+    if options.get("partitioned") or any(len(row) > 3 for row in given["events"]):
         raise UnsupportedError("partitioned streams")
-    if any(row[1] != "inf" and row[1] < row[0] for row in rows):
-        raise UnsupportedError("end edges")
-    payloads = [flatten(row[2], "x") for row in rows]
-    columns = {column: _column([payload[column] for payload in payloads]) for column in payloads[0]}
-    table = pa.table({"vs": [row[0] for row in rows],
-                      "ve": pa.array([None if row[1] == "inf" else row[1] for row in rows], pa.int64()), **columns})
-    stream = wb.from_arrow(_chunked(table, batch_rows), time="vs", end="ve", name=name,
-                           reorder_latency=options.get("reorder_latency", 0),
-                           late=_LATE[options.get("disorder", "throw")])
-    uses_time = "vs" in str(case.op)
-    flow = Flow(stream, names(rows[0][2], "x"), times={"vs": "vs"} if uses_time else None)
+    rows = [row for row in given["events"] if row != ["punct", "inf"]]
+    payload = next(row[2] for row in rows if row[0] != "punct")
+    table = _chunked(_table(rows, payload), batch_rows)
+    promised = {"reorder_latency": options.get("reorder_latency", 0), "late": _LATE[options.get("disorder", "throw")]}
+    if any(row[0] == "punct" or (row[1] != "inf" and row[1] < row[0]) for row in rows):
+        stream = wb.from_edges(table, sync="vs", other="ve", punctuation="told", name=name, **promised)
+        times = None
+    else:
+        stream = wb.from_arrow(table, time="vs", end="ve", name=name, **promised)
+        times = {"vs": "vs"} if "vs" in str(case.op) else None
+    flow = Flow(stream, names(payload, "x"), times=times)
     return flow.select(flow.values())
+
+
+def _table(rows: Sequence[Any], payload: Any) -> pa.Table:
+    """The rows as columns: vs, ve (null where it is inf), told (true for punctuations), and the payload's."""
+    told = [row[0] == "punct" for row in rows]
+    payloads = [flatten(payload if punctuation else row[2], "x") for row, punctuation in zip(rows, told, strict=True)]
+    vs = [row[1] if punctuation else row[0] for row, punctuation in zip(rows, told, strict=True)]
+    ve = [None if punctuation or row[1] == "inf" else row[1] for row, punctuation in zip(rows, told, strict=True)]
+    columns = {column: _column([values[column] for values in payloads]) for column in payloads[0]}
+    return pa.table({"vs": vs, "ve": pa.array(ve, pa.int64()), "told": told, **columns})
 
 
 def _column(values: Sequence[Any]) -> pa.Array:

@@ -1,0 +1,194 @@
+"""Where start and end edges enter the engine: each end edge is joined to its start edge, and the pair gets a row id."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.disorder.ingress import Ingress
+from whimbrel.errors import SourceError
+from whimbrel.kernels import encode_keys
+from whimbrel.plan import Source
+
+Array = np.ndarray[Any, Any]
+Key = tuple[int | str | None, ...]
+"""When an event began, as its edges say, and its payload."""
+
+
+class EdgeIngress(Ingress):
+    """Applies late policies to edges, then joins ends to starts of equal payload, first in first out (SEMANTICS 3).
+
+    A late start edge that is moved or dropped is remembered until its end edge comes: the end is then told of the new
+    start, or dropped too. A row with ``other == sync`` is a punctuation: no row before that time follows.
+
+        arrives   9 ┄   5 ┄   20 ┄ 5    (L = 0, late="adjust")
+        current   9     9     20        so the start at 5 is moved to 9, and its end speaks of 9
+
+    Late rows are moved to the current time and go through the sorter like all others, so that edges meet in an order
+    that does not depend on batches. Until it leaves the sorter, a row carries in its id when it came to happen first.
+
+    Attributes
+    ----------
+    open : dict
+        Ids of events that began and have not ended.
+    moved : dict
+        Events whose start was late: where it was moved to, and their id.
+    lost : dict
+        How many starts were dropped whose end has not come.
+    """
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.next_id = 0
+        self.open: dict[Key, list[int]] = {}
+        self.moved: dict[Key, list[tuple[int, int]]] = {}
+        self.lost: dict[Key, int] = {}
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        if not len(batch):
+            return []
+        first = self.rows
+        self.rows += len(batch)
+        told = batch.other == batch.sync
+        highest = np.maximum(np.maximum.accumulate(np.where(told, MIN_TIME, batch.sync)), self.newest)
+        self.newest = int(highest[-1])
+        current = np.maximum(np.maximum.accumulate(np.where(told, batch.sync, MIN_TIME)), self.frontier)
+        latency = self.disorder.reorder_latency
+        if latency is not None:
+            current = np.maximum(current, np.where(highest == MIN_TIME, MIN_TIME, highest - latency))
+        late = (batch.sync < current) & ~told
+        if late.any() and self.disorder.late == "raise":
+            raise self._error(batch, int(np.flatnonzero(late)[0]), current, first)
+        self.frontier = int(current[-1])
+        rows = replace(batch, sync=np.where(late, current, batch.sync), ends=batch.other, ids=batch.sync)
+        self.sorter.add(rows.take(np.flatnonzero(~told)) if told.any() else rows)
+        return self._released(self._tight(batch, current, late))
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        self.frontier = max(self.frontier, frontier)
+        return self._released([])
+
+    @property
+    def buffered_rows(self) -> int:
+        return self.sorter.rows + sum(map(len, self.open.values())) + sum(map(len, self.moved.values()))
+
+    def _tight(self, batch: Batch, current: Array, late: Array) -> list[int]:
+        """Times at which an event may end that was moved to begin there."""
+        if not self.moved and not (late & (batch.other == INF)).any():
+            return []
+        ends = (batch.other < batch.sync) & (batch.sync <= current)
+        return [int(time) for time in np.unique(current[ends])]
+
+    def _released(self, tight: list[int]) -> list[Batch]:
+        """Rows whose time has come. Those that `tight` times put off by a tick are sorted in before what follows."""
+        return [joined for time in (*tight, self.frontier) for rows in self.sorter.release(time)
+                if len(joined := self._join(rows))]
+
+    def _join(self, rows: Batch) -> Batch:
+        """Give rows in time order their ids, and ends the start that their event has here."""
+        assert rows.ids is not None
+        late = rows.ids != rows.sync
+        odd = np.flatnonzero((rows.other == INF) | (rows.other < rows.ids) | late)
+        if not len(odd):
+            return replace(rows, ids=None)
+        edges = rows.take(odd)
+        assert edges.ids is not None
+        ids, other, gone = np.full(len(rows), -1), rows.other.copy(), np.zeros(len(rows), np.bool_)
+        too_soon = []
+        for row, key, sync, first, end in zip(odd.tolist(), _keys(edges), edges.sync.tolist(), edges.ids.tolist(),
+                                              edges.other.tolist(), strict=True):
+            known: tuple[int, int] | None
+            if end == INF:
+                known = self._begin(key, sync, late=sync > first)
+            elif end > first:  # a late interval
+                known = (end, -1) if self.disorder.late == "adjust" and sync < end else None
+            elif self._too_soon(key, sync):
+                too_soon.append(row)
+                known = None
+            else:
+                known = self._end(key, sync, late=sync > first)
+            if known is None:
+                gone[row] = True
+            else:
+                other[row], ids[row] = known
+        self.late_dropped += int(np.count_nonzero(gone)) - len(too_soon)
+        self.late_adjusted += int(np.count_nonzero(late & ~gone))
+        if too_soon:
+            put_off = rows.take(np.array(too_soon))
+            self.sorter.add(replace(put_off, sync=put_off.sync + 1))
+        joined = replace(rows, ends=other, ids=ids)
+        return joined.take(np.flatnonzero(~gone)) if gone.any() else joined
+
+    def _begin(self, key: Key, sync: int, *, late: bool) -> tuple[int, int] | None:
+        """No end known, and the id; None when the start is dropped."""
+        if late and self.disorder.late == "drop":
+            self.lost[key] = self.lost.get(key, 0) + 1
+            return None
+        number = self.next_id
+        self.next_id += 1
+        if late:
+            self.moved.setdefault(key, []).append((sync, number))
+        else:
+            self.open.setdefault(key, []).append(number)
+        return INF, number
+
+    def _too_soon(self, key: Key, sync: int) -> bool:
+        """Whether an event would end when it begins, which is not to be: it gets one tick."""
+        return key in self.moved and self.moved[key][0][0] >= sync and key not in self.open
+
+    def _end(self, key: Key, sync: int, *, late: bool) -> tuple[int, int] | None:
+        """Start and id of the event that ends; None when the end is dropped."""
+        if key in self.lost:
+            self.lost[key] -= 1
+            if not self.lost[key]:
+                del self.lost[key]
+            return None
+        if late and self.disorder.late == "drop":
+            return None
+        if key in self.moved and self.moved[key][0][0] < sync:
+            start, number = _first(self.moved, key)
+            return start, number
+        if key in self.open:
+            assert isinstance(key[0], int)
+            return key[0], _first(self.open, key)
+        if self.disorder.late == "raise":
+            raise self._unmatched(key, sync)
+        return None
+
+    def _unmatched(self, key: Key, sync: int) -> SourceError:
+        type_ = self.source.schema.time_type
+        start, end = (pa.scalar(ticks).cast(type_).as_py() for ticks in (key[0], sync))
+        return SourceError(f"An end edge of {self.source.name} at {end} ends nothing: no start edge at {start} has its "
+                           "payload.", where=f'sync="{self.source.time}"',
+                           hint='an end edge repeats the payload of its start; late="drop" leaves such rows out')
+
+
+def _first(waiting: dict[Key, list[Any]], key: Key) -> Any:
+    begun = waiting[key].pop(0)
+    if not waiting[key]:
+        del waiting[key]
+    return begun
+
+
+def _keys(edges: Batch) -> list[Key]:
+    """What an end edge has in common with its start edge, row by row."""
+    assert edges.ids is not None
+    start = np.where(edges.other == INF, edges.ids, edges.other)
+    return list(zip(start.tolist(), *map(_comparable, edges.columns), strict=True))
+
+
+def _comparable(column: Column) -> list[int | str | None]:
+    """Values that are equal when, and only when, those of the column are."""
+    if not column.fixed:
+        values = column.to_arrow().to_pylist()
+        return values if pa.types.is_string(column.type) else [None if value is None else repr(value)
+                                                               for value in values]
+    keys: list[int | str | None] = encode_keys(np.asarray(column.values)).tolist()
+    if column.valid is None:
+        return keys
+    return [key if valid else None for key, valid in zip(keys, column.valid.tolist(), strict=True)]
