@@ -140,6 +140,13 @@ class Notebook:
         chart.wait_for(timeout=START_S * 1000)
         return chart
 
+    def wait_for_change(self, chart: Locator, since: bytes, timeout_s: float = 30) -> None:
+        """Wait until a chart looks different."""
+        deadline = time.monotonic() + timeout_s
+        while chart.screenshot() == since:
+            assert time.monotonic() < deadline, "the chart does not move"
+            time.sleep(0.5)
+
     def press(self, number: int, button: str) -> None:
         self.cell(number).get_by_role("button", name=button, exact=True).click()
 

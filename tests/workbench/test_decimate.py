@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whimbrel_workbench.frames.decimate import keep_extremes
@@ -12,6 +12,7 @@ from whimbrel_workbench.frames.decimate import keep_extremes
 values = st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=400)
 
 
+@settings(deadline=None)
 @given(values, st.integers(4, 60))
 def test_the_picture_keeps_its_ends_and_its_peaks(y: list[float], most: int) -> None:
     row = np.array(y)

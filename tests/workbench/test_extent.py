@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whimbrel_workbench.frames.extent import Extent, grown
@@ -11,6 +11,7 @@ DAY_MS = 86_400_000.0
 reaches = st.lists(st.tuples(st.floats(-1e9, 1e9), st.floats(0, 1e6)), min_size=1, max_size=20)
 
 
+@settings(deadline=None)
 @given(reaches)
 def test_every_value_is_inside_and_the_axis_never_shrinks(steps: list[tuple[float, float]]) -> None:
     extent = None

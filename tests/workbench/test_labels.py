@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whimbrel_workbench.frames.labels import Places, labels
@@ -12,6 +12,7 @@ from whimbrel_workbench.frames.labels import Places, labels
 keys = st.lists(st.sampled_from(["JFK", "LGA", "EWR", None]), max_size=30)
 
 
+@settings(deadline=None)
 @given(keys, keys)
 def test_labels_are_the_distinct_keys_in_order_of_appearance(one: list[str | None], two: list[str | None]) -> None:
     length = min(len(one), len(two))
@@ -36,6 +37,7 @@ def test_integers_can_be_keys() -> None:
     assert labels(pa.table({"hour": [7, 9, 7]}), ["hour"]).names == ("7", "9")
 
 
+@settings(deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 50), min_size=1), min_size=1))
 def test_a_seated_key_keeps_its_place_until_another_takes_it(moments: list[dict[str, int]]) -> None:
     places = Places(most=3)

@@ -125,20 +125,27 @@ class Feed:
     def look(self, *, anyway: bool = False) -> bool:
         """Hand on a frame if there is something new; False once there will be nothing new any more."""
         with self.between_frames:
-            run = self._run
-            if run is None:
+            if self._run is None:
                 return not self._on_frame(self._frame(0, Status("failed", None, (), self._refused)))
-            now = run.version, run.state
-            if anyway or self._seen != now:
-                snapshot = run.snapshot()
-                # A failed run keeps what was drawn last; its error belongs to that state and to no earlier one.
-                failed = now[1] == "failed"
-                if not failed:
-                    self._picture = self._framer.picture(snapshot.table, snapshot.settled)
-                status = status_of(now[1], snapshot.metrics, run.error if failed else None)
-                if self._on_frame(self._frame(snapshot.version, status)):
-                    self._seen = now
-            return self._seen != now or now[1] not in _ENDED
+            try:
+                return self._look_at(self._run, anyway=anyway)
+            except Exception as error:  # noqa: BLE001 - a bug must show in the view, not freeze it
+                failure = Failure(type(error).__name__, f"This result cannot be drawn: {error}", hint=_UNDRAWABLE_HINT)
+                self._picture = None
+                return not self._on_frame(self._frame(0, Status("failed", None, (), failure)))
+
+    def _look_at(self, run: Run, *, anyway: bool) -> bool:
+        now = run.version, run.state
+        if anyway or self._seen != now:
+            snapshot = run.snapshot()
+            # A failed run keeps what was drawn last; its error belongs to that state and to no earlier one.
+            failed = now[1] == "failed"
+            if not failed:
+                self._picture = self._framer.picture(snapshot.table, snapshot.settled)
+            status = status_of(now[1], snapshot.metrics, run.error if failed else None)
+            if self._on_frame(self._frame(snapshot.version, status)):
+                self._seen = now
+        return self._seen != now or now[1] not in _ENDED
 
     def _frame(self, version: int, status: Status) -> Frame:
         return Frame(version, self._picture, self._framer.columns(self._schema), status, repr(self._stream))
@@ -149,15 +156,9 @@ class Feed:
             self.look_again()
 
     def _keep_looking(self, closed: threading.Event) -> None:
-        try:
-            while not closed.wait(self._pause_s if self._picture is not None else _FIRST_PICTURE_WAIT_S):
-                if not self.look():
-                    return
-        except Exception as error:  # noqa: BLE001 - a bug must show in the view, not die with the thread
-            failure = Failure(type(error).__name__, f"This result cannot be drawn: {error}", hint=_UNDRAWABLE_HINT)
-            with self.between_frames:
-                self._picture = None
-                self._on_frame(self._frame(0, Status("failed", None, (), failure)))
+        while not closed.wait(self._pause_s if self._picture is not None else _FIRST_PICTURE_WAIT_S):
+            if not self.look():
+                return
 
 
 def _keys(stream: Stream) -> tuple[str, ...]:
