@@ -125,6 +125,8 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
     if len(head) > 120:
         head = textwrap.fill(head, 118, subsequent_indent=" " * (len(build.__name__) + 9), break_long_words=False)
     call = f"        return self._{'binary' if binary else 'unary'}({', '.join(passed)})"
+    if len(call) > 120:
+        call = textwrap.fill(call, 120, subsequent_indent=" " * (call.index("(") + 1), break_long_words=False)
     return f'\n{head}\n        """{documentation}{end}"""\n{call}\n', names
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from whimbrel.errors import WhimbrelError
-from whimbrel.expr import col, lit, when
+from whimbrel.expr import col, first_of, last_of, lit, register, when
 from whimbrel.operators import event, sequence
 from whimbrel.run import Metrics, Run, Snapshot
 from whimbrel.stream import (
@@ -24,9 +24,9 @@ from whimbrel.stream import (
 __version__ = "0.1.0"
 
 __all__ = [
-    "Metrics", "Run", "Snapshot", "Stream", "WhimbrelError", "col", "count", "datasets", "event", "from_arrow",
-    "from_edges", "from_pandas", "from_spark", "lit", "max", "mean", "min", "read_parquet", "replay", "sequence", "sum",
-    "when",
+    "Metrics", "Run", "Snapshot", "Stream", "WhimbrelError", "col", "count", "datasets", "event", "first_of",
+    "from_arrow", "from_edges", "from_pandas", "from_spark", "last_of", "lit", "max", "mean", "min", "read_parquet",
+    "register", "replay", "sequence", "sum", "when",
 ]
 
 

@@ -4,7 +4,8 @@ from whimbrel.expr.build import col, lit, when
 from whimbrel.expr.columns import columns_of, substitute
 from whimbrel.expr.evaluate import evaluate, predicate
 from whimbrel.expr.named import Column, Condition, Keys, check_name, named_columns
-from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, lift
+from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, Remembered, RowFunction, Unary, When, lift
+from whimbrel.expr.register import REGISTER, first_of, last_of, register, registers_of, trace_step
 from whimbrel.expr.scalars import SCALARS
 from whimbrel.expr.show import show
 from whimbrel.expr.source import inlinable, predicate_source, to_source
@@ -12,7 +13,8 @@ from whimbrel.expr.trace import trace
 from whimbrel.expr.types import type_of
 
 __all__ = [
-    "SCALARS", "Binary", "Call", "Cast", "Col", "Column", "Condition", "Expr", "Keys", "Lit", "RowFunction", "Unary",
-    "When", "check_name", "col", "columns_of", "evaluate", "inlinable", "lift", "lit", "named_columns", "predicate",
-    "predicate_source", "show", "substitute", "to_source", "trace", "type_of", "when",
+    "REGISTER", "SCALARS", "Binary", "Call", "Cast", "Col", "Column", "Condition", "Expr", "Keys", "Lit", "Remembered",
+    "RowFunction", "Unary", "When", "check_name", "col", "columns_of", "evaluate", "first_of", "inlinable", "last_of",
+    "lift", "lit", "named_columns", "predicate", "predicate_source", "register", "registers_of", "show", "substitute",
+    "to_source", "trace", "trace_step", "type_of", "when",
 ]

@@ -224,11 +224,21 @@ class Expr:
         return TimeFunctions(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Where a run of a pattern has a value from: a register, or a column of the first or last event of a name."""
+
+    which: Literal["register", "first", "last"]
+    column: Text
+    event: Text = ""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Col(Expr):
-    """A column of the stream."""
+    """A column of the stream, or what a pattern's run remembers, read as if it were a column beside those."""
 
     name: Text
+    remembered: Remembered | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -26,6 +26,8 @@ def show(expr: Expr) -> str:
     '(col.a + 1) * col.name.str.length()'
     """
     match node(expr):
+        case Col(name, remembered) if remembered is not None:
+            return name
         case Col(name):
             plain = name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("__")
             return f"col.{name}" if plain else f"col({name!r})"

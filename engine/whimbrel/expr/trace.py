@@ -10,7 +10,7 @@ from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Col, Expr, RowFunction, lift
 
 
-class _Row:
+class Row:
     """Stands for a row while a function is traced: every attribute and item is a column."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ def trace(thing: Any, where: str = "", *, names: bool = False) -> Expr:
             return lift(thing)
         except ExpressionError as error:
             raise ExpressionError(error.what, where=where, hint=error.hint) from None
-    row = _Row()
+    row = Row()
     try:
         result = thing(row)
     except Exception:  # noqa: BLE001 - whatever it did, it did not survive columns in place of values
@@ -72,19 +72,19 @@ def trace(thing: Any, where: str = "", *, names: bool = False) -> Expr:
 
 
 def _row_function(function: Callable[[Any], Any], where: str) -> Expr:
-    fields = _fields(function)
+    fields = fields_of(function)
     if not fields:
         raise ExpressionError("This function cannot be read: it uses its row as a whole, or no column of it.",
                               where=where, hint="a function of one row uses row.name or row['name'] only")
     return RowFunction(function, fields, tuple(Col(field) for field in fields))
 
 
-def _fields(function: Callable[[Any], Any]) -> tuple[str, ...]:
-    """The columns a function reads, from its bytecode; none when its row escapes into anything else."""
+def fields_of(function: Callable[..., Any], argument: int = 0, arguments: int = 1) -> tuple[str, ...]:
+    """The columns a function reads of an argument, from its bytecode; none when that escapes into anything else."""
     code = getattr(function, "__code__", None)
-    if code is None or code.co_argcount != 1:
+    if code is None or code.co_argcount != arguments:
         return ()
-    row = code.co_varnames[0]
+    row = code.co_varnames[argument]
     fields: dict[str, None] = {}
     steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "RESUME", "NOP")]
     for step, *after in zip(steps, steps[1:], steps[2:], strict=False):

@@ -2,7 +2,7 @@
 
 from whimbrel.operators.aggregate import GroupAggregate, aggregate
 from whimbrel.operators.coalesce import Coalesce
-from whimbrel.operators.detect import Detect, detect
+from whimbrel.operators.detect import Beginning, Detect, Outputs, Simultaneous, detect
 from whimbrel.operators.join import Join, join
 from whimbrel.operators.pattern import Pattern, event, sequence
 from whimbrel.operators.select import Select, select, with_columns
@@ -17,7 +17,7 @@ from whimbrel.operators.window import (
 )
 
 __all__ = [
-    "Coalesce", "Detect", "GroupAggregate", "HoppingWindow", "Join", "Label", "Pattern", "Select", "SlidingWindow",
-    "Where", "aggregate", "detect", "event", "hopping_window", "join", "select", "sequence", "sliding_window",
-    "tumbling_window", "where", "with_columns",
+    "Beginning", "Coalesce", "Detect", "GroupAggregate", "HoppingWindow", "Join", "Label", "Outputs", "Pattern",
+    "Select", "Simultaneous", "SlidingWindow", "Where", "aggregate", "detect", "event", "hopping_window", "join",
+    "select", "sequence", "sliding_window", "tumbling_window", "where", "with_columns",
 ]

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Field, Schema, frozen
-from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, quote_ticks
-from whimbrel.errors import ExpressionError, PlanError
-from whimbrel.expr import Expr, Keys, columns_of, evaluate, predicate, type_of
-from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.primitives.runs import USED, advance_runs
-from whimbrel.operators.measure import extend
+from whimbrel.batch import Field, Schema
+from whimbrel.clock import Duration, TickUnit, duration_ticks, quote_ticks
+from whimbrel.errors import ExpressionError, PlanError, near_match
+from whimbrel.expr import (
+    REGISTER,
+    Column,
+    Expr,
+    Keys,
+    Remembered,
+    check_name,
+    columns_of,
+    lift,
+    named_columns,
+    registers_of,
+    type_of,
+)
+from whimbrel.kernels import Kernel
+from whimbrel.operators.detect_kernel import DetectKernel
+from whimbrel.operators.path_kernel import PathKernel
+from whimbrel.operators.path_text import Slot, path_text
 from whimbrel.operators.pattern import Automaton, Pattern
 from whimbrel.plan import Operator, Properties, fluent
 
-Array = np.ndarray[Any, Any]
+__all__ = ["Beginning", "Outputs", "Simultaneous"]
 
-_advance = Compiled(advance_runs)
-_ROOM = 16_384
+Simultaneous = Literal["discard", "in_order"]
+
+Beginning = Mapping[str, Any]
+"""What a register holds at the begin of a run: values by name, or pyarrow types for null."""
+
+Outputs = Mapping[str, Column]
+"""Further columns of a result, by name."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,6 +56,16 @@ class Detect(Operator):
     pattern : Pattern
     within : int, > 0
         A run that began at t accepts events before t + within.
+    register : tuple of (str, type, value)
+        What every run remembers at its begin, by name.
+    skip : bool
+        Whether a run waits for the next event that fits, instead of ending at one that does not.
+    overlapping : bool
+        Whether a run may begin at an event that moved another one on.
+    simultaneous : {"discard", "in_order"}
+        What happens to events of one key at one time.
+    output : tuple of (str, Expr)
+        Further columns of the result, over what the run remembers at its end.
     keys : tuple of (str, Expr)
         Events are consecutive within a key; none means all events together.
     unit : {"s", "ms", "us", "ns"} or None
@@ -46,10 +73,17 @@ class Detect(Operator):
 
     Notes
     -----
-    Contiguity is strict: an event that fits nowhere ends the run. Every event that completes the pattern is a match,
-    with the lifetime [time of that event, begin + within). Events of one key at the same time have no order: they are
-    passed over, and the key's runs end. Results hold the keys, `first_time` (when the run began) and `events` (its
-    length). Shapes: any number of rows out per row in. State: the runs of each key, and events at the newest time.
+    Contiguity is strict: an event that fits nowhere ends the run, unless it may `skip`. Every event that completes the
+    pattern is a match, with the lifetime [time of that event, begin + within). Events of one key at the same time have
+    no order: they are passed over, and the key's runs end, unless they are declared to be ``in_order``.
+
+    Results hold the keys, `first_time` (when the run began), `events` (how many it matched), the registers, and the
+    `output`. Matches that agree in the registers and in what the output reads are one, whatever ways of reading the
+    pattern led to them. With neither a register nor columns of matched events nor `skip`, a run is its
+    begin and a set of states, and there are never more runs than events; otherwise it is one way through the pattern.
+    ``overlapping=False`` lets no run begin at an event that moved another one, completing it included.
+
+    Shapes: any number of rows out per row in. State: the runs of each key, and events at the newest time.
     Source: Trill's regular expressions (VLDB 2015 and its open source, Afa).
 
     Examples
@@ -61,12 +95,25 @@ class Detect(Operator):
     ...     print(match)
     {'start': 5, 'end': 10, 'first_time': 0, 'events': 2}
     {'start': 15, 'end': 20, 'first_time': 10, 'events': 2}
+
+    Runs that remember: a rise to more than twice the price at its begin, whatever lies between.
+
+    >>> prices = wb.from_arrow({"at": [0, 1, 2, 3], "price": [10, 12, 9, 21]}, time="at")
+    >>> rise = wb.sequence(low=wb.col.price > 0, high=wb.col.price > 2 * wb.last_of("low").price)
+    >>> found = prices.detect(rise, within=3, skip=True, output={"from_price": wb.first_of("low").price})
+    >>> found.select("first_time", "from_price").collect().to_pylist()
+    [{'start': 3, 'end': 5, 'first_time': 2, 'from_price': 9}]
     """
 
     ends_grouping: ClassVar[bool] = True
 
     pattern: Pattern
     within: int
+    register: tuple[tuple[str, pa.DataType, Any], ...] = ()
+    skip: bool = False
+    overlapping: bool = True
+    simultaneous: Simultaneous = "discard"
+    output: Keys = ()
     keys: Keys = ()
     unit: TickUnit = None
 
@@ -74,32 +121,111 @@ class Detect(Operator):
         schema, where = upstream[0], self.show()
         if self.within <= 0:
             raise PlanError("within must be longer than nothing.", where=where, hint='such as within="1h"')
-        for condition in Automaton.of(self.pattern).conditions:
-            type_ = type_of(condition, schema, where=where)
+        if self.simultaneous not in ("discard", "in_order"):
+            raise PlanError(f"Simultaneous events are 'discard' or 'in_order', not {self.simultaneous!r}.", where=where)
+        slots = self._slots(schema)
+        beside = _with_slots(schema, slots)
+        for event in Automaton.of(self.pattern).events:
+            type_ = type_of(event.condition, beside, where=where)
             if not pa.types.is_boolean(type_):
-                raise ExpressionError(f"A condition must be true or false; {condition.show()} is {type_}.", where=where)
+                raise ExpressionError(f"A condition must be true or false; {event.condition.show()} is {type_}.",
+                                      where=where)
+            for name, value in event.updates:
+                self._check_update(name, type_of(value, beside, where=where), value)
+        own = Schema(tuple(Field(slot.name, slot.type) for slot in slots))
         keys = [Field(name, type_of(expr, schema, where=where)) for name, expr in self.keys]
         found = [Field("first_time", schema.time_type), Field("events", pa.int64())]
-        return schema.with_fields([*keys, *found], where=where)
+        made = [Field(name, type_) for name, type_, _ in self.register]
+        outputs = [Field(name, type_of(expr, own, where=where)) for name, expr in self.output]
+        return schema.with_fields([*keys, *found, *made, *outputs], where=where)
+
+    def _check_update(self, name: str, type_: pa.DataType, value: Expr) -> None:
+        mine = next(type_ for known, type_, _ in self.register if known == name)
+        widens = pa.types.is_floating(mine) and pa.types.is_integer(type_)
+        if type_ != mine and not widens and not pa.types.is_null(type_):
+            raise ExpressionError(f"Register {name!r} is {mine}; its new value {value.show()} is {type_}.",
+                                  where=self.show(), hint="begin with a value of that type, or cast the new one")
+
+    def _read(self) -> dict[str, Remembered]:
+        """What the query reads of a run's memory, and the registers that it sets."""
+        events = Automaton.of(self.pattern).events
+        exprs = [expr for event in events for expr in (event.condition, *(value for _, value in event.updates))]
+        found = {name: source for expr in [*exprs, *(expr for _, expr in self.output)]
+                 for name, source in registers_of(expr).items()}
+        return found | _registers(name for event in events for name, _ in event.updates)
+
+    def _slots(self, schema: Schema) -> list[Slot]:
+        """What a run remembers: the registers, then columns of matched events."""
+        where = self.show()
+        known = {event.name for event in Automaton.of(self.pattern).events if event.name}
+        declared = [Slot(REGISTER + name, type_, Remembered("register", name), value)
+                    for name, type_, value in self.register]
+        told = {name for _, expr in self.output for name in registers_of(expr)}
+        captured: list[Slot] = []
+        for name, source in self._read().items():
+            if source.which == "register":
+                if source.column not in (name for name, _, _ in self.register):
+                    raise PlanError(f"There is no register {source.column!r}.", where=where, hint=near_match(
+                        source.column, (name for name, _, _ in self.register), noun="register"))
+                continue
+            if source.event not in known:
+                raise PlanError(f"No event of the pattern is named {source.event!r}.", where=where,
+                                hint=near_match(source.event, known, noun="event"))
+            captured.append(Slot(name, schema.type_of(source.column, where=where), source, shown=name in told))
+        return [*declared, *captured]
 
     def properties(self, *upstream: Properties) -> Properties:
         return Properties(causal=upstream[0].causal)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
-        exprs = [*Automaton.of(self.pattern).conditions, *(expr for _, expr in self.keys)]
-        return (frozenset[str]().union(*map(columns_of, exprs)),)
+        events = Automaton.of(self.pattern).events
+        exprs = [expr for event in events for expr in (event.condition, *(value for _, value in event.updates))]
+        read = frozenset[str]().union(*map(columns_of, [*exprs, *(expr for _, expr in self.keys)]))
+        remembered = self._read()
+        return ((read - remembered.keys())
+                | {source.column for source in remembered.values() if source.which != "register"},)
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        keys = [expr for _, expr in self.keys]
-        return DetectKernel(self.schema(*upstream), Automaton.of(self.pattern), self.within, keys)
+        schema, automaton, keys = self.schema(*upstream), Automaton.of(self.pattern), [expr for _, expr in self.keys]
+        in_order = self.simultaneous == "in_order"
+        slots = self._slots(upstream[0])
+        if not slots and not self.skip:
+            return DetectKernel(schema, automaton, self.within, keys, overlapping=self.overlapping, in_order=in_order)
+        text = path_text(automaton, slots, _with_slots(upstream[0], slots),
+                         skip=self.skip, overlapping=self.overlapping)
+        return PathKernel(text, slots, [expr for _, expr in self.output], schema, automaton, self.within, keys,
+                          in_order=in_order, where=self.show())
 
     def show(self) -> str:
-        text = f"detect({self.pattern.show()}, within={quote_ticks(self.within, self.unit)})"
+        options = [f"within={quote_ticks(self.within, self.unit)}"]
+        if self.register:
+            options.append(f"register={{{', '.join(f'{name!r}: {_start(*of)}' for name, *of in self.register)}}}")
+        options += ["skip=True"] if self.skip else []
+        options += [] if self.overlapping else ["overlapping=False"]
+        options += [] if self.simultaneous == "discard" else [f"simultaneous={self.simultaneous!r}"]
+        if self.output:
+            options.append(f"output={{{', '.join(f'{name!r}: {expr.show()}' for name, expr in self.output)}}}")
+        text = f"detect({self.pattern.show()}, {', '.join(options)})"
         return text if not self.keys else f"group_by({', '.join(name for name, _ in self.keys)}).{text}"
 
 
+def _start(type_: pa.DataType, value: Any) -> str:
+    return str(type_) if value is None else repr(value)
+
+
+def _registers(names: Iterable[str]) -> dict[str, Remembered]:
+    """Registers by the name that stands beside those of columns."""
+    return {REGISTER + name: Remembered("register", name) for name in names}
+
+
+def _with_slots(schema: Schema, slots: Sequence[Slot]) -> Schema:
+    return schema.with_fields([*schema, *(Field(slot.name, slot.type) for slot in slots)])
+
+
 @fluent
-def detect(schema: Schema, pattern: Pattern, *, within: Duration, keys: Keys = ()) -> Detect:
+def detect(schema: Schema, pattern: Pattern, *, within: Duration, register: Beginning | None = None,
+           skip: bool = False, overlapping: bool = True, simultaneous: Simultaneous = "discard",
+           output: Outputs | None = None, keys: Keys = ()) -> Detect:
     """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
 
     Parameters
@@ -108,88 +234,45 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration, keys: Keys = (
         Such as ``wb.sequence(first=col.x > 1, second=col.x < 1)``.
     within : str, timedelta or int
         A run that began at t accepts events before t + within.
+    register : dict
+        What every run remembers at its begin, by name: a value, or a pyarrow type for null. Events change it,
+        ``wb.event(col.x > 1, total=wb.register.total + col.x)``, and conditions may read it.
+    skip : bool
+        Others may lie in between: an event that fits nowhere in a run is ignored instead of ending it.
+    overlapping : bool
+        False: no run begins at an event that moved another one on.
+    simultaneous : {"discard", "in_order"}
+        Events of one key at one time are passed over and end the key's runs; or you declare that there are none,
+        and if there are, they are taken in the order in which they came.
+    output : dict
+        Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
     """
     if not isinstance(pattern, Pattern):
         raise PlanError(f"A {type(pattern).__name__} is not a pattern.", where="detect()",
                         hint="such as wb.sequence(first=col.x > 1, second=col.x < 1)")
     ticks = duration_ticks(within, schema.unit, where=f"detect(..., within={within!r})")
-    return Detect(pattern=pattern, within=ticks, keys=keys, unit=schema.unit)
+    return Detect(pattern=pattern, within=ticks, register=tuple(_declared(register or {})), skip=skip,
+                  overlapping=overlapping, simultaneous=simultaneous, output=_outputs(output or {}), keys=keys,
+                  unit=schema.unit)
 
 
-class DetectKernel(Kernel):
-    """Waits until a time is complete, then lets its events move the runs of their keys."""
-
-    def __init__(self, schema: Schema, automaton: Automaton, within: int, keys: Sequence[Expr]) -> None:
-        self.schema, self.within, self.key_exprs = schema, within, tuple(keys)
-        self.conditions = tuple(automaton.conditions)
-        self.first, self.last = automaton.first, automaton.last
-        self.follow = np.array(automaton.follow, np.int64)
-        self.keys = KeyTable([field.type for field in schema.fields[: len(keys)]])
-        self.waiting: list[Batch] = []
-        self.scalars = np.zeros(2, np.int64)
-        self.head, self.length = np.full(1024, -1, np.int64), np.zeros(1024, np.int64)
-        self.free, self.after, self.states, self.began, self.events = (np.zeros(_ROOM, np.int64) for _ in range(5))
-        self.out = [np.zeros(_ROOM, np.int64) for _ in range(5)]
-
-    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
-        self.waiting.append(batch.compact())
-        return []
-
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = frontier
-        if not self.waiting:
-            return []
-        rows = Batch.concat(self.waiting)
-        cut = len(rows) if frontier == INF else int(np.searchsorted(rows.sync, frontier, "left"))
-        self.waiting = [rows.slice(cut, len(rows))] if cut < len(rows) else []
-        return self._run(rows.slice(0, cut)) if cut else []
-
-    def _run(self, rows: Batch) -> list[Batch]:
-        groups = frozen(self.keys.ids([evaluate(expr, rows) for expr in self.key_exprs], len(rows)))
-        if len(self.keys) > len(self.head):
-            self.head = extend(self.head, 2 * len(self.keys), -1)
-            self.length = extend(self.length, 2 * len(self.keys), 0)
-        satisfied = np.zeros(len(rows), np.int64)
-        for state, condition in enumerate(self.conditions):
-            satisfied |= predicate(condition, rows).astype(np.int64) << state
-        alone = _alone(rows.sync, groups)
-        out = []
-        row = 0
-        count = np.zeros(1, np.int64)
-        while row < len(rows):
-            before = row
-            row = int(_advance(
-                row, rows.sync, groups, frozen(satisfied), frozen(alone),
-                self.within, self.first, self.last, self.follow, self.scalars,
-                self.free, self.head, self.length, self.after, self.states, self.began, self.events,
-                count, *self.out))
-            if count[0]:
-                out.append(self._batch(int(count[0])))
-            elif row == before:
-                self._grow()
-        return out
-
-    def _grow(self) -> None:
-        room = 2 * len(self.free)
-        for name in ("free", "after", "states", "began", "events"):
-            setattr(self, name, extend(getattr(self, name), room, 0))
-        self.out = [np.zeros(2 * len(array), np.int64) for array in self.out]
-
-    def _batch(self, rows: int) -> Batch:
-        sync, end, group, first, events = (array[:rows].copy() for array in self.out)
-        payload = (*self.keys.values(group), Column(self.schema.time_type, first), Column(pa.int64(), events))
-        return Batch(self.schema, sync, end, payload)
-
-    @property
-    def buffered_rows(self) -> int:
-        return int(self.scalars[USED]) + sum(map(len, self.waiting))
+def _declared(register: Beginning) -> Iterator[tuple[str, pa.DataType, Any]]:
+    for name, value in register.items():
+        check_name(name, "detect")
+        if value is None:
+            raise PlanError(f"Register {name!r} has no type.", where="detect(register=...)",
+                            hint="give the value that it begins with, or pyarrow.int64() for null")
+        if isinstance(value, pa.DataType):
+            yield name, value, None
+        else:
+            yield name, type_of(lift(value), Schema(())), value
 
 
-def _alone(sync: Array, groups: Array) -> Array:
-    """Whether each event is the only one of its key at its time."""
-    order = np.lexsort((groups, sync))
-    same = (sync[order][1:] == sync[order][:-1]) & (groups[order][1:] == groups[order][:-1])
-    alone = np.ones(len(sync), np.bool_)
-    alone[order[1:][same]] = False
-    alone[order[:-1][same]] = False
-    return alone
+def _outputs(output: Outputs) -> Keys:
+    outputs = named_columns("detect", (), output)
+    for name, expr in outputs:
+        loose = sorted(columns_of(expr) - registers_of(expr).keys())
+        if loose:
+            raise PlanError(f"Of which event is {loose[0]!r}?", where=f"detect(output={{{name!r}: {expr.show()}}})",
+                            hint=f"name it: wb.last_of('name').{loose[0]}, or wb.first_of")
+    return outputs

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from whimbrel.errors import PlanError
-from whimbrel.expr import Condition, Expr, trace
+from whimbrel.expr import Column, Expr, trace_step
 
 __all__ = ["Pattern", "event", "sequence"]
+
+Step = Expr | Callable[[Any], Any] | Callable[[Any, Any], Any]
+"""A condition: of an event, or of an event and the register."""
 
 MOST_POSITIONS = 62
 """Events that one pattern may mention: a set of them is kept in the bits of an int64."""
@@ -33,9 +38,18 @@ class Pattern:
         """Either of two."""
         return Either(self, other)
 
-    def repeat(self) -> Pattern:
-        """Once or more."""
-        return Repeat(self)
+    def repeat(self, least: int = 1, most: int | None = None) -> Pattern:
+        """So many times, one right after the other: by default once or more, ``repeat(0)`` also not at all.
+
+        Parameters
+        ----------
+        least, most : int
+            Bounds; without `most` there is none above.
+        """
+        if least < 0 or (most is not None and (most < least or most == 0)):
+            raise PlanError(f"A pattern cannot be repeated {least} to {most} times.", where=f"{self.show()}.repeat()",
+                            hint="such as repeat(2, 5)")
+        return Repeat(self, least, most)
 
     def optional(self) -> Pattern:
         """Once or not at all."""
@@ -50,13 +64,14 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Event(Pattern):
-    """One event that satisfies a condition."""
+    """One event that satisfies a condition, and what it does to the register."""
 
     condition: Expr
+    updates: tuple[tuple[str, Expr], ...] = ()
     name: str = ""
 
     def show(self) -> str:
-        return f"event({self.condition.show()})"
+        return f"event({', '.join([self.condition.show(), *(f'{n}={e.show()}' for n, e in self.updates)])})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,12 +98,16 @@ class Either(Pattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repeat(Pattern):
-    """A pattern once or more."""
+    """A pattern several times."""
 
     inner: Pattern
+    least: int = 1
+    most: int | None = None
 
     def show(self) -> str:
-        return f"{_in_chain(self.inner)}.repeat()"
+        bounds = "" if self.most is None and self.least == 1 else str(self.least)
+        bounds += "" if self.most is None else f", {self.most}"
+        return f"{_in_chain(self.inner)}.repeat({bounds})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,25 +124,36 @@ def _in_chain(pattern: Pattern) -> str:
     return f"({pattern.show()})" if isinstance(pattern, Either) else pattern.show()
 
 
-def event(condition: Condition) -> Pattern:
+def event(condition: Step, /, **updates: Column | Step) -> Pattern:
     """One event that satisfies a condition.
 
     Parameters
     ----------
     condition : Expr or callable
-        Such as ``col.price > 10`` or ``lambda e: e.price > 10``. Null counts as false.
+        Such as ``col.price > 10`` or ``lambda e: e.price > 10``; ``wb.register.total`` and ``wb.last_of("a").price``
+        stand for what the run remembers, ``lambda e, r: e.price > r.total`` reads both. Null counts as false.
+    **updates : Expr or callable
+        New values of registers, computed from the event and the register as it was.
 
     Examples
     --------
     >>> import whimbrel as wb
     >>> wb.event(wb.col.price > 10)
     event(col.price > 10)
+    >>> wb.event(wb.col.price > 10, total=wb.register.total + wb.col.price)
+    event(col.price > 10, total=register.total + col.price)
     """
-    return Event(trace(condition, where="event()"))
+    made = tuple((name, trace_step(value, f"event({name}=...)")) for name, value in updates.items())
+    return Event(trace_step(condition, "event()"), made)
 
 
-def sequence(**events: Condition) -> Pattern:
-    """Events right after one another, each with a name for the reader.
+def sequence(**events: Step | Pattern) -> Pattern:
+    """Events right after one another, each with a name, by which ``first_of`` and ``last_of`` find its columns.
+
+    Parameters
+    ----------
+    **events : Expr, callable or Pattern
+        A condition, or a pattern such as ``wb.event(...).repeat()`` whose events all get the name.
 
     Examples
     --------
@@ -133,12 +163,29 @@ def sequence(**events: Condition) -> Pattern:
     """
     if not events:
         raise PlanError("A sequence needs at least one event.", hint="such as wb.sequence(first=col.x > 1)")
-    parts: list[Pattern] = [Event(trace(condition, where=f"sequence({name}=...)"), name)
-                            for name, condition in events.items()]
+    parts = [_named(thing, name) if isinstance(thing, Pattern) else
+             Event(trace_step(thing, f"sequence({name}=...)"), name=name) for name, thing in events.items()]
     whole = parts[0]
     for part in parts[1:]:
         whole = Then(whole, part)
     return whole
+
+
+def _named(pattern: Pattern, name: str) -> Pattern:
+    """The pattern with a name for those of its events that have none."""
+    match pattern:
+        case Event():
+            return pattern if pattern.name else replace(pattern, name=name)
+        case Then(first, second):
+            return Then(_named(first, name), _named(second, name))
+        case Either(left, right):
+            return Either(_named(left, name), _named(right, name))
+        case Repeat() | Optional():
+            return replace(pattern, inner=_named(pattern.inner, name))
+    raise TypeError(f"not a pattern: {pattern!r}")
+
+
+_Part = tuple[int, int, bool]
 
 
 @dataclass
@@ -147,15 +194,15 @@ class Automaton:
 
     Attributes
     ----------
-    conditions : list of Expr
-        What an event must satisfy to move into each state.
+    events : list of Event
+        What an event must satisfy to move into each state, and what it does to the register.
     first, last : int
         States that may begin a match, and that complete one.
     follow : list of int
         States that may come right after each.
     """
 
-    conditions: list[Expr] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     follow: list[int] = field(default_factory=list)
     first: int = 0
     last: int = 0
@@ -170,33 +217,52 @@ class Automaton:
                             hint="make one of its events obligatory")
         return automaton
 
-    def _add(self, pattern: Pattern) -> tuple[int, int, bool]:
+    @property
+    def conditions(self) -> list[Expr]:
+        return [event.condition for event in self.events]
+
+    def _add(self, pattern: Pattern) -> _Part:
         """First states, last states, and whether the part may be skipped."""
         match pattern:
-            case Event(condition):
-                if len(self.conditions) == MOST_POSITIONS:
-                    raise PlanError(f"A pattern may mention {MOST_POSITIONS} events at most.", where="detect()")
-                self.conditions.append(condition)
+            case Event():
+                if len(self.events) == MOST_POSITIONS:
+                    raise PlanError(f"A pattern may mention {MOST_POSITIONS} events at most.", where="detect()",
+                                    hint="repeat(least, most) counts each of the most times")
+                self.events.append(pattern)
                 self.follow.append(0)
-                state = 1 << (len(self.conditions) - 1)
+                state = 1 << (len(self.events) - 1)
                 return state, state, False
             case Then(first, second):
-                first1, last1, empty1 = self._add(first)
-                first2, last2, empty2 = self._add(second)
-                self._link(last1, first2)
-                return (first1 | first2 if empty1 else first1), (last2 | last1 if empty2 else last2), empty1 and empty2
+                return self._joined(self._add(first), self._add(second))
             case Either(left, right):
                 first1, last1, empty1 = self._add(left)
                 first2, last2, empty2 = self._add(right)
                 return first1 | first2, last1 | last2, empty1 or empty2
-            case Repeat(inner):
-                first1, last1, empty1 = self._add(inner)
-                self._link(last1, first1)
-                return first1, last1, empty1
+            case Repeat():
+                return self._repeated(pattern)
             case Optional(inner):
                 first1, last1, _ = self._add(inner)
                 return first1, last1, True
         raise TypeError(f"not a pattern: {pattern!r}")
+
+    def _joined(self, one: _Part, other: _Part) -> _Part:
+        first1, last1, empty1 = one
+        first2, last2, empty2 = other
+        self._link(last1, first2)
+        return (first1 | first2 if empty1 else first1), (last2 | last1 if empty2 else last2), empty1 and empty2
+
+    def _repeated(self, pattern: Repeat) -> _Part:
+        """Written out, each copy after the one before; a last copy without a bound may follow itself."""
+        begin = complete = previous = 0
+        for copy in range(1, (pattern.most or max(pattern.least, 1)) + 1):
+            first, last, empty = self._add(pattern.inner)
+            self._link(previous, first)
+            begin = begin or first
+            complete |= last if empty or copy >= pattern.least else 0
+            previous = last
+        if pattern.most is None:
+            self._link(previous, first)
+        return begin, complete, empty or not pattern.least
 
     def _link(self, sources: int, targets: int) -> None:
         for state in range(len(self.follow)):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from whimbrel.clock import Duration
     from whimbrel.expr import Column, Condition, Expr, Keys
-    from whimbrel.operators import Label, Pattern
+    from whimbrel.operators import Beginning, Label, Outputs, Pattern, Simultaneous
     from whimbrel.plan import Aggregate, Operator
     from whimbrel.stream.stream import Stream
 
@@ -38,7 +38,9 @@ class Methods:
         """
         return self._unary(operators.aggregate, keys=self.keys, **aggregates)
 
-    def detect(self, pattern: Pattern, *, within: Duration) -> Stream:
+    def detect(self, pattern: Pattern, *, within: Duration, register: Beginning | None = None, skip: bool = False,
+               overlapping: bool = True, simultaneous: Simultaneous = "discard",
+               output: Outputs | None = None) -> Stream:
         """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
 
         Parameters
@@ -47,8 +49,21 @@ class Methods:
             Such as ``wb.sequence(first=col.x > 1, second=col.x < 1)``.
         within : str, timedelta or int
             A run that began at t accepts events before t + within.
+        register : dict
+            What every run remembers at its begin, by name: a value, or a pyarrow type for null. Events change it,
+            ``wb.event(col.x > 1, total=wb.register.total + col.x)``, and conditions may read it.
+        skip : bool
+            Others may lie in between: an event that fits nowhere in a run is ignored instead of ending it.
+        overlapping : bool
+            False: no run begins at an event that moved another one on.
+        simultaneous : {"discard", "in_order"}
+            Events of one key at one time are passed over and end the key's runs; or you declare that there are none,
+            and if there are, they are taken in the order in which they came.
+        output : dict
+            Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
         """
-        return self._unary(operators.detect, pattern, within=within, keys=self.keys)
+        return self._unary(operators.detect, pattern, within=within, register=register, skip=skip,
+                           overlapping=overlapping, simultaneous=simultaneous, output=output, keys=self.keys)
 
     def join(self, right: Stream, on: str | Sequence[str] | Mapping[str, str], *, suffix: str = "_right") -> Stream:
         """Pair events that have equal keys and are active at the same time. See :class:`whimbrel.operators.Join`.

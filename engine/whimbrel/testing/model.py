@@ -62,8 +62,9 @@ class Model:
         return Model(oracle.join(self.facts, right.facts, lambda row: tuple(row[name] for name in pairs),
                                  lambda row: tuple(row[name] for name in pairs.values()), combine))
 
-    def detect(self, pattern: ModelPattern, within: int) -> Model:
-        return Model(oracle.detect(self.facts, pattern.form, within, self.keys))
+    def detect(self, pattern: ModelPattern, within: int, *, output: Mapping[str, Any] | None = None,
+               **options: Any) -> Model:
+        return Model(oracle.detect(self.facts, pattern.form, within, self.keys, output=_terms(output or {}), **options))
 
 
 @dataclass(frozen=True)
@@ -90,18 +91,46 @@ class ModelPattern:
     def __or__(self, other: ModelPattern) -> ModelPattern:
         return ModelPattern(oracle.Either(self.form, other.form))
 
-    def repeat(self) -> ModelPattern:
-        return ModelPattern(oracle.Repeat(self.form))
+    def repeat(self, least: int = 1, most: int | None = None) -> ModelPattern:
+        return ModelPattern(oracle.Repeat(self.form, least, most))
 
     def optional(self) -> ModelPattern:
         return ModelPattern(oracle.Optional(self.form))
 
 
-def _sequence(**predicates: Term) -> ModelPattern:
-    first, *rest = (ModelPattern(oracle.Event(predicate)) for predicate in predicates.values())
+def _event(predicate: Term, /, **updates: Any) -> ModelPattern:
+    return ModelPattern(oracle.Event(predicate, _terms(updates)))
+
+
+def _sequence(**parts: Term | ModelPattern) -> ModelPattern:
+    first, *rest = (ModelPattern(_named(part.form if isinstance(part, ModelPattern) else oracle.Event(part), name))
+                    for name, part in parts.items())
     for each in rest:
         first = first.then(each)
     return first
+
+
+def _named(pattern: oracle.Pattern, name: str) -> oracle.Pattern:
+    """The pattern with a name for those of its events that have none."""
+    match pattern:
+        case oracle.Event():
+            return pattern if pattern.name else replace(pattern, name=name)
+        case oracle.Then(first, second):
+            return oracle.Then(_named(first, name), _named(second, name))
+        case oracle.Either(left, right):
+            return oracle.Either(_named(left, name), _named(right, name))
+        case oracle.Repeat() | oracle.Optional():
+            return replace(pattern, pattern=_named(pattern.pattern, name))
+
+
+class _Memory:
+    """``wb.register`` and ``wb.last_of(...)``: what a run remembers, by the name that it has beside the columns."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> Term:
+        return Term(lambda seen: seen.get(f"{self._prefix}.{name}"))
 
 
 def _terms(columns: Mapping[str, Any]) -> dict[str, Term]:
@@ -115,7 +144,10 @@ MODEL_API = SimpleNamespace(
     mean=lambda of: ModelAggregate("mean", of),
     min=lambda of: ModelAggregate("min", of),
     max=lambda of: ModelAggregate("max", of),
-    event=lambda predicate: ModelPattern(oracle.Event(predicate)),
+    event=_event,
     sequence=_sequence,
+    register=_Memory("register"),
+    first_of=lambda event: _Memory(f"first_of({event!r})"),
+    last_of=lambda event: _Memory(f"last_of({event!r})"),
 )
 """``wb`` of the model."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from whimbrel.testing.oracle.facts import Fact, Payload, Time
 from whimbrel.testing.oracle.stateless import Function
@@ -11,9 +12,14 @@ from whimbrel.testing.oracle.stateless import Function
 
 @dataclass(frozen=True)
 class Event:
-    """One event for which the predicate is true (null is not)."""
+    """One event for which the predicate is true (null is not), and what it does to the register.
+
+    Functions see the event's columns, and beside them what the run remembers: "register.total", "first_of('a').x".
+    """
 
     predicate: Function
+    updates: Mapping[str, Function] = field(default_factory=dict)
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,65 +56,114 @@ class Optional:
 
 Pattern = Event | Then | Either | Repeat | Optional
 
+_Rest = tuple[Pattern, ...]
 
-def detect(facts: Iterable[Fact], pattern: Pattern, within: int,
-           keys: Mapping[str, Function] | None = None) -> list[Fact]:
-    """Every run of every key: each first event, each later event at which the pattern is complete.
 
-    "Regular expression over event predicates, per key. Strict contiguity: A run started at t0 accepts events before
+@dataclass(frozen=True)
+class _Run:
+    """One way of reading some events as the beginning of the pattern: what is left of it, and what it remembers."""
+
+    rest: _Rest
+    began: Time
+    events: int
+    memory: Payload
+
+
+def detect(facts: Iterable[Fact], pattern: Pattern, within: int, keys: Mapping[str, Function] | None = None, *,
+           register: Mapping[str, Any] | None = None, skip: bool = False, overlapping: bool = True,
+           simultaneous: Literal["discard", "in_order"] = "discard",
+           output: Mapping[str, Function] | None = None) -> list[Fact]:
+    """Every run of every key, event by event.
+
+    "Regular expression over event predicates, per key, with a register (user state) carried along a run. Strict
+    contiguity by default, `skip=True` for followed-by with others in between. A run started at t0 accepts events before
     t0 + within; the match is [last event's time, t0 + within). Every entry into a final state is a match.
-    Simultaneous events of one key: all discarded with the key's runs." A run is its events: two ways to read the same
-    events as the pattern are one match.
+    overlapping=False: no new run on an event that advanced one. Simultaneous events of one key: all discarded with the
+    key's runs unless the stream is declared free of them." Two ways to read the same events are one match, if the
+    register and the output are the same.
     """
     keys = keys or {}
     groups: dict[tuple[object, ...], list[tuple[Time, Payload]]] = {}
-    for start, _, payload in facts:
+    for start, _, payload in sorted(facts, key=lambda fact: fact[0]):
         groups.setdefault(tuple(key(payload) for key in keys.values()), []).append((start, payload))
+    begin = {f"register.{name}": value for name, value in (register or {}).items()}
     answer: list[Fact] = []
     for group, events in groups.items():
-        for stretch in _without_simultaneous(events):
-            for first, (t0, _) in enumerate(stretch):
-                timely = [payload for time, payload in stretch[first:] if time < t0 + within]
-                for events_in_run in sorted(_lengths(pattern, timely) - {0}):
-                    last = stretch[first + events_in_run - 1][0]
-                    payload = dict(zip(keys, group, strict=True)) | {"first_time": t0, "events": events_in_run}
-                    answer.append((last, t0 + within, payload))
+        times = [time for time, _ in events]
+        runs: list[_Run] = []
+        for time, payload in events:
+            if simultaneous == "discard" and times.count(time) > 1:
+                runs = []
+                continue
+            alive = [run for run in runs if time < run.began + within]
+            moved = [after for run in alive for after in _moves(run, payload)]
+            waiting = [run for run in alive if skip and not any(_moves(run, payload))]
+            if overlapping or not moved:
+                moved += _moves(_Run((pattern,), time, 0, begin), payload)
+            shown: list[Fact] = []
+            for run in moved:
+                told = {name: run.memory[f"register.{name}"] for name in register or {}}
+                told |= {name: of(run.memory) for name, of in (output or {}).items()}
+                found = {"first_time": run.began, "events": run.events} | told
+                fact = (time, run.began + within, dict(zip(keys, group, strict=True)) | found)
+                if all(map(_optional, run.rest)) and fact not in shown:
+                    shown.append(fact)
+            answer += shown
+            runs = list({_identity(run): run for run in [*waiting, *moved]}.values())
     return answer
 
 
-def _without_simultaneous(events: Sequence[tuple[Time, Payload]]) -> Iterator[list[tuple[Time, Payload]]]:
-    """Events in time order, cut (and left out) wherever two share a time: no run lives across such a place."""
-    stretch: list[tuple[Time, Payload]] = []
-    times = [time for time, _ in events]
-    for time, payload in sorted(events, key=lambda event: event[0]):
-        if times.count(time) == 1:
-            stretch.append((time, payload))
-        elif stretch:
-            yield stretch
-            stretch = []
-    if stretch:
-        yield stretch
+def _moves(run: _Run, payload: Payload) -> Iterator[_Run]:
+    """The run after this event, in every way of reading it."""
+    seen = payload | run.memory
+    for event, rest in _next(run.rest):
+        if event.predicate(seen) is not True:
+            continue
+        memory = run.memory | {f"register.{name}": value(seen) for name, value in event.updates.items()}
+        first = {f"first_of({event.name!r}).{name}": value for name, value in payload.items()}
+        last = {f"last_of({event.name!r}).{name}": value for name, value in payload.items()}
+        memory = first | memory | last if event.name else memory
+        yield replace(run, rest=rest, events=run.events + 1, memory=memory)
 
 
-def _lengths(pattern: Pattern, events: Sequence[Payload]) -> set[int]:
-    """How many of the first events can make up the whole pattern."""
-    match pattern:
-        case Event(predicate):
-            return {1} if events and predicate(events[0]) is True else set()
+def _next(rest: _Rest) -> list[tuple[Event, _Rest]]:
+    """What event may come next, and what is left of the pattern after it."""
+    if not rest:
+        return []
+    head, *others = rest
+    tail = tuple(others)
+    match head:
+        case Event():
+            return [(head, tail)]
         case Then(first, second):
-            return {n + m for n in _lengths(first, events) for m in _lengths(second, events[n:])}
+            return _next((first, second, *tail))
         case Either(left, right):
-            return _lengths(left, events) | _lengths(right, events)
+            return _next((left, *tail)) + _next((right, *tail))
         case Optional(inner):
-            return {0} | _lengths(inner, events)
+            return _next((inner, *tail)) + _next(tail)
         case Repeat(inner, least, most):
-            return _repetitions(inner, least, most, events)
+            again = () if most == 1 else (replace(head, least=max(least - 1, 0), most=most and most - 1),)
+            into = [(event, (*left, *again, *tail)) for event, left in _next((inner,))]
+            return into + (_next(tail) if _optional(head) else [])
 
 
-def _repetitions(inner: Pattern, least: int, most: int | None, events: Sequence[Payload]) -> set[int]:
-    reached, answer = {0}, {0} if least == 0 else set()
-    for times in range(1, (len(events) + least if most is None else most) + 1):
-        reached = {n + m for n in reached for m in _lengths(inner, events[n:])}
-        if times >= least:
-            answer |= reached
-    return answer
+def _optional(pattern: Pattern) -> bool:
+    """Whether no event at all is also such a pattern."""
+    match pattern:
+        case Event():
+            return False
+        case Then(first, second):
+            return _optional(first) and _optional(second)
+        case Either(left, right):
+            return _optional(left) or _optional(right)
+        case Optional():
+            return True
+        case Repeat(inner, least):
+            return least == 0 or _optional(inner)
+
+
+def _identity(run: _Run) -> object:
+    """Equal for runs with the same future and the same past."""
+    rest = tuple((id(part.pattern), part.least, part.most) if isinstance(part, Repeat) else id(part)
+                 for part in run.rest)
+    return rest, run.began, run.events, repr(sorted(run.memory.items()))

@@ -1,0 +1,146 @@
+"""What a run of a pattern remembers: registers that the user declares, and columns of the events it has matched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Literal
+
+from whimbrel.errors import ExpressionError
+from whimbrel.expr.columns import children
+from whimbrel.expr.nodes import Col, Expr, Remembered, RowFunction, lift
+from whimbrel.expr.trace import Row, fields_of, trace
+
+REGISTER = "register."
+"""How the names of registers begin where they stand beside columns."""
+
+
+class Registers:
+    """Registers by attribute or by call.
+
+    Examples
+    --------
+    >>> register.total + 1
+    register.total + 1
+    """
+
+    def __getattr__(self, name: str) -> Expr:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self(name)
+
+    def __call__(self, name: str) -> Expr:
+        return Col(REGISTER + name, Remembered("register", name))
+
+    __getitem__ = __call__
+    __iter__ = None  # with __getitem__ alone Python would count through registers 0, 1, 2, ... without end
+
+    def __repr__(self) -> str:
+        return "register"
+
+
+register = Registers()
+
+
+class Matched:
+    """Columns of an event that a run has matched."""
+
+    def __init__(self, which: Literal["first", "last"], event: str) -> None:
+        self.__dict__.update(which=which, event=event)
+
+    def __getattr__(self, column: str) -> Expr:
+        if column.startswith("__"):
+            raise AttributeError(column)
+        return self(column)
+
+    def __call__(self, column: str) -> Expr:
+        which, event = self.__dict__["which"], self.__dict__["event"]
+        return Col(f"{which}_of({event!r}).{column}", Remembered(which, column, event))
+
+
+def first_of(event: str) -> Matched:
+    """Columns of the first event that a run has matched under this name; null before there is one.
+
+    Examples
+    --------
+    >>> first_of("slow").delay
+    first_of('slow').delay
+    """
+    return Matched("first", event)
+
+
+def last_of(event: str) -> Matched:
+    """Columns of the last event that a run has matched under this name; null before there is one.
+
+    Examples
+    --------
+    >>> from whimbrel.expr import col
+    >>> col.price > last_of("rise").price
+    col.price > last_of('rise').price
+    """
+    return Matched("last", event)
+
+
+def registers_of(expr: Expr) -> dict[str, Remembered]:
+    """What an expression reads of a run's memory, by the name that stands beside those of columns."""
+    if isinstance(expr, Col):
+        return {} if expr.remembered is None else {expr.name: expr.remembered}
+    return {name: found for child in children(expr) for name, found in registers_of(child).items()}
+
+
+def trace_step(thing: Any, where: str) -> Expr:
+    """As :func:`~whimbrel.expr.trace.trace`; a function may take the event alone, or the event and the register.
+
+    >>> trace_step(lambda e, r: e.x > r.total, "event()")
+    col.x > register.total
+    """
+    code = getattr(thing, "__code__", None)
+    if isinstance(thing, Expr) or code is None or code.co_argcount != 2:
+        return trace(thing, where)
+    event, run = Row(), _Watched()
+    try:
+        result = thing(event, run)
+    except Exception:  # noqa: BLE001 - whatever it did, it did not survive columns in place of values
+        return _step_function(thing, where)
+    if not isinstance(result, Expr) and (event.__touched__ or run.touched):
+        return _step_function(thing, where)
+    return lift(result)
+
+
+class _Watched(Registers):
+    """Remembers whether it was asked."""
+
+    touched = False
+
+    def __call__(self, name: str) -> Expr:
+        self.touched = True
+        return super().__call__(name)
+
+    __getitem__ = __call__
+
+
+class _Part:
+    """The fields of a row whose names begin alike."""
+
+    def __init__(self, row: Any, prefix: str) -> None:
+        self.__dict__.update(row=row, prefix=prefix)
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__["row"][self.__dict__["prefix"] + name]
+
+
+def _step_function(function: Callable[[Any, Any], Any], where: str) -> Expr:
+    events, registers = fields_of(function, 0, 2), fields_of(function, 1, 2)
+    if not events and not registers:
+        raise ExpressionError("This function cannot be read: it uses its event or its register as a whole.",
+                              where=where, hint="a function of both uses event.name and register.name only")
+
+    @wraps(function)
+    def of_row(row: Any) -> Any:
+        return function(_Part(row, ""), _Part(row, REGISTER))
+
+    names = (*events, *(REGISTER + name for name in registers))
+    return RowFunction(of_row, names, (*map(Col, events), *map(register, registers)))
