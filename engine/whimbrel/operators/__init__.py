@@ -1,11 +1,24 @@
 """What happens to streams: one operator per file, description, movement and method together. Generated."""
 
 from whimbrel.operators.aggregate import GroupAggregate, aggregate
+from whimbrel.operators.alter_lifetime import AlterLifetime, Moment, alter_lifetime
+from whimbrel.operators.asof_join import AsofJoin, Direction, asof_join
+from whimbrel.operators.chop import Chop, chop
+from whimbrel.operators.clip import Clip, clip
+from whimbrel.operators.clip_duration import ClipDuration, clip_duration
 from whimbrel.operators.coalesce import Coalesce
 from whimbrel.operators.detect import Beginning, Detect, Outputs, Simultaneous, detect
-from whimbrel.operators.join import Join, join
+from whimbrel.operators.extend import Extend, extend
+from whimbrel.operators.join import How, Join, cross_join, join
+from whimbrel.operators.joined_row import On
+from whimbrel.operators.lifetime import Span
 from whimbrel.operators.pattern import Pattern, event, sequence
+from whimbrel.operators.point_at_end import PointAtEnd, point_at_end
+from whimbrel.operators.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.select import Select, select, with_columns
+from whimbrel.operators.semi_join import SemiJoin, anti_join, semi_join, where_exists, where_not_exists
+from whimbrel.operators.set_duration import SetDuration, set_duration
+from whimbrel.operators.shift import Shift, shift
 from whimbrel.operators.where import Where, where
 from whimbrel.operators.window import (
     HoppingWindow,
@@ -17,7 +30,11 @@ from whimbrel.operators.window import (
 )
 
 __all__ = [
-    "Beginning", "Coalesce", "Detect", "GroupAggregate", "HoppingWindow", "Join", "Label", "Outputs", "Pattern",
-    "Select", "Simultaneous", "SlidingWindow", "Where", "aggregate", "detect", "event", "hopping_window", "join",
-    "select", "sequence", "sliding_window", "tumbling_window", "where", "with_columns",
+    "AlterLifetime", "AsofJoin", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction",
+    "Extend", "GroupAggregate", "HoppingWindow", "How", "Join", "Label", "Moment", "On", "Outputs", "Pattern",
+    "PointAtEnd", "Quantize", "Select", "SemiJoin", "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Span",
+    "Where", "aggregate", "alter_lifetime", "anti_join", "asof_join", "chop", "clip", "clip_duration", "cross_join",
+    "detect", "event", "extend", "hopping_window", "join", "point_at_end", "progressive_window", "quantize", "select",
+    "semi_join", "sequence", "set_duration", "shift", "sliding_window", "tumbling_window", "where", "where_exists",
+    "where_not_exists", "with_columns",
 ]

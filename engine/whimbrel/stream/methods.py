@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from whimbrel import operators
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
     from typing import Any
 
     from whimbrel.clock import Duration
     from whimbrel.expr import Column, Condition, Expr, Keys
-    from whimbrel.operators import Beginning, Label, Outputs, Pattern, Simultaneous
+    from whimbrel.operators import Beginning, Direction, How, Label, Moment, On, Outputs, Pattern, Simultaneous, Span
     from whimbrel.plan import Aggregate, Operator
     from whimbrel.stream.stream import Stream
 
@@ -37,6 +37,55 @@ class Methods:
             Result columns, such as ``n=wb.count(), total=wb.sum(col.x)``.
         """
         return self._unary(operators.aggregate, keys=self.keys, **aggregates)
+
+    def alter_lifetime(self, *, start: Moment | None = None, duration: Span | None = "same") -> Stream:
+        """Give each event another start, duration, or both. See :class:`whimbrel.operators.AlterLifetime`.
+
+        Parameters
+        ----------
+        start : Expr, callable, int or datetime, optional
+            Such as ``col.start + 5``; must keep the order of events.
+        duration : Expr, callable, str, timedelta, int or None
+            Such as ``"5m"`` or ``col.end - col.start``; None is no known end. ``"same"`` keeps the duration.
+        """
+        return self._unary(operators.alter_lifetime, start=start, duration=duration)
+
+    def asof_join(self, right: Stream, *, on: On | None = None, tolerance: Duration | None = None,
+                  direction: Direction = "backward", suffix: str = "_right") -> Stream:
+        """Give each event the latest right one up to its start. See :class:`whimbrel.operators.AsofJoin`.
+
+        Parameters
+        ----------
+        right : Stream
+        on : str, list of str, or dict, optional
+            Key columns; a dict pairs left names with right ones.
+        tolerance : str, timedelta or int, optional
+            Most time between the two starts.
+        direction : {"backward", "forward", "nearest"}
+            The latest right start up to the left one, the first from it on, or the nearer of the two.
+        suffix : str
+            Added to right columns whose name the left has too.
+        """
+        return self._binary(operators.asof_join, right, on=on, tolerance=tolerance, direction=direction, suffix=suffix)
+
+    def chop(self, period: Duration, *, offset: Duration = 0) -> Stream:
+        """Cut each event at a grid of `period`. See :class:`whimbrel.operators.Chop`."""
+        return self._unary(operators.chop, period, offset=offset)
+
+    def clip(self, right: Stream, on: On | None = None) -> Stream:
+        """End each event at the first start of a matching one of `right`. See :class:`whimbrel.operators.Clip`.
+
+        Parameters
+        ----------
+        right : Stream
+        on : str, list of str, or dict, optional
+            Key columns; a dict pairs left names with right ones. None: whatever starts ends all.
+        """
+        return self._binary(operators.clip, right, on)
+
+    def clip_duration(self, longest: Duration) -> Stream:
+        """Let no event last longer than this. See :class:`whimbrel.operators.ClipDuration`."""
+        return self._unary(operators.clip_duration, longest)
 
     def detect(self, pattern: Pattern, *, within: Duration, register: Beginning | None = None, skip: bool = False,
                overlapping: bool = True, simultaneous: Simultaneous = "discard",
@@ -65,7 +114,12 @@ class Methods:
         return self._unary(operators.detect, pattern, within=within, register=register, skip=skip,
                            overlapping=overlapping, simultaneous=simultaneous, output=output, keys=self.keys)
 
-    def join(self, right: Stream, on: str | Sequence[str] | Mapping[str, str], *, suffix: str = "_right") -> Stream:
+    def extend(self, by: Duration) -> Stream:
+        """Move the end of each event, later or (negative) earlier. See :class:`whimbrel.operators.Extend`."""
+        return self._unary(operators.extend, by)
+
+    def join(self, right: Stream, on: On, *, how: How = "inner", where: Condition | None = None,
+             suffix: str = "_right") -> Stream:
         """Pair events that have equal keys and are active at the same time. See :class:`whimbrel.operators.Join`.
 
         Parameters
@@ -73,10 +127,39 @@ class Methods:
         right : Stream
         on : str, list of str, or dict
             Key columns; a dict pairs left names with right ones.
+        how : {"inner", "left", "right", "full"}
+            Whether the times at which an event has no partner are kept, with nulls for the other side.
+        where : Expr or callable, optional
+            Part of what makes a pair, over the columns of the joined row, such as ``col.price < col.price_right``.
         suffix : str
             Added to right columns whose name the left has too.
         """
-        return self._binary(operators.join, right, on, suffix=suffix)
+        return self._binary(operators.join, right, on, how=how, where=where, suffix=suffix)
+
+    def cross_join(self, right: Stream, *, where: Condition | None = None, suffix: str = "_right") -> Stream:
+        """Pair all events that are active at the same time. See :class:`whimbrel.operators.Join`.
+
+        Parameters
+        ----------
+        right : Stream
+        where : Expr or callable, optional
+            Only pairs for which this is true, over the columns of the joined row.
+        suffix : str
+            Added to right columns whose name the left has too.
+        """
+        return self._binary(operators.cross_join, right, where=where, suffix=suffix)
+
+    def point_at_end(self) -> Stream:
+        """A point of one tick where each event ends. See :class:`whimbrel.operators.PointAtEnd`."""
+        return self._unary(operators.point_at_end)
+
+    def quantize(self, size: Duration, hop: Duration, *, offset: Duration = 0) -> Stream:
+        """Let each event last for all the windows that it is part of. See :class:`whimbrel.operators.Quantize`."""
+        return self._unary(operators.quantize, size, hop, offset=offset)
+
+    def progressive_window(self, size: Duration, hop: Duration, progress: Duration, *, offset: Duration = 0) -> Stream:
+        """Windows with early partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
+        return self._unary(operators.progressive_window, size, hop, progress, offset=offset)
 
     def select(self, *names: str | Expr, **columns: Column) -> Stream:
         """Only these columns: names to keep, keywords to compute.
@@ -101,6 +184,66 @@ class Methods:
         'at: int64, x: int64, double: int64'
         """
         return self._unary(operators.with_columns, **columns)
+
+    def semi_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right") -> Stream:
+        """Keep events while there is a matching right one. See :class:`whimbrel.operators.SemiJoin`.
+
+        Parameters
+        ----------
+        right : Stream
+        on : str, list of str, or dict
+            Key columns; a dict pairs left names with right ones.
+        where : Expr or callable, optional
+            Part of what makes a match, over left and right columns, such as ``col.price < col.price_right``.
+        suffix : str
+            In `where`, added to right columns whose name the left has too.
+        """
+        return self._binary(operators.semi_join, right, on, where=where, suffix=suffix)
+
+    def anti_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right") -> Stream:
+        """Keep events while there is no matching right one. See :class:`whimbrel.operators.SemiJoin`.
+
+        Parameters
+        ----------
+        right : Stream
+        on : str, list of str, or dict
+            Key columns; a dict pairs left names with right ones.
+        where : Expr or callable, optional
+            Part of what makes a match, over left and right columns, such as ``col.price < col.price_right``.
+        suffix : str
+            In `where`, added to right columns whose name the left has too.
+        """
+        return self._binary(operators.anti_join, right, on, where=where, suffix=suffix)
+
+    def where_exists(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right") -> Stream:
+        """Another name of :meth:`semi_join`."""
+        return self._binary(operators.where_exists, right, on, where=where, suffix=suffix)
+
+    def where_not_exists(self, right: Stream, on: On, *, where: Condition | None = None,
+                         suffix: str = "_right") -> Stream:
+        """Another name of :meth:`anti_join`."""
+        return self._binary(operators.where_not_exists, right, on, where=where, suffix=suffix)
+
+    def set_duration(self, duration: Span | None) -> Stream:
+        """Let each event last so long from its start. See :class:`whimbrel.operators.SetDuration`.
+
+        Parameters
+        ----------
+        duration : str, timedelta, int, Expr, callable or None
+            An expression may read ``col.start`` and ``col.end``; an event whose duration is not positive is deleted. None
+            or null is no known end.
+        """
+        return self._unary(operators.set_duration, duration)
+
+    def shift(self, amount: Span) -> Stream:
+        """Move each event by an amount, later or (negative) earlier. See :class:`whimbrel.operators.Shift`.
+
+        Parameters
+        ----------
+        amount : str, timedelta, int, Expr or callable
+            An expression must keep the order of events.
+        """
+        return self._unary(operators.shift, amount)
 
     def where(self, *conditions: Condition) -> Stream:
         """Keep events for which every condition is true; null counts as false.

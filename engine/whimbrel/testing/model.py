@@ -13,26 +13,31 @@ from types import SimpleNamespace
 from typing import Any
 
 from whimbrel.testing import oracle
-from whimbrel.testing.oracle import Columns, Fact, Payload, Term
+from whimbrel.testing.joins import JoinWords
+from whimbrel.testing.lifetimes import LifetimeWords
+from whimbrel.testing.oracle import Columns, Fact, Term
 
 _col = Columns()
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(LifetimeWords, JoinWords):
     """Facts with the methods of a stream; `keys` are set between ``group_by`` and what it groups."""
 
     facts: list[Fact]
     keys: Mapping[str, Term] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
 
     def where(self, *predicates: Term) -> Model:
         return replace(self, facts=oracle.where(self.facts, *predicates))
 
     def select(self, *names: str, **columns: Any) -> Model:
-        return replace(self, facts=oracle.select(self.facts, {name: _col(name) for name in names} | _terms(columns)))
+        chosen = {name: _col(name) for name in names} | _terms(columns)
+        return replace(self, facts=oracle.select(self.facts, chosen), columns=tuple(chosen))
 
     def with_columns(self, **columns: Any) -> Model:
-        return replace(self, facts=oracle.with_columns(self.facts, _terms(columns)))
+        names = tuple(dict.fromkeys((*self.names, *columns)))
+        return replace(self, facts=oracle.with_columns(self.facts, _terms(columns)), columns=names)
 
     def tumbling_window(self, size: int, **options: Any) -> Model:
         return replace(self, facts=oracle.tumbling_window(self.facts, size, **options))
@@ -48,19 +53,7 @@ class Model:
 
     def aggregate(self, **aggregates: ModelAggregate) -> Model:
         forms = {name: oracle.Aggregated(each.kind, each.of, each.condition) for name, each in aggregates.items()}
-        return Model(oracle.aggregate(self.facts, forms, self.keys))
-
-    def join(self, right: Model, on: str | list[str] | dict[str, str], *, suffix: str = "_right",
-             **_options: Any) -> Model:
-        """A key of one name on both sides stands once; a right column with a name of the left gets the suffix."""
-        pairs = {on: on} if isinstance(on, str) else on if isinstance(on, dict) else {name: name for name in on}
-
-        def combine(left: Payload, other: Payload) -> Payload:
-            return left | {name + suffix if name in left else name: value for name, value in other.items()
-                           if pairs.get(name) != name}
-
-        return Model(oracle.join(self.facts, right.facts, lambda row: tuple(row[name] for name in pairs),
-                                 lambda row: tuple(row[name] for name in pairs.values()), combine))
+        return Model(oracle.aggregate(self.facts, forms, self.keys), columns=(*self.keys, *forms))
 
     def detect(self, pattern: ModelPattern, within: int, *, output: Mapping[str, Any] | None = None,
                **options: Any) -> Model:
@@ -137,6 +130,11 @@ def _terms(columns: Mapping[str, Any]) -> dict[str, Term]:
     return {name: value if isinstance(value, Term) else MODEL_API.lit(value) for name, value in columns.items()}
 
 
+def _when_it_started(of: Term) -> Term:
+    """Pairs of start and value: the column `time` is the start that the event had before any window."""
+    return Term(lambda payload: None if of(payload) is None else (payload["time"], of(payload)))
+
+
 MODEL_API = SimpleNamespace(
     lit=lambda value: Term(lambda _: value),
     count=lambda of=None: ModelAggregate("count", of),
@@ -144,6 +142,14 @@ MODEL_API = SimpleNamespace(
     mean=lambda of: ModelAggregate("mean", of),
     min=lambda of: ModelAggregate("min", of),
     max=lambda of: ModelAggregate("max", of),
+    product=lambda of: ModelAggregate("product", of),
+    sum_of_squares=lambda of: ModelAggregate("sum_of_squares", of),
+    var=lambda of, sample=True: ModelAggregate("var" if sample else "var_of_all", of),
+    std=lambda of, sample=True: ModelAggregate("std" if sample else "std_of_all", of),
+    any=lambda of: ModelAggregate("any", of),
+    all=lambda of: ModelAggregate("all", of),
+    first=lambda of: ModelAggregate("first", _when_it_started(of)),
+    last=lambda of: ModelAggregate("last", _when_it_started(of)),
     event=_event,
     sequence=_sequence,
     register=_Memory("register"),

@@ -1,0 +1,85 @@
+"""A point where each event ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from whimbrel.batch import Batch, Schema
+from whimbrel.clock import INF
+from whimbrel.disorder import Sorter
+from whimbrel.kernels import Kernel
+from whimbrel.plan import Operator, Properties, fluent
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PointAtEnd(Operator):
+    """Turn each event that ends into a point of one tick at its end.
+
+        time     0    5    10
+        in       a────   b──           (a: [0, 5), b: [8, 11))
+        out           a     b          ([5, 6), [11, 12))
+
+    Notes
+    -----
+    An event without a known end gives nothing. Shapes: at most one row out per row in. State: events that have not
+    ended. Source: Trill's PointAtEnd.
+
+    Parameters
+    ----------
+    None.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 8], "until": [5, 11], "x": [2, 3]}, time="at", end="until").select("x")
+    >>> events.point_at_end().collect().to_pylist()
+    [{'start': 5, 'end': 6, 'x': 2}, {'start': 11, 'end': 12, 'x': 3}]
+    """
+
+    accepts_edges: ClassVar[bool] = True
+
+    def schema(self, *upstream: Schema) -> Schema:
+        return upstream[0]
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return Properties(duration=1, causal=upstream[0].causal)
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        return (wanted,)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return PointAtEndKernel()
+
+    def show(self) -> str:
+        return "point_at_end()"
+
+
+@fluent
+def point_at_end(schema: Schema) -> PointAtEnd:
+    """A point of one tick where each event ends. See :class:`whimbrel.operators.PointAtEnd`."""
+    return PointAtEnd()
+
+
+class PointAtEndKernel(Kernel):
+    """Sorts ends, those of intervals and those that come as edges."""
+
+    def __init__(self) -> None:
+        self.sorter = Sorter()
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        batch = batch.compact()
+        end = np.maximum(batch.sync, batch.other)  # an end edge happens at the end
+        points = replace(batch, sync=end, ends=1, ids=None).take(np.flatnonzero(end != INF))
+        self.sorter.add(points)
+        return []
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        self.frontier = frontier
+        return self.sorter.release(frontier)
+
+    @property
+    def buffered_rows(self) -> int:
+        return self.sorter.rows

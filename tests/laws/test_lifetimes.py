@@ -1,0 +1,42 @@
+"""Operators that rewrite lifetimes or rows, against the shared laws and the oracle."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.laws.test_laws import INPUTS
+from whimbrel.testing import Query, check_operator, laws
+
+QUERIES = {
+    "set_duration": ".set_duration(6)",
+    "set_duration_by_column": ".set_duration(col.x * 2)",
+    "set_duration_by_end": ".set_duration(col.end - col.start + 2)",
+    "set_duration_of_edges": ".group_by('key').aggregate(n=wb.count()).set_duration(3)",
+    "shift": ".shift(4)",
+    "shift_back": ".shift(-7)",
+    "shift_edges": ".group_by('key').aggregate(n=wb.count(), s=wb.sum(col.x)).shift(3)",
+    "alter_start": ".alter_lifetime(start=col.start // 6 * 6)",
+    "alter_both": ".alter_lifetime(start=2 * col.start + 1, duration=col.x)",
+    "alter_to_one_instant": ".alter_lifetime(start=wb.lit(5), duration=4).aggregate(n=wb.count())",
+    "alter_edges": ".aggregate(n=wb.count()).alter_lifetime(start=col.start - 1, duration=col.n)",
+    "no_known_end": ".alter_lifetime(start=col.start + 1, duration=None)",
+    "extend": ".extend(3)",
+    "shorten": ".extend(-4)",
+    "extend_edges": ".group_by('key').aggregate(n=wb.count()).extend(-1)",
+    "clip_duration": ".clip_duration(5)",
+    "clip_edges": ".group_by('key').aggregate(n=wb.count()).clip_duration(2)",
+    "chop": ".clip_duration(40).chop(6, offset=1)",
+    "chop_edges": ".clip_duration(25).group_by('key').aggregate(n=wb.count()).chop(3)",
+    "point_at_end": ".point_at_end()",
+    "point_at_end_of_edges": ".group_by('key').aggregate(n=wb.count()).point_at_end()",
+    "quantize": ".quantize(10, 4, offset=-1).group_by('key').aggregate(n=wb.count())",
+    "quantize_lifetimes": ".quantize(6, 6)",
+    "progressive_window": ".progressive_window(12, 6, 2, offset=3)",
+}
+
+
+@pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", QUERIES)
+def test_law(name: str, law: laws.Law) -> None:
+    query = Query((QUERIES[name],))
+    check_operator(query.build, *INPUTS[:query.arity], reference=query.reference, laws=[law])
