@@ -8,25 +8,34 @@ from whimbrel.operators import event, sequence
 from whimbrel.run import Metrics, Run, Snapshot
 from whimbrel.stream import (
     Stream,
+    all,
+    any,
     count,
     datasets,
+    first,
     from_arrow,
     from_edges,
     from_pandas,
+    last,
     max,
     mean,
     min,
+    product,
     read_parquet,
     replay,
+    std,
     sum,
+    sum_of_squares,
+    var,
 )
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Metrics", "Run", "Snapshot", "Stream", "WhimbrelError", "col", "count", "datasets", "event", "first_of",
-    "from_arrow", "from_edges", "from_pandas", "from_spark", "last_of", "lit", "max", "mean", "min", "read_parquet",
-    "register", "replay", "sequence", "sum", "when",
+    "Metrics", "Run", "Snapshot", "Stream", "WhimbrelError", "all", "any", "col", "count", "datasets", "event",
+    "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark", "last", "last_of", "lit", "max",
+    "mean", "min", "product", "read_parquet", "register", "replay", "sequence", "std", "sum", "sum_of_squares", "var",
+    "when",
 ]
 
 

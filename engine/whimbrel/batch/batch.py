@@ -38,6 +38,8 @@ class Batch:
         True for rows filtered out but not yet moved; None when all rows are there.
     ids : numpy.ndarray of int64, optional
         Joins an end edge to its start edge; None on streams that have intervals only.
+    began : numpy.ndarray of int64, optional
+        Starts of the events before a window on a grid rounded them; None where nothing was rounded.
     """
 
     schema: Schema
@@ -46,9 +48,10 @@ class Batch:
     columns: tuple[Column, ...]
     absent: Mask | None = None
     ids: Ticks | None = None
+    began: Ticks | None = None
 
     def __post_init__(self) -> None:
-        for name in ("sync", "ends", "absent", "ids"):
+        for name in ("sync", "ends", "absent", "ids", "began"):
             array = getattr(self, name)
             if isinstance(array, np.ndarray):
                 object.__setattr__(self, name, frozen(array))
@@ -60,6 +63,11 @@ class Batch:
     def other(self) -> Ticks:
         """The other end of each lifetime, in ticks."""
         return frozen(self.sync + self.ends) if isinstance(self.ends, int) else self.ends
+
+    @property
+    def first_start(self) -> Ticks:
+        """Starts of the events before any window on a grid rounded them."""
+        return self.sync if self.began is None else self.began
 
     def column(self, name: str) -> Column:
         return self.columns[self.schema.index(name)]
@@ -76,14 +84,16 @@ class Batch:
                      self.ends if isinstance(self.ends, int) else self.ends[start:stop],
                      tuple(column.slice(start, stop) for column in self.columns),
                      None if self.absent is None else self.absent[start:stop],
-                     None if self.ids is None else self.ids[start:stop])
+                     None if self.ids is None else self.ids[start:stop],
+                     None if self.began is None else self.began[start:stop])
 
     def take(self, rows: np.ndarray[Any, Any]) -> Batch:
         """The rows at these positions, in this order."""
         return Batch(self.schema, self.sync[rows], self.ends if isinstance(self.ends, int) else self.ends[rows],
                      tuple(column.take(rows) for column in self.columns),
                      None if self.absent is None else self.absent[rows],
-                     None if self.ids is None else self.ids[rows])
+                     None if self.ids is None else self.ids[rows],
+                     None if self.began is None else self.began[rows])
 
     def select(self, names: Sequence[str]) -> Batch:
         """Only these columns, in this order; moves no data."""
@@ -108,12 +118,14 @@ class Batch:
             return batches[0]
         compact = [batch.compact() for batch in batches]
         with_ids = any(batch.ids is not None for batch in compact)
+        rounded = any(batch.began is not None for batch in compact)
         return Batch(
             compact[0].schema,
             np.concatenate([batch.sync for batch in compact]),
             _ends(compact),
             tuple(Column.concat(parts) for parts in zip(*(batch.columns for batch in compact), strict=True)),
             ids=np.concatenate([_ids(batch) for batch in compact]) if with_ids else None,
+            began=np.concatenate([batch.first_start for batch in compact]) if rounded else None,
         )
 
     @staticmethod

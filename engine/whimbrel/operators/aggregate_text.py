@@ -25,6 +25,7 @@ def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
         "",
         "def replay(count, kind, who, which, slot, target, values, valid, held, held_valid,",
         "           moment, held_sync, held_other, head, after, stale, shown, shown_valid, out, out_valid,",
+        "           start, held_start,",
         f"           {state}):",
         "    for step in range(count):",
         "        operation = kind[step]",
@@ -35,8 +36,9 @@ def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
         "            if held.shape[0]:",
         "                held[slot[step]] = values[row]",
         "                held_valid[slot[step]] = counts",
+        *(["                held_start[slot[step]] = start[row]"] if steps.timed else []),
         "            if counts:",
-        f"                state = accumulate({_load(steps)}, values[row])",
+        f"                state = accumulate({_load(steps)}, values[row]{', start[row]' if steps.timed else ''})",
         *_store(steps, 16),
         "        elif operation == 1:  # the row leaves",
         "            if held_valid[slot[step]]:",
@@ -94,7 +96,8 @@ def _store(steps: Steps, indent: int) -> list[str]:
 def _leave(steps: Steps) -> Sequence[str]:
     if steps.deaccumulate is None:
         return ["                stale[group] = True"]
-    return [f"                state = deaccumulate({_load(steps)}, held[slot[step]])", *_store(steps, 16)]
+    started = ", held_start[slot[step]]" if steps.timed else ""
+    return [f"                state = deaccumulate({_load(steps)}, held[slot[step]]{started})", *_store(steps, 16)]
 
 
 def _recompute(steps: Steps) -> Sequence[str]:
@@ -108,7 +111,7 @@ def _recompute(steps: Steps) -> Sequence[str]:
         "                place = head[group]",
         "                while place >= 0:",
         "                    if held_valid[place] and held_sync[place] <= now < held_other[place]:",
-        "                        state = accumulate(state, held[place])",
+        f"                        state = accumulate(state, held[place]{', held_start[place]' if steps.timed else ''})",
         "                    place = after[place]",
         *_store(steps, 16),
         "                stale[group] = False",

@@ -18,7 +18,13 @@ Array = np.ndarray[Any, Any]
 
 NO_MASK: Mask = np.empty(0, np.bool_)
 NO_MASK.flags.writeable = False
-_NONE = np.empty(0, np.int64)
+_NONE = frozen(np.empty(0, np.int64))
+NO_ROWS = (_NONE, NO_MASK, _NONE)
+"""What is read where there are no rows."""
+
+Inputs = tuple[Array, Mask, Array]
+"""Per row: value as int64 or float64, whether it counts (empty: everywhere), start (empty unless it matters)."""
+
 GROUPS_AT_FIRST = 1024
 
 
@@ -50,6 +56,7 @@ class Measure:
         groups, slots = (GROUPS_AT_FIRST, GROUPS_AT_FIRST) if remembers else (0, 0)
         self.shown, self.shown_valid = np.zeros(groups, self.out_dtype), np.zeros(groups, np.bool_)
         self.held, self.held_valid = np.zeros(slots, self.value_dtype), np.zeros(slots, np.bool_)
+        self.held_start = np.zeros(slots if self.steps.timed else 0, np.int64)
 
     def grow_groups(self, groups: int) -> None:
         """Make room for so many groups."""
@@ -61,9 +68,15 @@ class Measure:
     def grow_slots(self, slots: int) -> None:
         """Make room for so many remembered rows."""
         self.held, self.held_valid = extend(self.held, slots, 0), extend(self.held_valid, slots, False)
+        if self.steps.timed:
+            self.held_start = extend(self.held_start, slots, 0)
 
-    def read(self, batch: Batch) -> tuple[Array, Mask]:
-        """Input values as int64 or float64, and where they count (empty: everywhere)."""
+    def read(self, batch: Batch) -> Inputs:
+        """What it takes of each row."""
+        values, valid = self._values(batch)
+        return values, valid, batch.first_start if self.steps.timed else _NONE
+
+    def _values(self, batch: Batch) -> tuple[Array, Mask]:
         aggregate = self.aggregate
         valid = None if aggregate.condition is None else predicate(aggregate.condition, batch)
         if aggregate.expr is None:
@@ -81,19 +94,21 @@ class Measure:
                               hint="cast the column to float64 first")
         return values.astype(self.value_dtype, copy=False)
 
-    def apply(self, schedule: Schedule, values: Array, valid: Mask, remembered: tuple[Array, Array, Array, Array],
+    def apply(self, schedule: Schedule, inputs: Inputs, remembered: tuple[Array, Array, Array, Array],
               out: Array, out_valid: Mask) -> None:
         """Replay a schedule: update the state of each group and write the values that are to be shown.
 
         `remembered` holds start, end, and the chains (head per group, next per slot) of the rows that are kept.
         """
+        values, valid, start = inputs
         if values.dtype != self.value_dtype:  # no row is read
             values = _NONE.astype(self.value_dtype)
             values.flags.writeable = False
         held_sync, held_other, head, after = remembered
         self.replay(schedule.operations, schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target,
                     values, valid, self.held, self.held_valid, schedule.sync, held_sync, held_other, head, after,
-                    self.stale, self.shown, self.shown_valid, out, out_valid, *self.state)
+                    self.stale, self.shown, self.shown_valid, out, out_valid, start, self.held_start,
+                    *self.state)
 
     def column(self, values: Array, valid: Mask) -> Column:
         """Result values as a column of the declared type."""
@@ -116,9 +131,12 @@ def overflow_error(measures: list[Measure], batch: Batch | None) -> KernelError:
     if batch is not None:
         for measure in measures:
             measure.read(batch)
-    sums = [measure for measure in measures if measure.aggregate.name == "sum" and measure.type == pa.int64()]
-    shown = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in sums)
-    return KernelError("An integer sum leaves int64.", where=f"aggregate({shown})", hint="sum floats: .cast(float)")
+    checked = [measure for measure in measures
+               if measure.aggregate.name in ("sum", "sum_of_squares", "product") and measure.type == pa.int64()]
+    shown = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in checked)
+    names = " or ".join(sorted({measure.aggregate.name.replace("_", " ") for measure in checked}))
+    return KernelError(f"An integer {names} leaves int64.", where=f"aggregate({shown})",
+                       hint="compute it of floats: .cast(float)")
 
 
 def extend(array: Array, length: int, fill: Any) -> Array:

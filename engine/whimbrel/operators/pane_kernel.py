@@ -12,7 +12,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, IntegerKeys, Kernel, KeyTable, encode_keys, forced_tier
 from whimbrel.kernels.primitives.panes import CLEAR, EMIT, pane_schedule
-from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, Measure, extend, overflow_error
+from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, Inputs, Measure, extend, overflow_error
 from whimbrel.operators.pane_text import PaneText, pane_text
 from whimbrel.operators.schedule import Schedule
 from whimbrel.plan import Grid
@@ -131,6 +131,8 @@ class PaneKernel(Kernel):
         else:
             groups = self._groups(batch, self._skipped(batch))
         inputs = [batch.sync, groups, NO_MASK if batch.absent is None else batch.absent]
+        if text.timed:
+            inputs.append(batch.first_start)
         for leaf, with_nulls in text.leaves:
             column = evaluate(leaf, batch)
             inputs += [column.values, *([frozen(column.validity())] if with_nulls else [])]
@@ -177,15 +179,15 @@ class PaneKernel(Kernel):
         schedule.target[:groups] = np.arange(groups)
         schedule.sync[:groups], schedule.group[:groups], schedule.rows[:groups] = self.pane[0], gone, self.rows[gone]
         schedule.count[:] = 2 * groups, groups
-        self._replay([(_NONE, NO_MASK)] * len(self.measures))
+        self._replay([NO_ROWS] * len(self.measures))
         self.rows[gone] = 0
         self.pane[1] = 0
         return [self._batch(groups)]
 
-    def _replay(self, inputs: Sequence[tuple[Array, Mask]]) -> None:
-        for measure, (values, valid), (out, out_valid) in zip(self.measures, inputs, self._outs(), strict=True):
+    def _replay(self, inputs: Sequence[Inputs]) -> None:
+        for measure, given, (out, out_valid) in zip(self.measures, inputs, self._outs(), strict=True):
             if not measure.aggregate.counts_rows:
-                measure.apply(self.schedule, values, valid, _REMEMBERS_NONE, out, out_valid)
+                measure.apply(self.schedule, given, _REMEMBERS_NONE, out, out_valid)
 
     # Both tiers.
 

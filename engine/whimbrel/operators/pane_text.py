@@ -30,12 +30,15 @@ class PaneText:
         Columns it reads beside time and group, and whether it reads their validity.
     inline_key : Expr or None
         The single integer key that it looks up by itself; None when it is given group ids.
+    timed : bool
+        Whether it is given the starts of the rows as they were before windows.
     """
 
     text: str
     step: Compiled
     leaves: tuple[tuple[Expr, bool], ...]
     inline_key: Expr | None
+    timed: bool
 
 
 @dataclass
@@ -74,23 +77,26 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
         functions |= given
     guard = [] if condition is None else _guard(condition, leaves)
     body = [line for number, measure in stateful for line in _accumulate(number, measure, leaves)]
+    timed = any(measure.steps.timed for _, measure in stateful)
     inline_key = keys[0] if len(keys) == 1 and _inline(keys[0], batch) else None
     states = [f"s{number}_{part}" for number, measure in stateful for part in range(len(measure.steps.init))]
     outs = [f"out{number}, valid{number}" for number, _ in stateful]
     used = [name for name in SCALARS if any(f"{name}(" in line for line in [*guard, *body])]
     text = _render(
         title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
-        imports=[*imports, f"from whimbrel.kernels.primitives.table import {'index' if inline_key is None else 'find, index'}",
+        imports=[*imports,
+                 f"from whimbrel.kernels.primitives.table import {'index' if inline_key is None else 'find, index'}",
                  *(f"from {SCALARS[name].__module__} import {name}" for name in used)],
-        parameters=["sync", "group_of", "absent", *leaves.parameters, "hop", "offset", "table", "keys", "size", "pane",
-                    "rows", "touched", *states, "count", "out_sync", "out_group", "out_rows", *outs, "row"],
+        parameters=["sync", "group_of", "absent", *(["start"] if timed else []), *leaves.parameters,
+                    "hop", "offset", "table", "keys", "size", "pane", "rows", "touched", *states,
+                    "count", "out_sync", "out_group", "out_rows", *outs, "row"],
         emit=[line for number, measure in stateful for line in _emit(number, measure.steps)],
         skip=["if absent[row]:", "    continue"] if batch.absent is not None else [],
         guard=guard,
         group=_FIND if inline_key is not None else ["group = index(group_of[row])"],
         body=body,
     )
-    return PaneText(text, load_text(text, "step", functions), tuple(leaves.leaves), inline_key)
+    return PaneText(text, load_text(text, "step", functions), tuple(leaves.leaves), inline_key, timed)
 
 
 _FIND = [
@@ -134,7 +140,8 @@ def _accumulate(number: int, measure: Measure, leaves: _Leaves) -> list[str]:
         tests += [] if valid is None else [valid]
         value = f"np.{measure.value_dtype}({text})" if aggregate.name != "count" else "1"
     state = _state(number, measure.steps)
-    lines = [f"state = accumulate{number}({state}, {value})  {comment(measure.name + '=' + aggregate.show())}",
+    started = ", start[row]" if measure.steps.timed else ""
+    lines = [f"state = accumulate{number}({state}, {value}{started})  {comment(measure.name + '=' + aggregate.show())}",
              *(f"s{number}_{part}[group] = state[{part}]" for part in range(len(measure.steps.init)))]
     return [f"if {' and '.join(tests)}:", *(f"    {line}" for line in lines)] if tests else lines
 

@@ -12,7 +12,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.snapshots import DIRTY, ENDS, GONE, NOW, USED, snapshot_schedule
-from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, Measure, extend, overflow_error
+from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, Inputs, Measure, extend, overflow_error
 from whimbrel.operators.schedule import Schedule
 
 Array = np.ndarray[Any, Any]
@@ -73,14 +73,14 @@ class SnapshotKernel(Kernel):
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.frontier = frontier
-        return self._run(_NONE, _NONE, _NO_GROUPS, None, frontier, [(_NONE, NO_MASK)] * len(self.measures))
+        return self._run(_NONE, _NONE, _NO_GROUPS, None, frontier, [NO_ROWS] * len(self.measures))
 
     @property
     def buffered_rows(self) -> int:
         return int(self.scalars[ENDS])
 
     def _run(self, sync: Array, other: Array, groups: Array, skip: Mask | None, limit: int,
-             inputs: Sequence[tuple[Array, Mask]]) -> list[Batch]:
+             inputs: Sequence[Inputs]) -> list[Batch]:
         """Take in rows and all changes up to `limit`, step by step as room allows."""
         out: list[Batch] = []
         row = 0
@@ -102,11 +102,11 @@ class SnapshotKernel(Kernel):
                 self._grow_slots()
         return out
 
-    def _replay(self, inputs: Sequence[tuple[Array, Mask]]) -> list[Batch]:
+    def _replay(self, inputs: Sequence[Inputs]) -> list[Batch]:
         outs = self.schedule.columns([measure.out_dtype for measure in self.measures])
         remembered = (self.held_sync, self.held_other, self.head, self.after)
-        for measure, (values, valid), (out, out_valid) in zip(self.measures, inputs, outs, strict=True):
-            measure.apply(self.schedule, values, valid, remembered, out, out_valid)
+        for measure, given, (out, out_valid) in zip(self.measures, inputs, outs, strict=True):
+            measure.apply(self.schedule, given, remembered, out, out_valid)
         return [self._batch(outs)] if self.schedule.outputs else []
 
     def _batch(self, outs: Sequence[tuple[Array, Mask]]) -> Batch:

@@ -128,7 +128,7 @@ class HoppingKernel(Stateless):
             batch, start = self._without_gaps(batch, start)
         uneven = window.size % window.hop and window.size > window.hop
         end = self._snap(batch.sync + window.size) if uneven else window.size
-        return replace(batch, sync=start, ends=end, ids=None)
+        return replace(batch, sync=start, ends=end, ids=None, began=batch.first_start)
 
     def _without_gaps(self, batch: Batch, start: Ticks) -> tuple[Batch, Ticks]:
         inside = np.abs(batch.sync - start) < self.window.size

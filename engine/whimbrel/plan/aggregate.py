@@ -35,13 +35,16 @@ class Steps:
     deaccumulate : callable, optional
         (state, value) -> state with one row less; None when a row cannot be taken back, and then a group that lost
         rows is computed afresh from those that are left.
+    timed : bool
+        Whether accumulate and deaccumulate take a third argument: the start of the row, in ticks.
     """
 
     init: State
-    accumulate: Callable[[Any, Any], State]
+    accumulate: Callable[..., State]
     merge: Callable[[Any, Any], State]
     result: Callable[[Any], Any]
-    deaccumulate: Callable[[Any, Any], State] | None = None
+    deaccumulate: Callable[..., State] | None = None
+    timed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,6 +81,11 @@ class Aggregate(ABC):
         """Whether the value is just the number of rows, which windows know anyway."""
         return False
 
+    @property
+    def options(self) -> str:
+        """Arguments behind the expression, as the user wrote them."""
+        return ""
+
     def where(self, condition: Expr) -> Self:
         """Count only rows for which `condition` is true."""
         both = condition if self.condition is None else self.condition & condition
@@ -85,5 +93,5 @@ class Aggregate(ABC):
 
     def show(self) -> str:
         """As the user wrote it."""
-        text = f"{self.name}({'' if self.expr is None else self.expr.show()})"
+        text = f"{self.name}({'' if self.expr is None else self.expr.show()}{self.options})"
         return text if self.condition is None else f"{text}.where({self.condition.show()})"

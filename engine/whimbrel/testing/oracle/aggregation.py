@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -17,7 +19,8 @@ from whimbrel.testing.oracle.stateless import Function
 class Aggregated:
     """One aggregate: what is taken of each row (None: the row itself) and which rows count."""
 
-    kind: Literal["count", "sum", "mean", "min", "max"]
+    kind: Literal["count", "sum", "mean", "min", "max", "product", "sum_of_squares", "var", "var_of_all", "std",
+                  "std_of_all", "any", "all", "first", "last"]
     of: Function | None = None
     condition: Function | None = None
 
@@ -72,6 +75,25 @@ def _extreme(pick: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], 
     return lambda values: pick(values) if values else None
 
 
+def _whole(of: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
+    """Like the sum: integers may not leave int64."""
+    return lambda values: _sum([of(values)])
+
+
+def _spread(of: Callable[[Sequence[Any]], Any], fewest: int) -> Callable[[Sequence[Any]], Any]:
+    """Always a float; "sample variance of one row is null"."""
+    return lambda values: None if len(values) < fewest else float(of([Fraction(value) for value in values]))
+
+
+def _edge(pick: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
+    """Of pairs (start, value), so that of several that start together the value decides; of nothing null."""
+    return lambda pairs: pick(pairs)[1] if pairs else None
+
+
 _AGGREGATES: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "count": len, "sum": _sum, "mean": _mean, "min": _extreme(min), "max": _extreme(max),
+    "product": _whole(math.prod), "sum_of_squares": _whole(lambda values: sum(value * value for value in values)),
+    "var": _spread(statistics.variance, 2), "var_of_all": _spread(statistics.pvariance, 1),
+    "std": _spread(statistics.stdev, 2), "std_of_all": _spread(statistics.pstdev, 1),
+    "any": any, "all": all, "first": _edge(min), "last": _edge(max),
 }

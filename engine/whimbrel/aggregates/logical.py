@@ -1,0 +1,76 @@
+"""Whether some or every value is true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from whimbrel.errors import ExpressionError
+from whimbrel.plan import Aggregate, State, Steps
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Logical(Aggregate):
+    """What any and all share: the state is (how many are true, how many are false)."""
+
+    def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
+        if input_type is None or not pa.types.is_boolean(input_type):
+            raise ExpressionError(f"{self.name} of {input_type} has no meaning.", where=self.show(),
+                                  hint="compare it with something, such as `> 0`")
+        return pa.bool_()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AnyTrue(Logical):
+    """Whether at least one value is true; nulls are left out, and of nothing it is false.
+
+        time     0    5    10
+        in       false────         any over [0, 5) is false, over [5, 10) is true
+                      true─
+    """
+
+    name: ClassVar[str] = "any"
+
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+        return Steps(init=(0, 0), accumulate=tell, deaccumulate=untell, merge=tell_both, result=any_true)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AllTrue(Logical):
+    """Whether no value is false; nulls are left out, and of nothing it is true.
+
+        time     0    5    10
+        in       true─────         all over [0, 5) is true, over [5, 10) is false
+                      false
+    """
+
+    name: ClassVar[str] = "all"
+
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+        return Steps(init=(0, 0), accumulate=tell, deaccumulate=untell, merge=tell_both, result=all_true)
+
+
+def tell(state: State, value: Any) -> State:
+    if value != 0:
+        return (state[0] + 1, state[1])
+    return (state[0], state[1] + 1)
+
+
+def untell(state: State, value: Any) -> State:
+    if value != 0:
+        return (state[0] - 1, state[1])
+    return (state[0], state[1] - 1)
+
+
+def tell_both(left: State, right: State) -> State:
+    return (left[0] + right[0], left[1] + right[1])
+
+
+def any_true(state: State) -> Any:
+    return state[0] > 0
+
+
+def all_true(state: State) -> Any:
+    return state[1] == 0
