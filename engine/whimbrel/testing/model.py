@@ -13,26 +13,31 @@ from types import SimpleNamespace
 from typing import Any
 
 from whimbrel.testing import oracle
-from whimbrel.testing.oracle import Columns, Fact, Payload, Term
+from whimbrel.testing.joins import JoinWords
+from whimbrel.testing.lifetimes import LifetimeWords
+from whimbrel.testing.oracle import Columns, Fact, Term
 
 _col = Columns()
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(LifetimeWords, JoinWords):
     """Facts with the methods of a stream; `keys` are set between ``group_by`` and what it groups."""
 
     facts: list[Fact]
     keys: Mapping[str, Term] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
 
     def where(self, *predicates: Term) -> Model:
         return replace(self, facts=oracle.where(self.facts, *predicates))
 
     def select(self, *names: str, **columns: Any) -> Model:
-        return replace(self, facts=oracle.select(self.facts, {name: _col(name) for name in names} | _terms(columns)))
+        chosen = {name: _col(name) for name in names} | _terms(columns)
+        return replace(self, facts=oracle.select(self.facts, chosen), columns=tuple(chosen))
 
     def with_columns(self, **columns: Any) -> Model:
-        return replace(self, facts=oracle.with_columns(self.facts, _terms(columns)))
+        names = tuple(dict.fromkeys((*self.names, *columns)))
+        return replace(self, facts=oracle.with_columns(self.facts, _terms(columns)), columns=names)
 
     def tumbling_window(self, size: int, **options: Any) -> Model:
         return replace(self, facts=oracle.tumbling_window(self.facts, size, **options))
@@ -48,19 +53,7 @@ class Model:
 
     def aggregate(self, **aggregates: ModelAggregate) -> Model:
         forms = {name: oracle.Aggregated(each.kind, each.of, each.condition) for name, each in aggregates.items()}
-        return Model(oracle.aggregate(self.facts, forms, self.keys))
-
-    def join(self, right: Model, on: str | list[str] | dict[str, str], *, suffix: str = "_right",
-             **_options: Any) -> Model:
-        """A key of one name on both sides stands once; a right column with a name of the left gets the suffix."""
-        pairs = {on: on} if isinstance(on, str) else on if isinstance(on, dict) else {name: name for name in on}
-
-        def combine(left: Payload, other: Payload) -> Payload:
-            return left | {name + suffix if name in left else name: value for name, value in other.items()
-                           if pairs.get(name) != name}
-
-        return Model(oracle.join(self.facts, right.facts, lambda row: tuple(row[name] for name in pairs),
-                                 lambda row: tuple(row[name] for name in pairs.values()), combine))
+        return Model(oracle.aggregate(self.facts, forms, self.keys), columns=(*self.keys, *forms))
 
     def detect(self, pattern: ModelPattern, within: int, *, output: Mapping[str, Any] | None = None,
                **options: Any) -> Model:
