@@ -57,9 +57,11 @@ def files() -> dict[Path, str]:
     builds = sorted(FLUENT.values(), key=lambda build: (build.__module__, inspect.getsourcelines(build)[1]))
     methods = [_method(build) for build in builds]
     used = NEEDED_BY_HEAD.union(*(names for _, names in methods)) - {"Stream"} - set(dir(builtins))
+    ours = set[str]().union(*map(_public, modules))
     return {
         ENGINE / "operators" / "__init__.py": _package(modules),
-        ENGINE / "stream" / "methods.py": HEAD.format(imports=_imports(used)) + "".join(text for text, _ in methods),
+        ENGINE / "stream" / "methods.py": "".join([HEAD.format(imports=_imports(used, ours)),
+                                                   *(text for text, _ in methods)]),
     }
 
 
@@ -123,18 +125,21 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
     parameters = re.sub(r"(: [^,=()]+)=", r"\1 = ", ast.unparse(signature)).replace("'", '"')
     head = f"    def {build.__name__}({parameters}) -> Stream:"
     if len(head) > 120:
-        head = textwrap.fill(head, 118, subsequent_indent=" " * (len(build.__name__) + 9), break_long_words=False)
+        whole = re.sub("(?<=[^, ]) ", "\0", head)  # lines break behind commas only
+        folded = textwrap.fill(whole, 118, subsequent_indent=" " * (len(build.__name__) + 9), break_long_words=False)
+        head = folded.replace("\0", " ")
     call = f"        return self._{'binary' if binary else 'unary'}({', '.join(passed)})"
     if len(call) > 120:
         call = textwrap.fill(call, 120, subsequent_indent=" " * (call.index("(") + 1), break_long_words=False)
     return f'\n{head}\n        """{documentation}{end}"""\n{call}\n', names
 
 
-def _imports(names: set[str]) -> str:
-    """Import lines for names, each from the first room that has it."""
+def _imports(names: set[str], ours: set[str]) -> str:
+    """Import lines for names, each from the first room that has it, or will have it when this is written."""
     homes: dict[str, list[str]] = {}
     for name in sorted(names):
-        home = next(module for module in HOMES if hasattr(importlib.import_module(module), name))
+        home = next(module for module in HOMES if hasattr(importlib.import_module(module), name)
+                    or (module == "whimbrel.operators" and name in ours))
         homes.setdefault(home, []).append(name)
     order = ["collections.abc", "typing", *sorted(home for home in HOMES if home.startswith("whimbrel"))]
     return "\n".join(f"    from {home} import {', '.join(homes[home])}" + ("\n" if home == "typing" else "")

@@ -112,10 +112,10 @@ def _waits(held: Batch) -> np.ndarray:
 
 def _with_ends(held: Batch, ended: Batch) -> Batch:
     open_rows = np.flatnonzero(_waits(held))
-    # Ids grow as rows are made, so the open rows are in the order of their ids.
     assert held.ids is not None
     assert ended.ids is not None
-    found = open_rows[np.searchsorted(held.ids[open_rows], ended.ids)]
+    by_id = open_rows[np.argsort(held.ids[open_rows], kind="stable")]
+    found = by_id[np.searchsorted(held.ids[by_id], ended.ids)]
     other = held.other.copy()
     other[found] = ended.sync
     return replace(held, ends=other)

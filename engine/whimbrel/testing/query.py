@@ -10,6 +10,7 @@ from typing import Any
 import whimbrel
 from whimbrel.testing.model import MODEL_API, Model
 from whimbrel.testing.oracle import Columns, Fact
+from whimbrel.testing.rows import EXAMPLE_SCHEMA
 
 INPUT_NAMES = ("s", "t")
 """What a query calls its first and second input."""
@@ -44,7 +45,8 @@ class Query:
 
     def reference(self, *inputs: Iterable[Fact]) -> list[Fact]:
         """The facts that the model answers."""
-        answer: Model = self._evaluate(MODEL_API, Columns(), [Model(list(facts)) for facts in inputs])
+        answer: Model = self._evaluate(MODEL_API, Columns(), [Model(list(facts), columns=EXAMPLE_SCHEMA.names)
+                                                                for facts in inputs])
         return answer.facts
 
     def _evaluate(self, api: Any, col: Any, inputs: Iterable[Any]) -> Any:

@@ -8,7 +8,7 @@ subject they are. Read each against the rule that its docstring quotes.
 from whimbrel.testing.oracle.aggregation import Aggregated, aggregate
 from whimbrel.testing.oracle.facts import INF, Fact, Payload, Time, coalesced, differences
 from whimbrel.testing.oracle.ingress import Ingested, ingress
-from whimbrel.testing.oracle.joining import join, union
+from whimbrel.testing.oracle.joining import Match, anti_join, asof_join, clip, join, semi_join, union
 from whimbrel.testing.oracle.lifetimes import (
     ceil_to,
     floor_to,
@@ -23,8 +23,8 @@ from whimbrel.testing.oracle.stateless import Function, select, where, with_colu
 from whimbrel.testing.oracle.terms import Columns, Term
 
 __all__ = [
-    "INF", "Aggregated", "Columns", "Either", "Event", "Fact", "Function", "Ingested", "Optional", "Pattern",
-    "Payload", "Repeat", "Term", "Then", "Time", "aggregate", "ceil_to", "coalesced", "detect", "differences",
-    "floor_to", "hopping_window", "ingress", "join", "select", "set_duration", "shift", "sliding_window",
-    "tumbling_window", "union", "where", "with_columns",
+    "INF", "Aggregated", "Columns", "Either", "Event", "Fact", "Function", "Ingested", "Match", "Optional", "Pattern",
+    "Payload", "Repeat", "Term", "Then", "Time", "aggregate", "anti_join", "asof_join", "ceil_to", "clip", "coalesced",
+    "detect", "differences", "floor_to", "hopping_window", "ingress", "join", "select", "semi_join", "set_duration",
+    "shift", "sliding_window", "tumbling_window", "union", "where", "with_columns",
 ]

@@ -1,0 +1,95 @@
+"""The nearest row of another stream in time, per key: the latest before, the first after, or whichever is nearer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+INF = 2**63 - 1
+BACKWARD, FORWARD, NEAREST = 0, 1, 2
+"""Directions."""
+LEFT, PLACE = 0, 1
+"""Positions in the cursor: next left row, and where among simultaneous right rows an interrupted walk goes on."""
+FRESH = -2
+
+
+def asof_match(
+    cursor: Array, direction: int, tolerance: int, known: int, left_sync: Array, left_group: Array,
+    start: Array, after: Array, first: Array, out_left: Array, out_right: Array,
+) -> int:
+    """Write, for left rows in time order, every right row of the instant that is nearest; -1 if there is none.
+
+    Right rows of one key hang in a chain in time order; no further one can come before `known`. Stops at the first
+    left row that right rows still to come might match, or when room runs out. Returns the number of pairs written.
+    """
+    done = 0
+    while cursor[LEFT] < left_sync.shape[0]:
+        sync, group = left_sync[cursor[LEFT]], left_group[cursor[LEFT]]
+        if cursor[PLACE] == FRESH:
+            before, behind = -1, -1
+            if group >= 0:
+                before, behind = around(sync, group, start, after, first)
+            if before >= 0 and ((direction == FORWARD and start[before] < sync) or sync - start[before] > tolerance):
+                before = -1
+            if behind >= 0 and (direction == BACKWARD or start[behind] - sync > tolerance):
+                behind = -1
+            chosen, reach = before, sync
+            if before >= 0:
+                distance = sync - start[before]
+                if direction == NEAREST:
+                    reach = sync + distance - 1 if distance > 0 else sync
+                    if behind >= 0 and start[behind] - sync < distance:
+                        chosen, reach = behind, start[behind]
+            elif behind >= 0:
+                chosen, reach = behind, start[behind]
+            elif direction != BACKWARD and group >= 0:
+                reach = sync + min(tolerance, INF - max(sync, 0))
+            if reach >= known and known != INF:
+                return done
+            cursor[PLACE] = chosen
+        if done == out_left.shape[0]:
+            return done
+        out_left[done], out_right[done] = cursor[LEFT], cursor[PLACE]
+        done += 1
+        following = -1
+        if cursor[PLACE] >= 0:
+            following = after[cursor[PLACE]]
+            if following >= 0 and start[following] != start[cursor[PLACE]]:
+                following = -1
+        cursor[PLACE] = following
+        if following < 0:
+            cursor[PLACE] = FRESH
+            cursor[LEFT] += 1
+    return done
+
+
+def around(sync: int, group: int, start: Array, after: Array, first: Array) -> tuple[int, int]:
+    """The first right rows of the latest instant up to `sync`, and of the first one from `sync` on; -1 if none.
+
+    Moves the chain's beginning on to the former: left rows come in time order, so none will ask for earlier ones.
+    """
+    place = first[group]
+    if place < 0 or start[place] > sync:
+        return -1, place
+    following = place
+    while following >= 0 and start[following] <= sync:
+        if start[following] != start[place]:
+            place = following
+        following = after[following]
+    first[group] = place
+    return (place, place) if start[place] == sync else (place, following)
+
+
+def hang_last(base: int, group: Array, after: Array, first: Array, last: Array) -> None:
+    """Put rows, from slot `base` on, at the end of their key's chain."""
+    for row in range(group.shape[0]):
+        slot, mine = base + row, group[row]
+        after[slot] = -1
+        if first[mine] < 0:
+            first[mine] = slot
+        else:
+            after[last[mine]] = slot
+        last[mine] = slot

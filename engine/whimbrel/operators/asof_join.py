@@ -1,0 +1,132 @@
+"""Events with the value that another stream had, or will have, when they start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from whimbrel.batch import Schema
+from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, quote_ticks
+from whimbrel.errors import PlanError
+from whimbrel.kernels import Kernel
+from whimbrel.kernels.primitives import asof
+from whimbrel.operators.asof_kernel import AsofKernel
+from whimbrel.operators.joined_row import JoinedRow, On, Pairs, key_pairs
+from whimbrel.plan import Operator, Properties, fluent
+
+__all__ = ["Direction"]
+
+Direction = Literal["backward", "forward", "nearest"]
+"""Where an as-of join looks for the right start: up to the left one, from it on, or both ways."""
+
+_DIRECTIONS: dict[str, int] = {"backward": asof.BACKWARD, "forward": asof.FORWARD, "nearest": asof.NEAREST}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AsofJoin(Operator):
+    """Give each left event the right one whose start is nearest to its own, in one direction or both.
+
+        time     0    5    10   15
+        left        a──────            (a: [3, 10), b: [9, 12))
+                          b──
+        right    c                     (c: [0, 1), d: [7, 8))
+                        d
+        out         ac─────            (backward: the latest right start up to the left one)
+                          bd─
+
+    Parameters
+    ----------
+    on : tuple of (str, str)
+        Pairs of key columns, left and right. A null key matches nothing. None: all events have one key.
+    tolerance : int, optional
+        Most ticks between the two starts. Forward and nearest need one: a left event waits so long for a right one.
+    direction : {"backward", "forward", "nearest"}
+        An equal start is a match in every direction; of two equally near ones the earlier one is taken.
+    suffix : str
+        Added to right columns whose name the left has too.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is, for printing.
+
+    Notes
+    -----
+    Left lifetimes are kept; right ends do not matter. A left event without a match gets nulls. Right events of one
+    key that start at the same time have no order, so that each of them gives a row. Shapes: one row per left event,
+    but for that; left columns, then right columns without the keys of the same name. State: per key the latest right
+    event within the tolerance, and whatever one side is ahead of the other.
+    Source: a clip and a join in Trill (VLDB 2015), section 3.3; named as in Polars and pandas.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> trades = wb.from_arrow({"at": [3, 9], "n": [100, 200]}, time="at").select("n")
+    >>> quotes = wb.from_arrow({"at": [0, 7], "price": [1.5, 2.5]}, time="at").select("price")
+    >>> trades.asof_join(quotes).collect().to_pylist()
+    [{'start': 3, 'end': 4, 'n': 100, 'price': 1.5}, {'start': 9, 'end': 10, 'n': 200, 'price': 2.5}]
+    """
+
+    arity: ClassVar[int] = 2
+
+    on: Pairs = ()
+    tolerance: int | None = None
+    direction: Direction = "backward"
+    suffix: str = "_right"
+    unit: TickUnit = None
+
+    @property
+    def row(self) -> JoinedRow:
+        """What the rows of the result look like."""
+        return JoinedRow(self.on, self.suffix)
+
+    def schema(self, *upstream: Schema) -> Schema:
+        left, right = upstream
+        self.row.check(left, right, where=self.show())
+        return self.row.schema(left, right, where=self.show())
+
+    def properties(self, *upstream: Properties) -> Properties:
+        causal = all(known.causal for known in upstream) and self.direction == "backward"
+        return replace(upstream[0], intervals_only=True, causal=causal)
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        left, right = upstream
+        return self.row.needs(wanted, None, left, right)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        left, right = upstream
+        tolerance = INF if self.tolerance is None else self.tolerance
+        return AsofKernel(self.row, (left, right), self.schema(left, right), _DIRECTIONS[self.direction], tolerance)
+
+    def show(self) -> str:
+        words = [self.row.show()] if self.on else []
+        words += [f"tolerance={quote_ticks(self.tolerance, self.unit)}"] if self.tolerance is not None else []
+        words += [f"direction={self.direction!r}"] if self.direction != "backward" else []
+        return f"asof_join({', '.join(words)})"
+
+
+@fluent
+def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance: Duration | None = None,
+              direction: Direction = "backward", suffix: str = "_right") -> AsofJoin:
+    """Give each event the latest right one up to its start. See :class:`whimbrel.operators.AsofJoin`.
+
+    Parameters
+    ----------
+    right : Stream
+    on : str, list of str, or dict, optional
+        Key columns; a dict pairs left names with right ones.
+    tolerance : str, timedelta or int, optional
+        Most time between the two starts.
+    direction : {"backward", "forward", "nearest"}
+        The latest right start up to the left one, the first from it on, or the nearer of the two.
+    suffix : str
+        Added to right columns whose name the left has too.
+    """
+    if direction not in _DIRECTIONS:
+        raise PlanError(f"An as-of join looks 'backward', 'forward' or to the 'nearest', not {direction!r}.",
+                        where=f"asof_join(direction={direction!r})")
+    ticks = None if tolerance is None else duration_ticks(tolerance, schema.unit, where="asof_join(tolerance=...)")
+    if ticks is None and direction != "backward":
+        raise PlanError(f"An as-of join that looks {direction} needs a tolerance: how long an event waits for a match.",
+                        where=f"asof_join(direction={direction!r})", hint="such as tolerance=10")
+    if ticks is not None and ticks < 0:
+        raise PlanError("A tolerance cannot be less than nothing.", where=f"asof_join(tolerance={tolerance!r})")
+    return AsofJoin(on=() if on is None else key_pairs(on, "asof_join"), tolerance=ticks, direction=direction,
+                    suffix=suffix, unit=schema.unit)

@@ -1,0 +1,131 @@
+"""An as-of join at work: left rows wait until the right row they are nearest to is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whimbrel.batch import Batch, Schema, frozen
+from whimbrel.clock import INF
+from whimbrel.kernels import Compiled, Kernel, KeyTable
+from whimbrel.kernels.primitives.asof import FORWARD, FRESH, LEFT, PLACE, asof_match, hang_last
+from whimbrel.operators.joined_row import JoinedRow
+from whimbrel.operators.measure import extend
+from whimbrel.operators.rowstore import RowStore
+from whimbrel.operators.side import Side
+
+Array = np.ndarray[Any, Any]
+
+_match = Compiled(asof_match)
+_hang_last = Compiled(hang_last)
+_ROOM = 65_536
+_CROWDED = 65_536
+_SLOTS_AT_FIRST = 1024
+
+
+class AsofKernel(Kernel):
+    """Right rows hang in time order per key; left rows are answered in time order.
+
+    Parameters
+    ----------
+    row : JoinedRow
+    upstream : tuple of Schema
+        Of both sides.
+    schema : Schema
+        Of the joined rows.
+    direction : int
+        See ``kernels.primitives.asof``.
+    tolerance : int
+        Most ticks between the two starts.
+    """
+
+    def __init__(self, row: JoinedRow, upstream: tuple[Schema, Schema], schema: Schema, direction: int,
+                 tolerance: int) -> None:
+        self.schema, self.direction, self.tolerance = schema, direction, tolerance
+        self.keys = KeyTable([upstream[0].type_of(mine) for mine, _ in row.on])
+        theirs = [old for side, old, _ in row.columns(*upstream) if side == 1]
+        self.left, self.right = (Side(upstream[side], [pair[side] for pair in row.on], ()) for side in (0, 1))
+        self.store = RowStore(upstream[1].select(theirs))
+        self.start, self.after = np.zeros(_SLOTS_AT_FIRST, np.int64), np.zeros(_SLOTS_AT_FIRST, np.int64)
+        self.group = np.zeros(_SLOTS_AT_FIRST, np.int32)
+        self.first, self.last = np.full(_SLOTS_AT_FIRST, -1, np.int64), np.full(_SLOTS_AT_FIRST, -1, np.int64)
+        self.crowded = _CROWDED
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        if port == 0:
+            self.left.push(batch)
+            return []
+        rows = batch.compact()
+        groups = self.right.groups(rows, self.keys)
+        hung = np.flatnonzero(groups >= 0)
+        self._hang(rows.take(hung).select(self.store.schema.names), groups[hung])
+        return []
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        (self.left, self.right)[port].frontier = frontier
+        out = self._answer()
+        waiting = self.left.waiting
+        earliest = int(waiting[0].sync[0]) if waiting else INF
+        self.frontier = min(self.left.frontier, self.right.frontier, earliest)
+        self._forget(min(self.left.frontier, earliest))
+        return out
+
+    def _answer(self) -> list[Batch]:
+        """Join the left rows whose nearest right row is known."""
+        out = []
+        rows = self.left.take_waiting(self.right.frontier, inclusive=self.right.frontier == INF)
+        groups = self.left.groups(rows, self.keys)
+        self._room_for_keys()
+        cursor = np.zeros(2, np.int64)
+        cursor[PLACE] = FRESH
+        done = _ROOM
+        while done == _ROOM:
+            left, right = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.int64)
+            done = int(_match(cursor, self.direction, self.tolerance, self.right.frontier, rows.sync, groups,
+                              self.start, self.after, self.first, left, right))
+            if done:
+                mine = rows.take(left[:done])
+                columns = (*mine.columns, *self.store.take_or_null(right[:done]))
+                out.append(Batch(self.schema, mine.sync, mine.ends, columns))
+        answered = int(cursor[LEFT])
+        if answered < len(rows):
+            self.left.waiting.insert(0, rows.slice(answered, len(rows)))
+        return out
+
+    def _hang(self, rows: Batch, groups: Array) -> None:
+        base = len(self.store)
+        total = base + len(rows)
+        self.store.append(rows)
+        if total > len(self.start):
+            self.start, self.after, self.group = (extend(array, 2 * total, 0)
+                                                  for array in (self.start, self.after, self.group))
+        self._room_for_keys()
+        self.start[base:total], self.group[base:total] = rows.sync, groups
+        _hang_last(base, frozen(groups), self.after, self.first, self.last)
+
+    def _room_for_keys(self) -> None:
+        if len(self.keys) > len(self.first):
+            self.first, self.last = (extend(array, 2 * len(self.keys), -1) for array in (self.first, self.last))
+
+    def _forget(self, earliest: int) -> None:
+        """Let go of right rows that no left row from `earliest` on can match, once there are many."""
+        kept = len(self.store)
+        if kept < self.crowded or earliest == INF:
+            return
+        start, group = self.start[:kept], self.group[:kept]
+        needed = start >= earliest
+        if self.direction != FORWARD:
+            latest = np.full(len(self.first), np.iinfo(np.int64).min)
+            np.maximum.at(latest, group[~needed], start[~needed])
+            needed |= (start == latest[group]) & (earliest - start <= self.tolerance)
+        alive = np.flatnonzero(needed)
+        self.crowded = max(_CROWDED, 2 * len(alive))
+        rows, groups = self.store.take(alive), group[alive]
+        self.store = RowStore(rows.schema)
+        self.first[:] = -1
+        self._hang(rows, groups)
+
+    @property
+    def buffered_rows(self) -> int:
+        return len(self.store) + len(self.left)

@@ -1,0 +1,139 @@
+"""Events end when something starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whimbrel.batch import Batch, Schema
+from whimbrel.clock import INF
+from whimbrel.kernels import Compiled, Kernel, KeyTable
+from whimbrel.kernels.primitives.clip import clip_starts
+from whimbrel.kernels.primitives.join import LEFT, RIGHT
+from whimbrel.operators.coverage import Coverage
+from whimbrel.operators.joined_row import JoinedRow, On, Pairs, key_pairs
+from whimbrel.operators.side import Side
+from whimbrel.plan import Operator, Properties, fluent
+
+Array = np.ndarray[Any, Any]
+
+_clip = Compiled(clip_starts)
+_ROOM = 65_536
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Clip(Operator):
+    """End each left event at the first matching right start after its own start, if it lasts so long.
+
+        time     0    5    10   15
+        left     a─────────
+                      b─────────
+        right         c                (c: [5, 6))
+                              d───     (d: [13, 17))
+        out      a────                 (b starts with c, not before it)
+                      b───────
+
+    Parameters
+    ----------
+    on : tuple of (str, str)
+        Pairs of key columns, left and right. A null key matches nothing. None: every right start ends every left event.
+
+    Notes
+    -----
+    Right ends do not matter. Shapes: one row per left event; left columns. An event is told when time has moved past
+    its start, and its end when that is known. State: the active left events.
+    Source: Trill (VLDB 2015), section 3.3 (ClipEventDuration).
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> prices = wb.from_arrow({"at": [0, 4], "until": [9, 9], "k": ["a", "a"], "p": [7, 8]},
+    ...                        time="at", end="until").select("k", "p")
+    >>> prices.clip(prices, on="k").collect().to_pylist()
+    [{'start': 0, 'end': 4, 'k': 'a', 'p': 7}, {'start': 4, 'end': 9, 'k': 'a', 'p': 8}]
+    """
+
+    arity: ClassVar[int] = 2
+
+    on: Pairs = ()
+
+    def schema(self, *upstream: Schema) -> Schema:
+        left, right = upstream
+        JoinedRow(self.on).check(left, right, where=self.show())
+        return left
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return Properties(intervals_only=False, causal=all(known.causal for known in upstream))
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        return wanted | {mine for mine, _ in self.on}, frozenset(theirs for _, theirs in self.on)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        left, right = upstream
+        return ClipKernel(self.on, left, right)
+
+    def show(self) -> str:
+        return f"clip({JoinedRow(self.on).show() if self.on else ''})"
+
+
+@fluent
+def clip(schema: Schema, right: Schema, on: On | None = None) -> Clip:
+    """End each event at the first start of a matching one of `right`. See :class:`whimbrel.operators.Clip`.
+
+    Parameters
+    ----------
+    right : Stream
+    on : str, list of str, or dict, optional
+        Key columns; a dict pairs left names with right ones. None: whatever starts ends all.
+    """
+    return Clip(on=() if on is None else key_pairs(on, "clip"))
+
+
+class ClipKernel(Kernel):
+    """A right start covers what is left of the left events that it ends."""
+
+    def __init__(self, on: Pairs, left: Schema, right: Schema) -> None:
+        self.schema = left
+        self.keys = KeyTable([left.type_of(mine) for mine, _ in on])
+        self.sides = [Side(left, [mine for mine, _ in on], left.names), Side(right, [theirs for _, theirs in on], ())]
+        self.coverage = Coverage(covered=False)
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        self.sides[port].push(batch)
+        return []
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        self.sides[port].frontier = frontier
+        self.frontier = min(side.frontier for side in self.sides)
+        left = self.sides[0]
+        rows, starts = (side.take_waiting(self.frontier, inclusive=False) for side in self.sides)
+        groups = left.groups(rows, self.keys)
+        theirs = self.sides[1].groups(starts, self.keys)
+        base = left.keep(rows, groups, self.keys)
+        who, when = self._clipped(rows, groups, base, starts, theirs)
+        pieces = self.coverage.step(base, rows, who, when, left.ends[who], self.frontier)
+        left.ends[who] = when
+        out = [each.batch(self.schema, left.active.take(each.slot).columns) for each in pieces]
+        alive = None if self.frontier == INF else left.forget(self.frontier)
+        if alive is not None:
+            self.coverage.stay(alive)
+        return out
+
+    def _clipped(self, rows: Batch, groups: Array, base: int, starts: Batch, theirs: Array) -> tuple[Array, Array]:
+        """Slots of the rows that a right start ends, and when."""
+        left = self.sides[0]
+        cursor = np.zeros(2, np.int64)
+        found: list[tuple[Array, Array]] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+        while cursor[LEFT] < len(rows) or cursor[RIGHT] < len(starts):
+            slots, when = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.int64)
+            done = int(_clip(cursor, rows.sync, rows.other, groups, base, starts.sync, theirs,
+                             left.ends, left.after, left.head, slots, when))
+            found.append((slots[:done], when[:done]))
+        who, when = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        return who, when
+
+    @property
+    def buffered_rows(self) -> int:
+        return sum(map(len, self.sides))

@@ -1,0 +1,103 @@
+"""What a row of two streams becomes: which columns are matched, and how those of the result are named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from whimbrel.batch import Field, Schema
+from whimbrel.errors import ExpressionError, PlanError, SchemaError
+from whimbrel.expr import Condition, Expr, columns_of, trace, type_of
+
+__all__ = ["On"]
+
+On = str | Sequence[str] | Mapping[str, str]
+"""Key columns: names on both sides, or left names with right ones."""
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class JoinedRow:
+    """Left columns, then right columns without the keys of the same name.
+
+    Parameters
+    ----------
+    on : tuple of (str, str)
+        Pairs of key columns, left and right.
+    suffix : str
+        Added to right columns whose name the left has too.
+    """
+
+    on: Pairs
+    suffix: str = "_right"
+
+    def columns(self, left: Schema, right: Schema) -> list[tuple[int, str, str]]:
+        """Of each column: the side it comes from (0 or 1), its name there, its name here."""
+        keys = {theirs for mine, theirs in self.on if mine == theirs}
+        return [(0, name, name) for name in left.names] + [
+            (1, name, name + self.suffix if name in left else name) for name in right.names if name not in keys]
+
+    def schema(self, left: Schema, right: Schema, *, where: str) -> Schema:
+        """Its type, once the two sides are known to fit."""
+        self.check(left, right, where=where)
+        sides = left, right
+        fields = [Field(name, sides[side].type_of(old)) for side, old, name in self.columns(left, right)]
+        return left.with_fields(fields, where=where)
+
+    def check(self, left: Schema, right: Schema, *, where: str) -> None:
+        """Refuse streams that count time differently and keys of different types."""
+        if left.unit != right.unit or left.zone != right.zone:
+            raise PlanError(f"The two streams count time differently: {left.time_type} and {right.time_type}.",
+                            where=where, hint="give both a time column of one type")
+        for mine, theirs in self.on:
+            types = left.type_of(mine, where=where), right.type_of(theirs, where=where)
+            if types[0] != types[1]:
+                raise SchemaError(f"Cannot match {mine!r} ({types[0]}) with {theirs!r} ({types[1]}).", where=where,
+                                  hint="cast one side: .with_columns(name=col.name.cast(...))")
+
+    def check_condition(self, condition: Expr | None, left: Schema, right: Schema, *, where: str) -> None:
+        """Refuse a condition that is not about this row, or not true or false."""
+        if condition is None:
+            return
+        type_ = type_of(condition, self.schema(left, right, where=where), where=where)
+        if not pa.types.is_boolean(type_):
+            raise ExpressionError(f"A condition must be true or false; {condition.show()} is {type_}.", where=where,
+                                  hint="compare it with something, such as `> 0`")
+
+    def needs(self, wanted: frozenset[str], condition: Expr | None, left: Schema,
+              right: Schema) -> tuple[frozenset[str], frozenset[str]]:
+        """Columns of each side that these columns, the keys and the condition are made of."""
+        if condition is not None:
+            wanted |= columns_of(condition)
+        mine, theirs = ({mine for mine, _ in self.on}, {theirs for _, theirs in self.on})
+        for side, old, name in self.columns(left, right):
+            if side == 0 and name in wanted:
+                mine.add(old)
+            if side == 1 and name in wanted:
+                theirs.add(old)
+            if side == 1 and name != old:  # a left column that decides how a right one is called cannot be pruned away
+                mine.add(old)
+        return frozenset(mine), frozenset(theirs)
+
+    def show(self) -> str:
+        """The keys, as the user wrote them."""
+        if all(mine == theirs for mine, theirs in self.on):
+            return f"on=[{', '.join(repr(mine) for mine, _ in self.on)}]"
+        return f"on={{{', '.join(f'{mine!r}: {theirs!r}' for mine, theirs in self.on)}}}"
+
+
+def key_pairs(on: On, method: str) -> Pairs:
+    """Pairs of key columns from what users write."""
+    names = [on] if isinstance(on, str) else on
+    pairs = tuple(names.items()) if isinstance(names, Mapping) else tuple((name, name) for name in names)
+    if not pairs:
+        raise PlanError(f"{method}() needs a key.", where=f"{method}(on=...)", hint='such as on="origin"')
+    return pairs
+
+
+def traced(where: Condition | None, method: str) -> Expr | None:
+    """The condition of a join from what users write."""
+    return None if where is None else trace(where, where=f"{method}(where=...)")

@@ -1,0 +1,123 @@
+"""Pairs of rows of two streams that have equal keys, common time, and satisfy a condition."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from whimbrel.batch import Batch, Schema
+from whimbrel.clock import INF
+from whimbrel.expr import Expr, predicate
+from whimbrel.kernels import Compiled, KeyTable
+from whimbrel.kernels.primitives.join import FRESH, LEFT, PLACE, RIGHT, temporal_join
+from whimbrel.operators.joined_row import Pairs
+from whimbrel.operators.side import Side
+
+Array = np.ndarray[Any, Any]
+
+_join = Compiled(temporal_join)
+_ROOM = 65_536
+
+
+@dataclass(frozen=True)
+class Found:
+    """Pairs in the order in which they begin: the joined rows, and the slots they are made of."""
+
+    rows: Batch
+    slots: tuple[Array, Array]
+
+
+class Pairing:
+    """Takes rows of both sides in time order, as far as both are known.
+
+    Parameters
+    ----------
+    on : tuple of (str, str)
+        Key columns; none for every pair that overlaps.
+    upstream : tuple of Schema
+        Of both sides.
+    kept : tuple of sequence of str
+        Columns to remember of either side.
+    schema : Schema
+        Of the joined rows.
+    columns : list of (int, str)
+        Side and name there of each column of the joined rows.
+    condition : Expr, optional
+        Over the joined rows.
+
+    Attributes
+    ----------
+    base, new : list
+        The rows taken in by the last step, by side, and the slot of the first one.
+    """
+
+    def __init__(self, on: Pairs, upstream: Sequence[Schema], kept: Sequence[Sequence[str]], schema: Schema,
+                 columns: Sequence[tuple[int, str]], condition: Expr | None) -> None:
+        self.schema, self.columns, self.condition = schema, tuple(columns), condition
+        self.keys = KeyTable([upstream[0].type_of(mine) for mine, _ in on])
+        self.sides = [Side(upstream[side], [pair[side] for pair in on], kept[side]) for side in (0, 1)]
+        self.new = [Batch.empty(schema) for schema in upstream]
+        self.base = [0, 0]
+
+    def fork(self) -> Pairing:
+        twin = copy.copy(self)
+        twin.sides = [side.fork() for side in self.sides]
+        return twin
+
+    @property
+    def buffered_rows(self) -> int:
+        return sum(map(len, self.sides))
+
+    def tell(self, frontier: int, port: int) -> int:
+        """Learn the frontier of one side; answers that of both."""
+        self.sides[port].frontier = frontier
+        return min(side.frontier for side in self.sides)
+
+    def step(self, time: int) -> Iterator[Found]:
+        """Pairs that begin up to `time`, as far as they were not found before."""
+        self.new = [side.take_waiting(time, inclusive=True) for side in self.sides]
+        groups = [side.groups(rows, self.keys) for side, rows in zip(self.sides, self.new, strict=True)]
+        self.base = [side.keep(rows, ids, self.keys)
+                     for side, rows, ids in zip(self.sides, self.new, groups, strict=True)]
+        left, right = self.new
+        if not len(left) and not len(right):
+            return
+        cursor = np.zeros(4, np.int64)
+        cursor[PLACE] = FRESH
+        pairs = [np.empty(_ROOM, np.int64) for _ in range(4)]
+        chains = [array for side in self.sides for array in (side.ends, side.after, side.head)]
+        while cursor[LEFT] < len(left) or cursor[RIGHT] < len(right):
+            done = int(_join(cursor, left.sync, left.other, groups[0], self.base[0],
+                             right.sync, right.other, groups[1], self.base[1], *chains, *pairs))
+            if done:
+                found = self._found(*(array[:done].copy() for array in pairs))
+                if len(found.rows):
+                    yield found
+
+    def _found(self, left: Array, right: Array, start: Array, end: Array) -> Found:
+        slots = left, right
+        taken = [side.active.take(slots[port], [name for home, name in self.columns if home == port])
+                 for port, side in enumerate(self.sides)]
+        rows = Batch(self.schema, start, end, tuple(taken[home].column(name) for home, name in self.columns))
+        if self.condition is None:
+            return Found(rows, slots)
+        true = np.flatnonzero(predicate(self.condition, rows))
+        return Found(rows.take(true), (left[true], right[true]))
+
+    def forget(self, frontier: int) -> list[Array | None]:
+        """Let go of what is over; answers, for each side, the slots that stay, if others go."""
+        if frontier == INF:
+            return [None, None]
+        return [side.forget(frontier) for side in self.sides]
+
+
+def coverings(found: Sequence[Found], side: int) -> tuple[Array, Array, Array]:
+    """When which rows of a side had a partner: slots, starts, ends."""
+    none = np.empty(0, np.int64)
+    return (np.concatenate([none, *(each.slots[side] for each in found)]),
+            np.concatenate([none, *(each.rows.sync for each in found)]),
+            np.concatenate([none, *(each.rows.other for each in found)]))

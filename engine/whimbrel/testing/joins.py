@@ -1,0 +1,103 @@
+"""The words of the model that take a second stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from whimbrel.testing import oracle
+from whimbrel.testing.oracle import INF, Fact, Payload, Term
+
+On = str | Sequence[str] | Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A key of one name on both sides stands once; a right column with a name of the left gets the suffix."""
+
+    pairs: Mapping[str, str]
+    left: Sequence[str]
+    right: Sequence[str]
+    suffix: str
+    where: Term | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.left, *(self._name(name) for name in self.right if self.pairs.get(name) != name))
+
+    def _name(self, name: str) -> str:
+        return name + self.suffix if name in self.left else name
+
+    def match(self, left: Payload, right: Payload) -> bool:
+        """A null key matches nothing, not even another null; a condition that is null is not true."""
+        keys = [(left[mine], right[theirs]) for mine, theirs in self.pairs.items()]
+        return all(mine is not None and mine == theirs for mine, theirs in keys) and (
+            self.where is None or self.where(self.both(left, right)) is True)
+
+    def both(self, left: Payload | None, right: Payload | None) -> Payload:
+        """One side may be missing: null, except keys of the same name."""
+        if left is None:
+            assert right is not None
+            left = {name: right[name] if self.pairs.get(name) == name else None for name in self.left}
+        return left | {self._name(name): None if right is None else right[name] for name in self.right
+                       if self.pairs.get(name) != name}
+
+
+class JoinWords:
+    """Methods that answer with facts of both streams, or of the left one changed by the right one."""
+
+    facts: list[Fact]
+    columns: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns; without facts, those that there would be."""
+        return tuple(self.facts[0][2]) if self.facts else self.columns
+
+    def join(self, right: Self, on: On, *, how: str = "inner", where: Term | None = None,
+             suffix: str = "_right") -> Self:
+        row = self._row(right, on, suffix, where)
+        facts = oracle.join(self.facts, right.facts, lambda _: (), lambda _: (), lambda a, b: {"left": a, "right": b})
+        joined = [(start, end, row.both(**pair)) for start, end, pair in facts if row.match(**pair)]
+        if how in ("left", "full"):
+            joined += [(start, end, row.both(left, None))
+                       for start, end, left in oracle.anti_join(self.facts, right.facts, row.match)]
+        if how in ("right", "full"):
+            joined += [(start, end, row.both(None, other)) for start, end, other in
+                       oracle.anti_join(right.facts, self.facts, lambda other, left: row.match(left, other))]
+        return self._of(joined, row.names)
+
+    def cross_join(self, right: Self, **options: Any) -> Self:
+        return self.join(right, (), **options)
+
+    def semi_join(self, right: Self, on: On, *, where: Term | None = None, suffix: str = "_right") -> Self:
+        row = self._row(right, on, suffix, where)
+        return self._of(oracle.semi_join(self.facts, right.facts, row.match), self.names)
+
+    def anti_join(self, right: Self, on: On, *, where: Term | None = None, suffix: str = "_right") -> Self:
+        row = self._row(right, on, suffix, where)
+        return self._of(oracle.anti_join(self.facts, right.facts, row.match), self.names)
+
+    def where_exists(self, right: Self, on: On, **options: Any) -> Self:
+        return self.semi_join(right, on, **options)
+
+    def where_not_exists(self, right: Self, on: On, **options: Any) -> Self:
+        return self.anti_join(right, on, **options)
+
+    def clip(self, right: Self, on: On = ()) -> Self:
+        return self._of(oracle.clip(self.facts, right.facts, self._row(right, on, "_right").match), self.names)
+
+    def asof_join(self, right: Self, *, on: On = (), tolerance: int | None = None, direction: str = "backward",
+                  suffix: str = "_right") -> Self:
+        row = self._row(right, on, suffix)
+        reach = INF if tolerance is None else tolerance
+        return self._of(oracle.asof_join(self.facts, right.facts, row.match, row.both, reach, direction), row.names)
+
+    def _row(self, right: Self, on: On, suffix: str, where: Term | None = None) -> _Row:
+        names = [on] if isinstance(on, str) else on
+        pairs = names if isinstance(names, Mapping) else {name: name for name in names}
+        return _Row(pairs, self.names, right.names, suffix, where)
+
+    def _of(self, facts: list[Fact], columns: tuple[str, ...]) -> Self:
+        return replace(self, facts=facts, columns=columns)  # type: ignore[type-var]
