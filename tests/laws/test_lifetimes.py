@@ -32,6 +32,17 @@ QUERIES = {
     "quantize": ".quantize(10, 4, offset=-1).group_by('key').aggregate(n=wb.count())",
     "quantize_lifetimes": ".quantize(6, 6)",
     "progressive_window": ".progressive_window(12, 6, 2, offset=3)",
+    "stitch": ".select('flag').stitch()",
+    "stitch_floats": ".select(z=col.y * 0).set_duration(2).stitch()",
+    "stitch_keys": ".select('key', 'k2').clip_duration(6).stitch()",
+    "unchop": ".select('key', 'x').clip_duration(30).stitch().chop(4).stitch()",
+    "stitch_edges": ".group_by('key').aggregate(n=wb.count()).stitch()",
+    "session_window": ".group_by('key').session_window(3)",
+    "session_of_all": ".session_window(2).aggregate(n=wb.count(), s=wb.sum(col.x))",
+    "session_cut": ".group_by('key', 'flag').session_window(6, max_duration=9)",
+    "session_closed": ".group_by('key').session_window(4, emit='close').aggregate(n=wb.count())",
+    "session_closed_and_cut": ".session_window(5, 7, emit='close').aggregate(n=wb.count())",
+    "session_of_edges": ".group_by('key').aggregate(n=wb.count()).session_window(3)",
 }
 
 

@@ -17,8 +17,10 @@ from whimbrel.operators.point_at_end import PointAtEnd, point_at_end
 from whimbrel.operators.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.select import Select, select, with_columns
 from whimbrel.operators.semi_join import SemiJoin, anti_join, semi_join, where_exists, where_not_exists
+from whimbrel.operators.session_window import Emit, SessionWindow, session_window
 from whimbrel.operators.set_duration import SetDuration, set_duration
 from whimbrel.operators.shift import Shift, shift
+from whimbrel.operators.stitch import Stitch, stitch
 from whimbrel.operators.where import Where, where
 from whimbrel.operators.window import (
     HoppingWindow,
@@ -30,11 +32,11 @@ from whimbrel.operators.window import (
 )
 
 __all__ = [
-    "AlterLifetime", "AsofJoin", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction",
+    "AlterLifetime", "AsofJoin", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction", "Emit",
     "Extend", "GroupAggregate", "HoppingWindow", "How", "Join", "Label", "Moment", "On", "Outputs", "Pattern",
-    "PointAtEnd", "Quantize", "Select", "SemiJoin", "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Span",
-    "Where", "aggregate", "alter_lifetime", "anti_join", "asof_join", "chop", "clip", "clip_duration", "cross_join",
-    "detect", "event", "extend", "hopping_window", "join", "point_at_end", "progressive_window", "quantize", "select",
-    "semi_join", "sequence", "set_duration", "shift", "sliding_window", "tumbling_window", "where", "where_exists",
-    "where_not_exists", "with_columns",
+    "PointAtEnd", "Quantize", "Select", "SemiJoin", "SessionWindow", "SetDuration", "Shift", "Simultaneous",
+    "SlidingWindow", "Span", "Stitch", "Where", "aggregate", "alter_lifetime", "anti_join", "asof_join", "chop", "clip",
+    "clip_duration", "cross_join", "detect", "event", "extend", "hopping_window", "join", "point_at_end",
+    "progressive_window", "quantize", "select", "semi_join", "sequence", "session_window", "set_duration", "shift",
+    "sliding_window", "stitch", "tumbling_window", "where", "where_exists", "where_not_exists", "with_columns",
 ]

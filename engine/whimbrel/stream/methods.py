@@ -12,7 +12,19 @@ if TYPE_CHECKING:
 
     from whimbrel.clock import Duration
     from whimbrel.expr import Column, Condition, Expr, Keys
-    from whimbrel.operators import Beginning, Direction, How, Label, Moment, On, Outputs, Pattern, Simultaneous, Span
+    from whimbrel.operators import (
+        Beginning,
+        Direction,
+        Emit,
+        How,
+        Label,
+        Moment,
+        On,
+        Outputs,
+        Pattern,
+        Simultaneous,
+        Span,
+    )
     from whimbrel.plan import Aggregate, Operator
     from whimbrel.stream.stream import Stream
 
@@ -25,7 +37,8 @@ class Methods:
     def _unary(self, build: Callable[..., Operator], *arguments: Any, **options: Any) -> Stream:
         raise TypeError(type(self))
 
-    def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, **options: Any) -> Stream:
+    def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, allow_lookahead: bool,
+                **options: Any) -> Stream:
         raise TypeError(type(self))
 
     def aggregate(self, **aggregates: Aggregate) -> Stream:
@@ -51,7 +64,7 @@ class Methods:
         return self._unary(operators.alter_lifetime, start=start, duration=duration)
 
     def asof_join(self, right: Stream, *, on: On | None = None, tolerance: Duration | None = None,
-                  direction: Direction = "backward", suffix: str = "_right") -> Stream:
+                  direction: Direction = "backward", suffix: str = "_right", allow_lookahead: bool = False) -> Stream:
         """Give each event the latest right one up to its start. See :class:`whimbrel.operators.AsofJoin`.
 
         Parameters
@@ -65,14 +78,17 @@ class Methods:
             The latest right start up to the left one, the first from it on, or the nearer of the two.
         suffix : str
             Added to right columns whose name the left has too.
+        allow_lookahead : bool
+            Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.asof_join, right, on=on, tolerance=tolerance, direction=direction, suffix=suffix)
+        return self._binary(operators.asof_join, right, on=on, tolerance=tolerance, direction=direction, suffix=suffix,
+                            allow_lookahead=allow_lookahead)
 
     def chop(self, period: Duration, *, offset: Duration = 0) -> Stream:
         """Cut each event at a grid of `period`. See :class:`whimbrel.operators.Chop`."""
         return self._unary(operators.chop, period, offset=offset)
 
-    def clip(self, right: Stream, on: On | None = None) -> Stream:
+    def clip(self, right: Stream, on: On | None = None, *, allow_lookahead: bool = False) -> Stream:
         """End each event at the first start of a matching one of `right`. See :class:`whimbrel.operators.Clip`.
 
         Parameters
@@ -80,8 +96,10 @@ class Methods:
         right : Stream
         on : str, list of str, or dict, optional
             Key columns; a dict pairs left names with right ones. None: whatever starts ends all.
+        allow_lookahead : bool
+            Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.clip, right, on)
+        return self._binary(operators.clip, right, on, allow_lookahead=allow_lookahead)
 
     def clip_duration(self, longest: Duration) -> Stream:
         """Let no event last longer than this. See :class:`whimbrel.operators.ClipDuration`."""
@@ -119,7 +137,7 @@ class Methods:
         return self._unary(operators.extend, by)
 
     def join(self, right: Stream, on: On, *, how: How = "inner", where: Condition | None = None,
-             suffix: str = "_right") -> Stream:
+             suffix: str = "_right", allow_lookahead: bool = False) -> Stream:
         """Pair events that have equal keys and are active at the same time. See :class:`whimbrel.operators.Join`.
 
         Parameters
@@ -133,10 +151,14 @@ class Methods:
             Part of what makes a pair, over the columns of the joined row, such as ``col.price < col.price_right``.
         suffix : str
             Added to right columns whose name the left has too.
+        allow_lookahead : bool
+            Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.join, right, on, how=how, where=where, suffix=suffix)
+        return self._binary(operators.join, right, on, how=how, where=where, suffix=suffix,
+                            allow_lookahead=allow_lookahead)
 
-    def cross_join(self, right: Stream, *, where: Condition | None = None, suffix: str = "_right") -> Stream:
+    def cross_join(self, right: Stream, *, where: Condition | None = None, suffix: str = "_right",
+                   allow_lookahead: bool = False) -> Stream:
         """Pair all events that are active at the same time. See :class:`whimbrel.operators.Join`.
 
         Parameters
@@ -146,8 +168,10 @@ class Methods:
             Only pairs for which this is true, over the columns of the joined row.
         suffix : str
             Added to right columns whose name the left has too.
+        allow_lookahead : bool
+            Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.cross_join, right, where=where, suffix=suffix)
+        return self._binary(operators.cross_join, right, where=where, suffix=suffix, allow_lookahead=allow_lookahead)
 
     def point_at_end(self) -> Stream:
         """A point of one tick where each event ends. See :class:`whimbrel.operators.PointAtEnd`."""
@@ -185,7 +209,8 @@ class Methods:
         """
         return self._unary(operators.with_columns, **columns)
 
-    def semi_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right") -> Stream:
+    def semi_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
+                  allow_lookahead: bool = False) -> Stream:
         """Keep events while there is a matching right one. See :class:`whimbrel.operators.SemiJoin`.
 
         Parameters
@@ -197,10 +222,13 @@ class Methods:
             Part of what makes a match, over left and right columns, such as ``col.price < col.price_right``.
         suffix : str
             In `where`, added to right columns whose name the left has too.
+        allow_lookahead : bool
+            Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.semi_join, right, on, where=where, suffix=suffix)
+        return self._binary(operators.semi_join, right, on, where=where, suffix=suffix, allow_lookahead=allow_lookahead)
 
-    def anti_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right") -> Stream:
+    def anti_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
+                  allow_lookahead: bool = False) -> Stream:
         """Keep events while there is no matching right one. See :class:`whimbrel.operators.SemiJoin`.
 
         Parameters
@@ -212,17 +240,37 @@ class Methods:
             Part of what makes a match, over left and right columns, such as ``col.price < col.price_right``.
         suffix : str
             In `where`, added to right columns whose name the left has too.
+        allow_lookahead : bool
+            Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.anti_join, right, on, where=where, suffix=suffix)
+        return self._binary(operators.anti_join, right, on, where=where, suffix=suffix, allow_lookahead=allow_lookahead)
 
-    def where_exists(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right") -> Stream:
+    def where_exists(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
+                     allow_lookahead: bool = False) -> Stream:
         """Another name of :meth:`semi_join`."""
-        return self._binary(operators.where_exists, right, on, where=where, suffix=suffix)
+        return self._binary(operators.where_exists, right, on, where=where, suffix=suffix,
+                            allow_lookahead=allow_lookahead)
 
-    def where_not_exists(self, right: Stream, on: On, *, where: Condition | None = None,
-                         suffix: str = "_right") -> Stream:
+    def where_not_exists(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
+                         allow_lookahead: bool = False) -> Stream:
         """Another name of :meth:`anti_join`."""
-        return self._binary(operators.where_not_exists, right, on, where=where, suffix=suffix)
+        return self._binary(operators.where_not_exists, right, on, where=where, suffix=suffix,
+                            allow_lookahead=allow_lookahead)
+
+    def session_window(self, timeout: Duration, max_duration: Duration | None = None, *,
+                       emit: Emit = "change") -> Stream:
+        """Windows that last until no event has come for `timeout`. See :class:`whimbrel.operators.SessionWindow`.
+
+        Parameters
+        ----------
+        timeout : str, timedelta or int
+            How long a key must be quiet.
+        max_duration : str, timedelta or int, optional
+            Cut longer sessions, at multiples of this.
+        emit : {"change", "close"}
+            With "close" an aggregate gives one row for each session.
+        """
+        return self._unary(operators.session_window, timeout, max_duration, emit=emit, keys=self.keys)
 
     def set_duration(self, duration: Span | None) -> Stream:
         """Let each event last so long from its start. See :class:`whimbrel.operators.SetDuration`.
@@ -244,6 +292,10 @@ class Methods:
             An expression must keep the order of events.
         """
         return self._unary(operators.shift, amount)
+
+    def stitch(self) -> Stream:
+        """Fuse events with equal payloads that follow each other. See :class:`whimbrel.operators.Stitch`."""
+        return self._unary(operators.stitch)
 
     def where(self, *conditions: Condition) -> Stream:
         """Keep events for which every condition is true; null counts as false.

@@ -44,3 +44,9 @@ class LifetimeWords:
 
     def progressive_window(self, size: int, hop: int, progress: int, **options: int) -> Self:
         return self._now(lifetimes.progressive_window(self.facts, size, hop, progress, **options))
+
+    def stitch(self) -> Self:
+        return self._now(lifetimes.stitch(self.facts))
+
+    def session_window(self, timeout: int, max_duration: int | None = None, **options: Any) -> Self:
+        return self._now(lifetimes.session_window(self.facts, timeout, max_duration, keys=self.keys, **options))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from whimbrel.errors import KernelError
-from whimbrel.testing.oracle.facts import INF, Fact, Time
+from whimbrel.testing.oracle.facts import INF, Fact, Payload, Time
 from whimbrel.testing.oracle.stateless import Function
 
 Label = Literal["start", "end"]
@@ -91,7 +91,7 @@ def clip_duration(facts: Iterable[Fact], longest: int) -> list[Fact]:
 
 
 def chop(facts: Iterable[Fact], period: int, *, offset: int = 0) -> list[Fact]:
-    """"Split at the grid; an unbounded event at the end of stream is an error"."""
+    """As named: "split at the grid; an unbounded event at the end of stream is an error"."""
     answer: list[Fact] = []
     for start, end, payload in facts:
         if end == INF:
@@ -104,12 +104,12 @@ def chop(facts: Iterable[Fact], period: int, *, offset: int = 0) -> list[Fact]:
 
 
 def point_at_end(facts: Iterable[Fact]) -> list[Fact]:
-    """"[end, end+1) for every event that ends"."""
+    """As named: "[end, end+1) for every event that ends"."""
     return [(end, end + 1, payload) for _, end, payload in facts if end != INF]
 
 
 def quantize(facts: Iterable[Fact], size: int, hop: int, *, offset: int = 0) -> list[Fact]:
-    """"Floor the start, ceil the end, uses the real end: an event that spans windows is in all of them".
+    """As named: "floor the start, ceil the end, uses the real end: an event that spans windows is in all of them".
 
     The windows are [T, T + size) for all T of the grid: an event lasts for the window that its start is floored to, and
     on to the first end of a window that is not before its own.
@@ -122,3 +122,58 @@ def progressive_window(facts: Iterable[Fact], size: int, hop: int, progress: int
     return [(floor_to(start, progress, offset),
              INF if end == INF else max(floor_to(start, hop, offset) + size, ceil_to(end, hop, offset + size)), payload)
             for start, end, payload in facts]
+
+
+def stitch(facts: Iterable[Fact]) -> list[Fact]:
+    """As named: "equal payloads where one ends and the next starts fuse, keeping the first start; inverse of chop".
+
+    Null equals null and nan equals nan. One event continues one other: of those that end there the one that began
+    first; of those that start there the one that ends first goes first.
+    """
+    chains: list[Fact] = []
+    for start, end, payload in sorted(facts, key=lambda fact: fact[:2]):
+        ended = [at for at, chain in enumerate(chains) if chain[1] == start and _same_payload(chain[2], payload)]
+        if ended:
+            longest = min(ended, key=lambda at: chains[at][0])
+            chains[longest] = (chains[longest][0], end, chains[longest][2])
+        else:
+            chains.append((start, end, payload))
+    return chains
+
+
+def _same_payload(left: Payload, right: Payload) -> bool:
+    return all(left[name] == right[name] or (left[name] != left[name] and right[name] != right[name]) for name in left)
+
+
+def session_window(facts: Iterable[Fact], timeout: int, max_duration: int | None = None, *,
+                   keys: Mapping[str, Function] | None = None,
+                   emit: Literal["change", "close"] = "change") -> list[Fact]:
+    """Per key, "all events end together at last + timeout (inclusive), or when cut by max_duration".
+
+    "Option emit=close: one result per closed session": every event lasts from the first of its session on. Cuts are at
+    multiples of max_duration: of a new session at the first that is at least max_duration after its start; of one that
+    goes on within the timeout behind a cut, at the first after its start.
+    """
+    groups: dict[tuple[object, ...], list[Fact]] = {}
+    for fact in facts:
+        groups.setdefault(tuple(key(fact[2]) for key in (keys or {}).values()), []).append(fact)
+    answer: list[Fact] = []
+    for members in groups.values():
+        sessions: list[list[Fact]] = []
+        closes = last = cut = -INF
+        for fact in sorted(members, key=lambda fact: fact[0]):
+            start = fact[0]
+            if start >= closes:
+                sessions.append([])
+                if max_duration is None:
+                    cut = INF
+                elif start - last < timeout:
+                    cut = floor_to(start, max_duration, 0) + max_duration
+                else:
+                    cut = ceil_to(start, max_duration, 0) + max_duration
+            sessions[-1].append(fact)
+            last, closes = start, min(start + timeout, cut)
+            sessions[-1] = [(begun, closes, payload) for begun, _, payload in sessions[-1]]
+        answer += [(session[0][0] if emit == "close" else start, end, payload)
+                   for session in sessions for start, end, payload in session]
+    return answer

@@ -1,0 +1,42 @@
+"""Chains of rows of one group, each beginning where the one before it ends, fused into one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def stitch(begin: int, sync: Array, end: Array, group: Array, head: Array, after: Array, fused: Array) -> None:
+    """Let each row from `begin` on continue the chain of its group that ends where it starts, or be a new chain.
+
+    Rows are in the order of (sync, end); those before `begin` are chains that go on, in any order. A chain is known by
+    its first row, whose `end` moves; a row that continues one is marked in `fused`. Of several chains that end at a time
+    the one that began first is continued. Chains of a group hang in a list (-1 in `head` for none), from which those
+    that have ended are taken as they are met.
+    """
+    for row in range(sync.shape[0]):
+        mine = group[row]
+        found = -1
+        if row >= begin:
+            before = -1
+            place = head[mine]
+            while place >= 0:
+                if end[place] < sync[row]:
+                    if before < 0:
+                        head[mine] = after[place]
+                    else:
+                        after[before] = after[place]
+                else:
+                    if end[place] == sync[row] and (found < 0 or sync[place] < sync[found]):
+                        found = place
+                    before = place
+                place = after[place]
+        if found >= 0:
+            end[found] = end[row]
+            fused[row] = True
+        else:
+            after[row] = head[mine]
+            head[mine] = row

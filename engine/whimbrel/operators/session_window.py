@@ -1,0 +1,226 @@
+"""Windows that last as long as events keep coming."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from whimbrel.batch import Batch, Schema, frozen
+from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
+from whimbrel.disorder import Sorter
+from whimbrel.errors import PlanError
+from whimbrel.expr import Expr, Keys, columns_of, evaluate, type_of
+from whimbrel.kernels import Compiled, Kernel, KeyTable
+from whimbrel.kernels.primitives.sessions import assign_sessions
+from whimbrel.operators.measure import extend
+from whimbrel.operators.window import starts_only
+from whimbrel.plan import Operator, Properties, fluent
+
+__all__ = ["Emit"]
+
+Array = np.ndarray[Any, Any]
+Emit = Literal["change", "close"]
+
+_assign = Compiled(assign_sessions)
+_LONG_AGO = MIN_TIME // 2
+"""A last event before every other, from which no duration overflows."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SessionWindow(Operator):
+    """Let all events of a session end together, when its key has been quiet for so long.
+
+        time     0    5    10   15   20
+        in       a  b         c         (points at 0, 3, 13)
+        out      a───────               (timeout 5: [0, 8), [3, 8), [13, 18))
+                    b────
+                              c────
+        out      a───────     c────     (emit="close": a and b both [0, 8))
+                 b───────
+
+    A session closes at its last event + `timeout`; an event at that very time begins a new one. An aggregate over it
+    shows each change as it happens. With ``emit="close"`` every event lasts for the whole of its session, so that an
+    aggregate gives one row for each session, once it has closed.
+
+    Parameters
+    ----------
+    timeout : int, > 0
+        Ticks without an event after which a session closes.
+    max_duration : int, optional
+        A session is cut at a multiple of this, in ticks: at the first one that is at least so long after its beginning;
+        what follows within `timeout` of the last event is cut at each multiple. So a session lasts less than twice as
+        long, and long sessions of all keys are cut at the same times.
+    emit : {"change", "close"}
+    keys : tuple of (str, Expr)
+        Names and values of the ``group_by`` keys; sessions are per key.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is, for printing.
+
+    Notes
+    -----
+    The incoming duration is ignored. Shapes: one row out per row in; as start and end edges, unless ``emit="close"``.
+    State: the events of open sessions, and the last time of each key.
+    Source: SessionTimeoutWindow of Trill's open source; cut as in Azure Stream Analytics.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 3, 13], "user": ["a", "a", "a"]}, time="at").group_by("user")
+    >>> events.session_window(5, emit="close").aggregate(n=wb.count()).collect().to_pylist()
+    [{'start': 0, 'end': 8, 'user': 'a', 'n': 2}, {'start': 13, 'end': 18, 'user': 'a', 'n': 1}]
+    """
+
+    accepts_edges: ClassVar[bool] = True
+
+    timeout: int
+    max_duration: int | None = None
+    emit: Emit = "change"
+    keys: Keys = ()
+    unit: TickUnit = None
+
+    def schema(self, *upstream: Schema) -> Schema:
+        where = self.show()
+        if self.timeout <= 0 or (self.max_duration is not None and self.max_duration <= 0):
+            raise PlanError("A session's timeout and max_duration must be longer than nothing.", where=where)
+        if self.emit not in ("change", "close"):
+            raise PlanError(f"A session is shown on 'change' or on 'close', not {self.emit!r}.", where=where)
+        for _, expr in self.keys:
+            type_of(expr, upstream[0], where=where)
+        return upstream[0]
+
+    def properties(self, *upstream: Properties) -> Properties:
+        closed = self.emit == "close"
+        return Properties(intervals_only=closed, causal=upstream[0].causal and not closed)
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        return (wanted.union(*(columns_of(expr) for _, expr in self.keys)),)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        keys = [expr for _, expr in self.keys]
+        kind = ClosedSessionKernel if self.emit == "close" else SessionKernel
+        return kind(upstream[0], keys, self.timeout, self.max_duration or 0)
+
+    def show(self) -> str:
+        text = quote_ticks(self.timeout, self.unit)
+        text += "" if self.max_duration is None else f", max_duration={quote_ticks(self.max_duration, self.unit)}"
+        text += "" if self.emit == "change" else f", emit={self.emit!r}"
+        keys = f"group_by({', '.join(name for name, _ in self.keys)})." if self.keys else ""
+        return f"{keys}session_window({text})"
+
+
+@fluent
+def session_window(schema: Schema, timeout: Duration, max_duration: Duration | None = None, *, emit: Emit = "change",
+                   keys: Keys = ()) -> SessionWindow:
+    """Windows that last until no event has come for `timeout`. See :class:`whimbrel.operators.SessionWindow`.
+
+    Parameters
+    ----------
+    timeout : str, timedelta or int
+        How long a key must be quiet.
+    max_duration : str, timedelta or int, optional
+        Cut longer sessions, at multiples of this.
+    emit : {"change", "close"}
+        With "close" an aggregate gives one row for each session.
+    """
+    where = f"session_window({timeout!r})"
+    longest = None if max_duration is None else duration_ticks(max_duration, schema.unit, where=where)
+    return SessionWindow(timeout=duration_ticks(timeout, schema.unit, where=where), max_duration=longest, emit=emit,
+                         keys=keys, unit=schema.unit)
+
+
+class SessionKernel(Kernel):
+    """Sends each event on at once, as a start edge unless its session closes in the same step."""
+
+    def __init__(self, schema: Schema, keys: Sequence[Expr], timeout: int, longest: int) -> None:
+        self.timeout, self.longest = timeout, longest
+        self.key_exprs = tuple(keys)
+        self.keys = KeyTable([type_of(expr, schema) for expr in keys])
+        self.last, self.current = np.full(1024, _LONG_AGO, np.int64), np.full(1024, -1, np.int64)
+        self.first, self.deadline, self.cut, self.owner = (np.zeros(0, np.int64) for _ in range(4))
+        self.held = Batch.empty(schema)
+        self.session = np.zeros(0, np.int64)
+        self.ids_given = 0
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        rows = starts_only(batch.compact())
+        return self._step(replace(rows, ends=INF, ids=None), int(rows.sync[-1])) if len(rows) else []
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        self.frontier = frontier
+        return self._step(self.held.slice(0, 0), frontier)
+
+    @property
+    def buffered_rows(self) -> int:
+        return len(self.held)
+
+    def _step(self, new: Batch, until: int) -> list[Batch]:
+        """Take in rows, and close the sessions whose time has come."""
+        session = np.concatenate([self.session, self._assign(new)])
+        closed = self.deadline <= until
+        kept = np.flatnonzero(~closed)
+        out = self._emit(new, session, closed)
+        self.current[self.owner[closed]] = -1
+        self.current[self.owner[kept]] = np.arange(len(kept))
+        remaining = ~closed[session]
+        self.session = (np.cumsum(~closed) - 1)[session[remaining]]
+        for name in ("first", "deadline", "cut", "owner"):
+            setattr(self, name, getattr(self, name)[kept])
+        return out
+
+    def _assign(self, rows: Batch) -> Array:
+        """The session of each row; sessions that begin are added."""
+        groups = self.keys.ids([evaluate(expr, rows) for expr in self.key_exprs], len(rows))
+        if len(self.keys) > len(self.last):
+            self.last = extend(self.last, 2 * len(self.keys), _LONG_AGO)
+            self.current = extend(self.current, 2 * len(self.keys), -1)
+        begun = len(self.first)
+        for name in ("first", "deadline", "cut", "owner"):
+            setattr(self, name, extend(getattr(self, name), begun + len(rows), 0))
+        session = np.zeros(len(rows), np.int64)
+        count = int(_assign(rows.sync, frozen(groups), self.timeout, self.longest, self.last, self.current, begun,
+                            self.first, self.deadline, self.cut, self.owner, session))
+        for name in ("first", "deadline", "cut", "owner"):
+            setattr(self, name, getattr(self, name)[:count])
+        return session
+
+    def _emit(self, new: Batch, session: Array, closed: Array) -> list[Batch]:
+        """New rows, and the end edges of earlier ones; rows whose session goes on are held."""
+        held = len(self.held)
+        ends, over = self.deadline[session], closed[session]
+        ended = np.flatnonzero(over[:held])
+        edges = replace(self.held.take(ended), sync=ends[ended], ends=self.held.sync[ended])
+        going_on = ~over[held:]
+        ids = np.where(going_on, self.ids_given + np.cumsum(going_on), -1)
+        self.ids_given += int(np.count_nonzero(going_on))
+        rows = replace(new, ends=np.where(going_on, INF, ends[held:]), ids=ids)
+        self.held = Batch.concat([self.held.take(np.flatnonzero(~over[:held])), rows.take(np.flatnonzero(going_on))])
+        out = Batch.concat([rows, edges])
+        return [out.take(np.argsort(out.sync, kind="stable"))] if len(out) else []
+
+
+class ClosedSessionKernel(SessionKernel):
+    """Holds the events of a session until it closes."""
+
+    def __init__(self, schema: Schema, keys: Sequence[Expr], timeout: int, longest: int) -> None:
+        super().__init__(schema, keys, timeout, longest)
+        self.done = Sorter()
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        super().advance(frontier, port)
+        self.frontier = min(frontier, int(self.first.min())) if len(self.first) else frontier
+        return self.done.release(self.frontier)
+
+    @property
+    def buffered_rows(self) -> int:
+        return len(self.held) + self.done.rows
+
+    def _emit(self, new: Batch, session: Array, closed: Array) -> list[Batch]:
+        rows = Batch.concat([self.held, new])
+        over = closed[session]
+        whole = session[over]
+        self.done.add(replace(rows.take(np.flatnonzero(over)), sync=self.first[whole], ends=self.deadline[whole]))
+        self.held = rows.take(np.flatnonzero(~over))
+        return []

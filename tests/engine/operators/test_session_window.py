@@ -1,0 +1,90 @@
+"""session_window: events of a key end together when it has been quiet."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from random import Random
+
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+from whimbrel.errors import PlanError, SchemaError
+
+POINTS = wb.from_arrow({"at": [11, 12, 21, 25], "user": ["a", "a", "a", "d"], "x": [1, 1, 2, 2]}, time="at")
+
+
+def rows(stream: wb.Stream) -> list[tuple[object, ...]]:
+    return [tuple(row.values()) for row in stream.collect().to_pylist()]
+
+
+def test_an_aggregate_shows_each_change() -> None:
+    assert rows(POINTS.session_window(6).aggregate(s=wb.sum(col.x))) == \
+        [(11, 12, 1), (12, 18, 2), (21, 25, 2), (25, 31, 4)]
+
+
+def test_sessions_are_per_key() -> None:
+    sums = POINTS.group_by("user").session_window(50).aggregate(s=wb.sum(col.x))
+    assert rows(sums) == [(11, 12, "a", 1), (12, 21, "a", 2), (21, 71, "a", 4), (25, 75, "d", 2)]
+
+
+def test_closed_sessions_are_one_row_each() -> None:
+    sums = POINTS.group_by("user").session_window(9, emit="close").aggregate(n=wb.count(), s=wb.sum(col.x))
+    assert rows(sums) == [(11, 21, "a", 2, 2), (21, 30, "a", 1, 2), (25, 34, "d", 1, 2)]
+
+
+@pytest.mark.parametrize(("gap", "sessions"), [(4, 1), (5, 2), (6, 2)])
+def test_an_event_at_the_very_timeout_begins_a_new_session(gap: int, sessions: int) -> None:
+    events = wb.from_arrow({"at": [0, gap]}, time="at").session_window(5, emit="close")
+    assert len(events.aggregate(n=wb.count()).collect()) == sessions
+
+
+def test_sessions_that_last_are_cut_at_multiples_of_max_duration() -> None:
+    events = wb.from_arrow({"at": list(range(3, 58, 2))}, time="at")
+    found = events.session_window(10, max_duration=20, emit="close").aggregate(n=wb.count())
+    assert rows(found) == [(3, 40, 19), (41, 60, 9)]
+    on_the_grid = wb.from_arrow({"at": [20, 25, 31, 39, 40]}, time="at").session_window(10, 20, emit="close")
+    assert [(start, end) for start, end, *_ in rows(on_the_grid)] == [(20, 40)] * 4 + [(40, 50)]
+
+
+@pytest.mark.parametrize("emit", ["change", "close"])
+def test_random_streams_match_a_model(emit: str) -> None:
+    chance = Random(3)
+    events = sorted((chance.randrange(4000), chance.randrange(9)) for _ in range(1500))
+    sessions: dict[int, list[list[int]]] = defaultdict(list)
+    for at, key in events:
+        if not sessions[key] or at - sessions[key][-1][-1] >= 20:
+            sessions[key].append([])
+        sessions[key][-1].append(at)
+    expected = [(session[0] if emit == "close" else at, session[-1] + 20, key)
+                for key, ours in sessions.items() for session in ours for at in session]
+    stream = wb.from_arrow({"at": [at for at, _ in events], "key": [key for _, key in events]}, time="at")
+    found = rows(stream.group_by("key").session_window(20, emit=emit).select("key"))  # type: ignore[arg-type]
+    assert sorted(found) == sorted(expected)
+
+
+def test_nothing_is_held_once_sessions_have_closed() -> None:
+    events = wb.from_arrow({"at": [0, 1, 2, 100, 200], "k": [1, 2, 3, 4, 5]}, time="at").group_by("k")
+    snapshots = list(events.session_window(5, emit="close").progress(every=1))
+    assert snapshots[-1].metrics.buffered_rows == 0
+
+
+@pytest.mark.parametrize(("options", "what"), [
+    ({"timeout": 0}, "longer than nothing"), ({"timeout": 5, "max_duration": 0}, "longer than nothing"),
+    ({"timeout": 5, "emit": "end"}, "not 'end'"),
+])
+def test_sessions_that_cannot_be(options: dict[str, object], what: str) -> None:
+    with pytest.raises(PlanError, match=what):
+        POINTS.session_window(**options)  # type: ignore[arg-type]
+
+
+def test_an_unknown_key_is_told_where_it_was_written() -> None:
+    with pytest.raises(SchemaError, match="There is no column 'usr'"):
+        POINTS.group_by("usr").session_window(5)
+
+
+def test_the_plan_says_it_as_it_was_written_and_what_it_knows() -> None:
+    grouped = POINTS.group_by("user")
+    assert "group_by(user).session_window(5, max_duration=9)   [edges]" in grouped.session_window(5, 9).explain()
+    closed = POINTS.session_window(5, emit="close").explain()
+    assert "session_window(5, emit='close')   [intervals, looks ahead]" in closed
