@@ -44,9 +44,13 @@ class Methods:
     def _unary(self, build: Callable[..., Operator], *arguments: Any, **options: Any) -> Stream:
         raise TypeError(type(self))
 
-    def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, **options: Any) -> Stream:
+    def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, allow_lookahead: bool,
+                **options: Any) -> Stream:
         raise TypeError(type(self))
 '''
+ALLOW_LOOKAHEAD = """
+allow_lookahead : bool
+    Let one stream show values before they are known to the other one, as windows labelled at their start do."""
 NEEDED_BY_HEAD = {"Any", "Callable", "Keys", "Operator"}
 
 
@@ -108,6 +112,8 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
     binary = bool(signature.args) and signature.args[0].arg == "right"
     if binary:
         signature.args[0].annotation = ast.Name("Stream")
+        signature.kwonlyargs.append(ast.arg("allow_lookahead", ast.Name("bool")))
+        signature.kw_defaults.append(ast.Constant(False))
     grouped = [argument.arg for argument in signature.kwonlyargs] + ["keys"]
     place = grouped.index("keys")
     keys = place < len(signature.kwonlyargs)
@@ -120,7 +126,9 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
     passed += [f"**{signature.kwarg.arg}"] if signature.kwarg else []
     names = {node.id for node in ast.walk(signature) if isinstance(node, ast.Name)}
     signature.args.insert(0, ast.arg("self"))
-    documentation = textwrap.indent(inspect.cleandoc(build.__doc__ or ""), " " * 8).strip()
+    documentation = inspect.cleandoc(build.__doc__ or "")
+    documentation += ALLOW_LOOKAHEAD if binary and "Parameters\n" in documentation else ""
+    documentation = textwrap.indent(documentation, " " * 8).strip()
     end = "\n        " if "\n" in documentation else ""
     parameters = re.sub(r"(: [^,=()]+)=", r"\1 = ", ast.unparse(signature)).replace("'", '"')
     head = f"    def {build.__name__}({parameters}) -> Stream:"
@@ -142,8 +150,9 @@ def _imports(names: set[str], ours: set[str]) -> str:
                     or (module == "whimbrel.operators" and name in ours))
         homes.setdefault(home, []).append(name)
     order = ["collections.abc", "typing", *sorted(home for home in HOMES if home.startswith("whimbrel"))]
-    return "\n".join(f"    from {home} import {', '.join(homes[home])}" + ("\n" if home == "typing" else "")
-                     for home in order if home in homes)
+    lines = {home: f"from {home} import {', '.join(homes[home])}" for home in order if home in homes}
+    return "\n".join(textwrap.indent(line if len(line) <= 116 else _folded(line), "    ")
+                     + ("\n" if home == "typing" else "") for home, line in lines.items())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from whimbrel.kernels import Kernel
 from whimbrel.operators.measure import Measure
 from whimbrel.operators.pane_kernel import PaneKernel
 from whimbrel.operators.snapshot_kernel import SnapshotKernel
-from whimbrel.plan import Aggregate, Grid, Operator, Properties, fluent
+from whimbrel.plan import Aggregate, Beat, Grid, Operator, Properties, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,9 +88,10 @@ class GroupAggregate(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         if self.grid is None:
-            return Properties(intervals_only=False, causal=upstream[0].causal)
+            return Properties(intervals_only=False, causal=upstream[0].causal, beat=upstream[0].beat)
         out = replace(self.grid, offset=self.grid.offset + self.lead)
-        return Properties(duration=self.grid.size, grid=out, causal=self.causal and upstream[0].causal)
+        return Properties(duration=self.grid.size, grid=out, causal=self.causal and upstream[0].causal,
+                          beat=Beat(out.hop, out.offset))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         exprs = [expr for _, expr in self.keys] + [self.condition]

@@ -29,7 +29,7 @@ from whimbrel.operators.detect_kernel import DetectKernel
 from whimbrel.operators.path_kernel import PathKernel
 from whimbrel.operators.path_text import Slot, path_text
 from whimbrel.operators.pattern import Automaton, Pattern
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Beat, Operator, Properties, fluent
 
 __all__ = ["Beginning", "Outputs", "Simultaneous"]
 
@@ -175,7 +175,9 @@ class Detect(Operator):
         return [*declared, *captured]
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(causal=upstream[0].causal)
+        beat = upstream[0].beat
+        beat = None if beat is None else beat.joined(Beat(self.within, beat.offset))
+        return Properties(causal=upstream[0].causal, beat=beat)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         events = Automaton.of(self.pattern).events

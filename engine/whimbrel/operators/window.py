@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema, Ticks
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Grid, Operator, Properties, fluent
+from whimbrel.plan import Beat, Grid, Operator, Properties, fluent
 
 __all__ = ["Label"]
 
@@ -74,11 +74,12 @@ class HoppingWindow(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        known = replace(upstream[0], intervals_only=True, duration=None, grid=None,
+        known = replace(upstream[0], intervals_only=True, duration=None, grid=None, beat=Beat(self.hop, self.offset),
                         causal=upstream[0].causal and self.label == "end")
         if self.size % self.hop and self.size > self.hop:
             return known
-        return replace(known, duration=self.size, grid=Grid(self.size, self.hop, self.offset))
+        beat = None if self.size % self.hop else known.beat
+        return replace(known, duration=self.size, beat=beat, grid=Grid(self.size, self.hop, self.offset))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
@@ -190,7 +191,9 @@ class SlidingWindow(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        return replace(upstream[0], intervals_only=True, duration=self.size, grid=None)
+        known = upstream[0].beat
+        beat = None if known is None else known.joined(Beat(self.size, known.offset))
+        return replace(upstream[0], intervals_only=True, duration=self.size, grid=None, beat=beat)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

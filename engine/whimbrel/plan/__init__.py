@@ -4,11 +4,12 @@ from whimbrel.plan.aggregate import Aggregate, State, Steps
 from whimbrel.plan.explain import explain
 from whimbrel.plan.fluent import FLUENT, fluent
 from whimbrel.plan.graph import Node
+from whimbrel.plan.lookahead import check_lookahead
 from whimbrel.plan.operator import Operator
-from whimbrel.plan.properties import Grid, Properties
+from whimbrel.plan.properties import Beat, Grid, Properties
 from whimbrel.plan.source import Disorder, LatePolicy, Pruned, Source
 
 __all__ = [
-    "FLUENT", "Aggregate", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Properties", "Pruned", "Source",
-    "State", "Steps", "explain", "fluent",
+    "FLUENT", "Aggregate", "Beat", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Properties", "Pruned",
+    "Source", "State", "Steps", "check_lookahead", "explain", "fluent",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from whimbrel.batch import Schema
+from whimbrel.plan.lookahead import derived
 from whimbrel.plan.operator import Operator
 from whimbrel.plan.properties import Properties
 from whimbrel.plan.source import Source
@@ -35,7 +36,8 @@ class Node:
     def properties(self) -> Properties:
         if isinstance(self.op, Source):
             return Properties(intervals_only=not self.op.edges)
-        return self.op.properties(*(node.properties for node in self.inputs))
+        known = [node.properties for node in self.inputs]
+        return derived(self.op.properties(*known), known)
 
     def walk(self) -> Iterator[Node]:
         """Every node once, inputs before what they feed."""

@@ -28,6 +28,9 @@ class Operator(ABC):
     accepts_edges: ClassVar[bool] = False
     """Whether the kernel takes start and end edges; if not, the planner joins edges to intervals before it."""
 
+    relates_inputs: ClassVar[bool] = True
+    """With several inputs: whether an event of one can change what comes of another; if so, none may look ahead."""
+
     @abstractmethod
     def schema(self, *upstream: Schema) -> Schema:
         """Type and check without data; a user's mistake is an error here, not at the first row."""

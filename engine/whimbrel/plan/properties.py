@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,22 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
+class Beat:
+    """Lifetimes begin and end on ``offset + k * hop`` only: between two such points nothing changes."""
+
+    hop: int
+    offset: int = 0
+
+    def on(self, other: Beat) -> bool:
+        """Whether every point of this beat is also one of `other`."""
+        return self.hop % other.hop == 0 and (self.offset - other.offset) % other.hop == 0
+
+    def joined(self, other: Beat) -> Beat:
+        """The slowest beat that has the points of both."""
+        return Beat(gcd(self.hop, other.hop, self.offset - other.offset), self.offset)
+
+
+@dataclass(frozen=True, slots=True)
 class Properties:
     """Facts that hold for every row of a stream.
 
@@ -32,12 +49,19 @@ class Properties:
         Starts lie on a grid (the output of a window).
     causal : bool
         The value at a time never depends on events after it.
+    beat : Beat, optional
+        Lifetimes begin and end on a grid. An operator that gives new lifetimes starts without one.
+    ahead : Beat, optional
+        Of a stream that is not causal: the value at a time may depend on events up to the next of these points, and on
+        none after it. None: nobody knows how far it looks. Derived from the other properties by the graph.
     """
 
     intervals_only: bool = True
     duration: int | None = None
     grid: Grid | None = None
     causal: bool = True
+    beat: Beat | None = None
+    ahead: Beat | None = None
 
     def show(self) -> str:
         words = ["intervals" if self.intervals_only else "edges"]

@@ -13,7 +13,7 @@ from whimbrel.batch import Schema
 from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, named_columns, type_of
 from whimbrel.optimize import optimize
-from whimbrel.plan import Node, Operator, Source, explain
+from whimbrel.plan import Node, Operator, Source, check_lookahead, explain
 from whimbrel.run import Pipeline, Run, Snapshot
 from whimbrel.stream import display
 from whimbrel.stream.methods import Methods
@@ -143,11 +143,15 @@ class Stream(Methods):
     def _unary(self, build: Callable[..., Operator], *arguments: Any, **options: Any) -> Stream:
         return self._behind(build(self.schema, *arguments, **options), self.node)
 
-    def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, **options: Any) -> Stream:
+    def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, allow_lookahead: bool,
+                **options: Any) -> Stream:
         if not isinstance(right, Stream):
             raise PlanError(f"Cannot {build.__name__.replace('_', ' ')} with a {type(right).__name__}.",
                             where=f"{build.__name__}()", hint="give another stream")
-        return self._behind(build(self.schema, right.schema, *arguments, **options), self.node, right.node)
+        made = self._behind(build(self.schema, right.schema, *arguments, **options), self.node, right.node)
+        if not allow_lookahead:
+            check_lookahead(made.node)
+        return made
 
     def _behind(self, op: Operator, *inputs: Node) -> Stream:
         return Stream(Node(op, inputs), () if op.ends_grouping else self.keys)

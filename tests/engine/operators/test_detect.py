@@ -186,7 +186,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
                                  register={"n": 2**62}).collect(),
         ["Integer overflow in what a run remembers.", "begin with a float"]),
     "a function that fails": (
-        lambda: log("a").detect(wb.event(is_a("a"), n=lambda e, r: int("x" if r.n == 0 else "1")), within=9,
+        lambda: log("a").detect(wb.event(is_a("a"), n=lambda e, r: int(e.e if r.n == 0 else "1")), within=9,
                                 register={"n": 0}).collect(),
         ["ValueError: invalid literal", "for the row"]),
 }

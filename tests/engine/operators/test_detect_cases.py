@@ -57,7 +57,8 @@ def pattern(form: Any) -> Pattern:
             return wb.event(wb.col(digit[1]) == 0 if inner.startswith("not") else wb.col(digit[1]) > 0)
     updates = ast.parse(form["acc"], mode="eval").body if "acc" in form else None
     if isinstance(updates, ast.Dict):
-        made = {key.value: function(ast.unparse(value)) for key, value in zip(updates.keys, updates.values, strict=True)}
+        pairs = zip(updates.keys, updates.values, strict=True)
+        made = {key.value: function(ast.unparse(value)) for key, value in pairs}
     else:
         made = {} if updates is None else {"value": function(form["acc"])}
     return wb.event(function(inner), **made)

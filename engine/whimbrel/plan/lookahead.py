@@ -1,0 +1,66 @@
+"""No look-ahead by accident: how far a stream sees into the future, and which streams must not meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+from whimbrel.errors import PlanError
+from whimbrel.plan.properties import Beat, Properties
+from whimbrel.plan.source import Source
+
+if TYPE_CHECKING:
+    from whimbrel.plan.graph import Node
+
+
+def derived(known: Properties, inputs: Sequence[Properties]) -> Properties:
+    """What an operator says of its output, with what follows from its inputs."""
+    if len(inputs) > 1 and known.beat is None:  # what relates several streams changes only where one of them does
+        known = replace(known, beat=_joined([below.beat for below in inputs]))
+    if known.causal:
+        return known if known.ahead is None else replace(known, ahead=None)
+    return replace(known, ahead=_ahead(known, [below for below in inputs if not below.causal]))
+
+
+def _ahead(known: Properties, looking: Sequence[Properties]) -> Beat | None:
+    """The coarsest of the beats up to which the inputs and the operator's own windows look ahead."""
+    if known.beat is None:
+        return None
+    beats = [known.beat, *(below.ahead for below in looking)]
+    coarsest = max((beat for beat in beats if beat is not None), key=lambda beat: beat.hop)
+    return coarsest if all(beat is not None and coarsest.on(beat) for beat in beats) else None
+
+
+def _joined(beats: Sequence[Beat | None]) -> Beat | None:
+    whole = beats[0]
+    for beat in beats[1:]:
+        whole = None if whole is None or beat is None else whole.joined(beat)
+    return whole
+
+
+def check_lookahead(node: Node) -> None:
+    """Refuse an operator that lets a stream see a value before its time.
+
+    A stream labelled at the start of its windows tells at T what is known only at the next point of its grid. It may
+    meet streams that change on points of that grid only: nothing of theirs lies between T and the time at which the
+    value is known. Every other stream is *finer*, also a source, whose events may come at any time.
+
+    Raises
+    ------
+    PlanError
+        When one input looks ahead and another is finer; it names both.
+    """
+    if isinstance(node.op, Source) or not node.op.relates_inputs:
+        return
+    for one, other in permutations(node.inputs, 2):
+        ahead, beat = one.properties.ahead, other.properties.beat
+        if not one.properties.causal and (ahead is None or beat is None or not beat.on(ahead)):
+            raise PlanError(
+                f"A value would be seen before it is known: {_name(one)} looks ahead, and what it meets is finer.",
+                where=node.op.show(), hint='label windows at their end: label="end"; or say allow_lookahead=True')
+
+
+def _name(node: Node) -> str:
+    return node.op.name if isinstance(node.op, Source) else node.op.show()
