@@ -41,5 +41,8 @@ def _queries() -> list[Stream]:
         events.group_by("k", "name").hopping_window(8, 4).aggregate(**measures),
         filtered.group_by("k").sliding_window(8).aggregate(**measures),
         events.select("k", "x").join(events.select("k", "y").sliding_window(4), on="k"),
+        events.select("k", "x").join(events.select("k", "y").sliding_window(4), on="k", how="full"),
+        events.clip(events, on="k"),
+        events.asof_join(events.select("name", "y"), on="name"),
         events.group_by("k").detect(pattern, within=8),
     ]
