@@ -47,6 +47,9 @@ class Methods:
     def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, allow_lookahead: bool,
                 **options: Any) -> Stream:
         raise TypeError(type(self))
+
+    def _nary(self, build: Callable[..., Operator], *others: Stream) -> Stream:
+        raise TypeError(type(self))
 '''
 ALLOW_LOOKAHEAD = """
 allow_lookahead : bool
@@ -110,6 +113,9 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
     signature = function.args
     signature.args.pop(0)  # the schema
     binary = bool(signature.args) and signature.args[0].arg == "right"
+    nary = signature.vararg is not None and signature.vararg.arg == "others"
+    if signature.vararg and nary:
+        signature.vararg.annotation = ast.Name("Stream")
     if binary:
         signature.args[0].annotation = ast.Name("Stream")
         signature.kwonlyargs.append(ast.arg("allow_lookahead", ast.Name("bool")))
@@ -136,7 +142,7 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
         whole = re.sub("(?<=[^, ]) ", "\0", head)  # lines break behind commas only
         folded = textwrap.fill(whole, 118, subsequent_indent=" " * (len(build.__name__) + 9), break_long_words=False)
         head = folded.replace("\0", " ")
-    call = f"        return self._{'binary' if binary else 'unary'}({', '.join(passed)})"
+    call = f"        return self._{'binary' if binary else 'nary' if nary else 'unary'}({', '.join(passed)})"
     if len(call) > 120:
         call = textwrap.fill(call, 120, subsequent_indent=" " * (call.index("(") + 1), break_long_words=False)
     return f'\n{head}\n        """{documentation}{end}"""\n{call}\n', names

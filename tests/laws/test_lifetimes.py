@@ -43,6 +43,14 @@ QUERIES = {
     "session_closed": ".group_by('key').session_window(4, emit='close').aggregate(n=wb.count())",
     "session_closed_and_cut": ".session_window(5, 7, emit='close').aggregate(n=wb.count())",
     "session_of_edges": ".group_by('key').aggregate(n=wb.count()).session_window(3)",
+    "union": ".union(t)",
+    "union_of_many": ".select('x', 'key').union(t.select('key', 'x'), s.sliding_window(4).select('x', 'key'))",
+    "union_of_edges": ".group_by('key').aggregate(n=wb.count()).union(t.group_by('key').aggregate(n=wb.count()))",
+    "drop": ".drop('y', 'flag')",
+    "rename": ".rename(z='x', x='k2')",
+    "select_many": ".select_many('v', [col.x, col.k2, col.time])",
+    "select_many_replaces": ".select_many('x', [col.x, col.time]).aggregate(s=wb.sum(col.x))",
+    "split": ".select_many('key', split='a').group_by('key').aggregate(n=wb.count())",
 }
 
 

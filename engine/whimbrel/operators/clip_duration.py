@@ -52,7 +52,7 @@ class ClipDuration(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         known = upstream[0].duration
-        return replace(upstream[0], grid=None, beat=None, duration=None if known is None else min(known, self.longest))
+        return Properties(duration=None if known is None else min(known, self.longest), causal=upstream[0].causal)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

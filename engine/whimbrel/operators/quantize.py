@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema, Ticks
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Beat, Operator, Properties, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,7 +80,8 @@ class Quantize(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(causal=upstream[0].causal and self.start_grid == 1)
+        beat = None if self.size % self.hop else Beat(self.start_grid, self.offset)
+        return Properties(beat=beat, causal=upstream[0].causal and self.start_grid == 1)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

@@ -14,7 +14,7 @@ from whimbrel.expr import col
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.alter_lifetime import AlterLifetime
 from whimbrel.operators.lifetime import Span, span
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Beat, Operator, Properties, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,7 +57,10 @@ class Shift(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         known = upstream[0]
         grid = None if known.grid is None else replace(known.grid, offset=known.grid.offset + self.amount)
-        return replace(known, grid=grid, causal=known.causal and self.amount >= 0)
+        # How far an event that comes early looks ahead is not the business of any grid.
+        beat = None if known.beat is None or self.amount < 0 else Beat(known.beat.hop, known.beat.offset + self.amount)
+        return Properties(intervals_only=known.intervals_only, duration=known.duration, grid=grid, beat=beat,
+                          causal=known.causal and self.amount >= 0)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

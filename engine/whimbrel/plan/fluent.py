@@ -17,8 +17,9 @@ def fluent(build: Build) -> Build:
     """Make a method of every stream out of a function that builds an operator.
 
     The function's first parameter is the schema of the stream; with a second one named ``right`` (also a schema) the
-    method takes another stream. A keyword parameter ``keys`` receives the keys of ``group_by``. What is left is what
-    users pass. `make generate` writes the method, with this signature and docstring, into ``stream/methods.py``.
+    method takes another stream, with ``*others`` any number of them. A keyword parameter ``keys`` receives the keys of
+    ``group_by``. What is left is what users pass. `make generate` writes the method, with this signature and docstring,
+    into ``stream/methods.py``.
     """
     FLUENT[build.__name__] = build
     return build

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from whimbrel import operators
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from whimbrel.clock import Duration
-    from whimbrel.expr import Column, Condition, Expr, Keys
+    from whimbrel.expr import Col, Column, Condition, Expr, Keys
     from whimbrel.operators import (
         Beginning,
         Direction,
@@ -39,6 +39,9 @@ class Methods:
 
     def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, allow_lookahead: bool,
                 **options: Any) -> Stream:
+        raise TypeError(type(self))
+
+    def _nary(self, build: Callable[..., Operator], *others: Stream) -> Stream:
         raise TypeError(type(self))
 
     def aggregate(self, **aggregates: Aggregate) -> Stream:
@@ -132,6 +135,17 @@ class Methods:
         return self._unary(operators.detect, pattern, within=within, register=register, skip=skip,
                            overlapping=overlapping, simultaneous=simultaneous, output=output, keys=self.keys)
 
+    def drop(self, *names: str) -> Stream:
+        """All columns but these. See :class:`whimbrel.operators.Select`.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> wb.from_arrow({"at": [1], "x": [10], "y": [5]}, time="at").drop("at", "y").schema.show()
+        'x: int64'
+        """
+        return self._unary(operators.drop, *names)
+
     def extend(self, by: Duration) -> Stream:
         """Move the end of each event, later or (negative) earlier. See :class:`whimbrel.operators.Extend`."""
         return self._unary(operators.extend, by)
@@ -185,6 +199,17 @@ class Methods:
         """Windows with early partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
         return self._unary(operators.progressive_window, size, hop, progress, offset=offset)
 
+    def rename(self, **names: str | Col) -> Stream:
+        """Give columns other names, ``new="old"``; their places stay. See :class:`whimbrel.operators.Select`.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> wb.from_arrow({"at": [1], "x": [10]}, time="at").rename(price="x").schema.show()
+        'at: int64, price: int64'
+        """
+        return self._unary(operators.rename, **names)
+
     def select(self, *names: str | Expr, **columns: Column) -> Stream:
         """Only these columns: names to keep, keywords to compute.
 
@@ -208,6 +233,20 @@ class Methods:
         'at: int64, x: int64, double: int64'
         """
         return self._unary(operators.with_columns, **columns)
+
+    def select_many(self, column: str, values: Sequence[Column] = (), *, split: str | None = None) -> Stream:
+        """A row for each item of a list. See :class:`whimbrel.operators.SelectMany`.
+
+        Parameters
+        ----------
+        column : str
+            A list column; with `split` a string column; with `values` the column to make.
+        values : sequence of Expr, optional
+            A row for each of these instead.
+        split : str, optional
+            Such as ``","``.
+        """
+        return self._unary(operators.select_many, column, values, split=split)
 
     def semi_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
                   allow_lookahead: bool = False) -> Stream:
@@ -296,6 +335,16 @@ class Methods:
     def stitch(self) -> Stream:
         """Fuse events with equal payloads that follow each other. See :class:`whimbrel.operators.Stitch`."""
         return self._unary(operators.stitch)
+
+    def union(self, *others: Stream) -> Stream:
+        """The events of this stream and of others. See :class:`whimbrel.operators.Union`.
+
+        Parameters
+        ----------
+        *others : Stream
+            With the same columns.
+        """
+        return self._nary(operators.union, *others)
 
     def where(self, *conditions: Condition) -> Stream:
         """Keep events for which every condition is true; null counts as false.

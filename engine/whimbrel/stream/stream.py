@@ -95,7 +95,9 @@ class Stream(Methods):
             if first is not None:
                 pipeline.push(number, first.slice(0, 64))
                 pipeline.finish(number)
-        return "\n\n".join(text for kernel in pipeline.kernels for text in kernel.sources)
+        notes = [f"# note: {note}" for node in self.node.walk() if isinstance(node.op, Operator)
+                 for note in node.op.notes(*(below.schema for below in node.inputs))]
+        return "\n\n".join([*(text for kernel in pipeline.kernels for text in kernel.sources), *notes])
 
     # Answers.
 
@@ -145,13 +147,23 @@ class Stream(Methods):
 
     def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, allow_lookahead: bool,
                 **options: Any) -> Stream:
-        if not isinstance(right, Stream):
-            raise PlanError(f"Cannot {build.__name__.replace('_', ' ')} with a {type(right).__name__}.",
-                            where=f"{build.__name__}()", hint="give another stream")
+        _check_streams(build, right)
         made = self._behind(build(self.schema, right.schema, *arguments, **options), self.node, right.node)
         if not allow_lookahead:
             check_lookahead(made.node)
         return made
 
+    def _nary(self, build: Callable[..., Operator], *others: Stream) -> Stream:
+        _check_streams(build, *others)
+        op = build(self.schema, *(other.schema for other in others))
+        return self._behind(op, self.node, *(other.node for other in others))
+
     def _behind(self, op: Operator, *inputs: Node) -> Stream:
         return Stream(Node(op, inputs), () if op.ends_grouping else self.keys)
+
+
+def _check_streams(build: Callable[..., Operator], *others: object) -> None:
+    for other in others:
+        if not isinstance(other, Stream):
+            raise PlanError(f"Cannot {build.__name__.replace('_', ' ')} with a {type(other).__name__}.",
+                            where=f"{build.__name__}()", hint="give another stream")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
-from whimbrel.testing.oracle import Fact, Term, lifetimes
+from whimbrel.testing.oracle import Fact, Payload, Term, lifetimes
 
 
 class LifetimeWords:
@@ -50,3 +50,25 @@ class LifetimeWords:
 
     def session_window(self, timeout: int, max_duration: int | None = None, **options: Any) -> Self:
         return self._now(lifetimes.session_window(self.facts, timeout, max_duration, keys=self.keys, **options))
+
+    def union(self, *others: Any) -> Self:
+        return self._now([*self.facts, *(fact for other in others for fact in other.facts)])
+
+    def drop(self, *names: str) -> Self:
+        return self._payloads(lambda row: [{name: row[name] for name in row if name not in names}])
+
+    def rename(self, **names: str) -> Self:
+        new = {old: name for name, old in names.items()}
+        return self._payloads(lambda row: [{new.get(name, name): value for name, value in row.items()}])
+
+    def select_many(self, column: str, values: Any = (), *, split: str | None = None) -> Self:
+        def items(row: Payload) -> list[Any]:
+            if values:
+                return [value(row) if isinstance(value, Term) else value for value in values]
+            return [] if row[column] is None else row[column].split(split) if split else row[column]
+
+        return self._payloads(lambda row: [row | {column: item} for item in items(row)])
+
+    def _payloads(self, made: Callable[[Payload], list[Payload]]) -> Self:
+        """Other payloads in place of each, with its lifetime."""
+        return self._now([(start, end, new) for start, end, row in self.facts for new in made(row)])

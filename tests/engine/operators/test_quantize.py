@@ -52,3 +52,10 @@ def test_windows_that_cannot_be(build: object, what: str) -> None:
 def test_the_plan_says_it_as_it_was_written() -> None:
     assert "quantize(10, 5, offset=1)   [intervals, looks ahead]" in EVENTS.quantize(10, 5, offset=1).explain()
     assert "progressive_window(10, 5, 1)   [intervals]" in EVENTS.progressive_window(10, 5, 1).explain()
+
+
+def test_a_window_that_looks_ahead_does_not_meet_what_is_finer() -> None:
+    counts = EVENTS.quantize(10, 10).aggregate(n=wb.count()).with_columns(k=1)
+    with pytest.raises(PlanError, match="looks ahead"):
+        counts.join(EVENTS.with_columns(k=1), on="k")
+    assert len(counts.join(counts.select("k", m=wb.col.n), on="k").collect()) == len(counts.collect())
