@@ -8,6 +8,7 @@ from whimbrel.operators import event, sequence
 from whimbrel.run import Metrics, Run, Snapshot
 from whimbrel.stream import (
     Stream,
+    aggregate,
     all,
     any,
     count,
@@ -32,10 +33,10 @@ from whimbrel.stream import (
 __version__ = "0.1.0"
 
 __all__ = [
-    "Metrics", "Run", "Snapshot", "Stream", "WhimbrelError", "all", "any", "col", "count", "datasets", "event",
-    "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark", "last", "last_of", "lit", "max",
-    "mean", "min", "product", "read_parquet", "register", "replay", "sequence", "std", "sum", "sum_of_squares", "var",
-    "when",
+    "Metrics", "Run", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all", "any", "col", "count", "datasets",
+    "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark", "last", "last_of", "lit",
+    "max", "mean", "min", "product", "read_parquet", "register", "replay", "sequence", "std", "sum", "sum_of_squares",
+    "var", "when",
 ]
 
 

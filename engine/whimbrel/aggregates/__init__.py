@@ -8,8 +8,9 @@ from whimbrel.aggregates.mean import Mean
 from whimbrel.aggregates.product import Product
 from whimbrel.aggregates.squares import Std, SumOfSquares, Var
 from whimbrel.aggregates.sum import Sum
+from whimbrel.aggregates.user import UserAggregate, UserFunctions
 
 __all__ = [
     "AllTrue", "AnyTrue", "Count", "First", "Last", "Max", "Mean", "Min", "Product", "Std", "Sum", "SumOfSquares",
-    "Var",
+    "UserAggregate", "UserFunctions", "Var",
 ]

@@ -67,12 +67,16 @@ class Compiled:
         Plain Python within numba's nopython subset; globals it calls may be plain Python functions too.
     text : str, optional
         Source of the whole module it stands in; found by itself for handwritten code.
+    foreign : bool
+        Whether it calls functions that the text cannot import. Then no machine code is kept for later processes (those
+        functions may be others by then), and if the compiler refuses it stays interpreted.
     """
 
-    def __init__(self, function: Callable[..., Any], text: str | None = None) -> None:
+    def __init__(self, function: Callable[..., Any], text: str | None = None, *, foreign: bool = False) -> None:
         self.function = function
         self.__doc__ = function.__doc__
         self._text = text
+        self._foreign = foreign
         self._lock = threading.Lock()
         self._dispatcher: Any = None
         self._ready: dict[tuple[Any, ...], threading.Event] = {}
@@ -101,6 +105,8 @@ class Compiled:
             event = self._request(signature)
         if forced or _patient.get():
             event.wait()
+        if self._failure is not None and self._foreign:
+            return False
         if self._failure is not None:
             raise self._failure
         return event.is_set()
@@ -119,7 +125,8 @@ class Compiled:
 
         try:
             if self._dispatcher is None:
-                self._dispatcher = numba.njit(nogil=True, cache=True)(_jittable(self._load(), numba.njit))
+                function = self.function if self._foreign else self._load()
+                self._dispatcher = numba.njit(nogil=True, cache=not self._foreign)(_jittable(function, numba.njit))
             self._dispatcher.compile(tuple(_numba_type(kind, numba) for kind in signature))
         except BaseException as error:
             self._failure = error
@@ -148,29 +155,68 @@ def load_text(text: str, name: str, functions: dict[str, Callable[..., Any]]) ->
     functions : dict
         Further globals by name (a user's own functions), which the text cannot import.
     """
-    return _unit(text, name, functions) if functions else _known_unit(text, name)
+    given = tuple(functions.items())
+    try:
+        return _known_unit(text, name, given, tuple(_captured(function) for function in functions.values()))
+    except TypeError:  # a function holds something that cannot be compared: it may be another by now
+        return _unit(text, name, functions)
 
 
 @functools.lru_cache(maxsize=512)
-def _known_unit(text: str, name: str) -> Compiled:
-    return _unit(text, name, {})
+def _known_unit(text: str, name: str, functions: tuple[tuple[str, Callable[..., Any]], ...],
+                captured: tuple[Any, ...]) -> Compiled:
+    return _unit(text, name, dict(functions))
+
+
+def _captured(function: Any, inside: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+    """What a function reads besides its arguments: compiled code keeps these values as they were."""
+    if not isinstance(function, types.FunctionType) or function in inside:
+        return (function,)
+    scope = function.__globals__
+    held = [scope[name] for name in function.__code__.co_names if name in scope]
+    held += [cell.cell_contents for cell in function.__closure__ or ()]
+    inside = (*inside, function)
+    return (function, function.__code__,
+            *(part for value in held for part in (type(value), *_captured(value, inside))))
 
 
 def _unit(text: str, name: str, functions: dict[str, Callable[..., Any]]) -> Compiled:
     namespace: dict[str, Any] = {"__name__": "whimbrel_generated", **functions}
     exec(builtins.compile(text, str(source_file(text, name)), "exec"), namespace)
-    return Compiled(namespace[name], text)
+    return Compiled(namespace[name], text, foreign=bool(functions))
 
 
-def _jittable(function: Callable[..., Any], njit: Callable[..., Any]) -> Callable[..., Any]:
+def refusal(function: Callable[..., Any], *arguments: Any) -> str | None:
+    """Why a user's function cannot be compiled for such arguments, in one line; None if it can."""
+    import numba
+
+    try:
+        compiled = numba.njit(nogil=True)(_jittable(function, numba.njit))
+        compiled.compile(tuple(numba.typeof(argument) for argument in arguments))
+    except Exception as error:  # noqa: BLE001 - whatever the compiler dislikes is a reason
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        told = (line for line in lines if not line.startswith(("Failed in", "During", "File")))
+        return next(told, type(error).__name__).rstrip(":")
+    return None
+
+
+def _jittable(function: Callable[..., Any], njit: Callable[..., Any],
+              inside: tuple[Any, ...] = ()) -> Callable[..., Any]:
     """The function with every plain Python function it calls replaced by that function's compiled form."""
-    assert isinstance(function, types.FunctionType)
+    if not isinstance(function, types.FunctionType):
+        raise TypeError(f"{function!r} is not a plain Python function")
+
+    def compiled(called: Any) -> Any:
+        if not isinstance(called, types.FunctionType) or called in (*inside, function):
+            return called
+        return njit(nogil=True)(_jittable(called, njit, (*inside, function)))
+
     scope = dict(function.__globals__)
     for name in function.__code__.co_names:
-        called = scope.get(name)
-        if isinstance(called, types.FunctionType):
-            scope[name] = njit(nogil=True)(_jittable(called, njit))
-    twin = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
+        if name in scope:
+            scope[name] = compiled(scope[name])
+    closure = tuple(types.CellType(compiled(cell.cell_contents)) for cell in function.__closure__ or ())
+    twin = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, closure or None)
     twin.__module__ = function.__module__
     twin.__qualname__ = function.__qualname__
     return twin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -106,6 +107,10 @@ class GroupAggregate(Operator):
         if self.grid is None:
             return SnapshotKernel(self.schema(*upstream), keys, measures, self.condition)
         return PaneKernel(self.schema(*upstream), self.grid, self.lead, keys, measures, self.condition)
+
+    def notes(self, *upstream: Schema) -> Sequence[str]:
+        return [note for _, aggregate in self.measures
+                for note in aggregate.notes(None if aggregate.expr is None else type_of(aggregate.expr, upstream[0]))]
 
     def show(self) -> str:
         shown = ", ".join(f"{name}={aggregate.show()}" for name, aggregate in self.measures)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
     lines = [
         comment(f"Replays a schedule of operations on the state of {aggregate.name}."),
         "",
+        "import numpy as np",
         *imports,
         "from whimbrel.kernels.primitives.table import index",
         "",
@@ -57,7 +59,7 @@ def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
         "            out[target[step]] = shown[group]",
         "            out_valid[target[step]] = shown_valid[group]",
         "        else:  # the group is empty",
-        *(f"            state{field}[group] = {steps.init[field]!r}" for field in fields),
+        *(f"            state{field}[group] = {literal(steps.init[field])}" for field in fields),
         "            stale[group] = False",
         "",
     ]
@@ -69,6 +71,13 @@ def comment(text: str) -> str:
     return "# " + " ".join(text.split())
 
 
+def literal(number: float) -> str:
+    """A number of a state as source text."""
+    if isinstance(number, float) and not math.isfinite(number):
+        return "np.nan" if math.isnan(number) else "np.inf" if number > 0 else "-np.inf"
+    return repr(number)
+
+
 def bind_steps(steps: Steps, suffix: str, roles: Sequence[str]) -> tuple[list[str], Functions]:
     """Import lines for the steps of an aggregate; functions that cannot be imported are handed over instead."""
     lines: list[str] = []
@@ -77,7 +86,8 @@ def bind_steps(steps: Steps, suffix: str, roles: Sequence[str]) -> tuple[list[st
         function = getattr(steps, role)
         if function is None:
             continue
-        if function.__module__ == "__main__" or "<" in function.__qualname__:
+        # Machine code is kept under a name that covers the text of the engine's own functions only.
+        if not function.__module__.startswith("whimbrel.aggregates.") or "<" in function.__qualname__:
             functions[f"{role}{suffix}"] = function
         else:
             lines.append(f"from {function.__module__} import {function.__name__} as {role}{suffix}")
@@ -107,7 +117,7 @@ def _recompute(steps: Steps) -> Sequence[str]:
     return [
         "            if stale[group]:",
         "                now = moment[target[step]]",
-        f"                state = {steps.init!r}",
+        f"                state = ({', '.join(map(literal, steps.init))},)",
         "                place = head[group]",
         "                while place >= 0:",
         "                    if held_valid[place] and held_sync[place] <= now < held_other[place]:",

@@ -13,7 +13,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch
 from whimbrel.expr import SCALARS, Col, Expr, predicate_source, to_source
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.operators.aggregate_text import Functions, bind_steps, comment
+from whimbrel.operators.aggregate_text import Functions, bind_steps, comment, literal
 from whimbrel.operators.measure import Measure
 from whimbrel.plan import Steps
 
@@ -157,7 +157,7 @@ def _emit(number: int, steps: Steps) -> list[str]:
         f"valid{number}[done] = value{number} is not None",
         f"if value{number} is not None:",
         f"    out{number}[done] = value{number}",
-        *(f"s{number}_{part}[group] = {start!r}" for part, start in enumerate(steps.init)),
+        *(f"s{number}_{part}[group] = {literal(start)}" for part, start in enumerate(steps.init)),
     ]
 
 

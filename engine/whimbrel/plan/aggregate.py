@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -28,8 +28,8 @@ class Steps:
         The state of no rows; an int is kept as int64, a float as float64.
     accumulate : callable
         (state, value) -> state with one row more.
-    merge : callable
-        (state, state) -> state of both sets of rows.
+    merge : callable or None
+        (state, state) -> state of both sets of rows; None when parts cannot be combined.
     result : callable
         state -> value, or None for null.
     deaccumulate : callable, optional
@@ -41,7 +41,7 @@ class Steps:
 
     init: State
     accumulate: Callable[..., State]
-    merge: Callable[[Any, Any], State]
+    merge: Callable[[Any, Any], State] | None
     result: Callable[[Any], Any]
     deaccumulate: Callable[..., State] | None = None
     timed: bool = False
@@ -75,6 +75,10 @@ class Aggregate(ABC):
 
         `removable` asks for the form to use where rows also leave: the same values, from a state that does not drift.
         """
+
+    def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
+        """What a user should know of how it runs."""
+        return ()
 
     @property
     def counts_rows(self) -> bool:

@@ -22,6 +22,9 @@ def _write(node: Node, head: str, indent: str, lines: list[str], names: dict[int
     done.add(id(node))
     label = f"{name} = " if name else ""
     lines.append(f"{head}{label}{_line(node)}")
+    if not isinstance(node.op, Source):
+        bar = "│  " if node.inputs else "   "
+        lines += [f"{indent}{bar}note: {note}" for note in node.op.notes(*(below.schema for below in node.inputs))]
     for position, below in enumerate(node.inputs):
         last = position == len(node.inputs) - 1
         _write(below, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "), lines, names, done)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -46,6 +47,10 @@ class Operator(ABC):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         """Input columns needed, per input, to make the wanted output columns. Default: all."""
         return tuple(frozenset(schema.names) for schema in upstream)
+
+    def notes(self, *upstream: Schema) -> Sequence[str]:
+        """What a user should know of how it runs; printed below it by ``explain()``."""
+        return ()
 
     @abstractmethod
     def show(self) -> str:

@@ -2,6 +2,7 @@
 
 from whimbrel.stream import datasets
 from whimbrel.stream.measures import (
+    aggregate,
     all,
     any,
     count,
@@ -20,6 +21,6 @@ from whimbrel.stream.read import from_arrow, from_edges, from_pandas, read_parqu
 from whimbrel.stream.stream import Stream
 
 __all__ = [
-    "Stream", "all", "any", "count", "datasets", "first", "from_arrow", "from_edges", "from_pandas", "last", "max",
-    "mean", "min", "product", "read_parquet", "replay", "std", "sum", "sum_of_squares", "var",
+    "Stream", "aggregate", "all", "any", "count", "datasets", "first", "from_arrow", "from_edges", "from_pandas",
+    "last", "max", "mean", "min", "product", "read_parquet", "replay", "std", "sum", "sum_of_squares", "var",
 ]

@@ -1,0 +1,138 @@
+"""Aggregates of users: compiled where possible, interpreted where not, and refused where they make no sense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import whimbrel as wb
+from whimbrel import col
+from whimbrel.errors import ExpressionError, PlanError
+from whimbrel.kernels import tier
+from whimbrel.testing import Query, check_operator, laws, strategies
+from whimbrel.testing.oracle import Fact
+
+STEADY = settings(derandomize=True, database=None, deadline=None)
+
+TIERS = ("interpreted", "primitives", "fused")
+SHAPES = (".aggregate", ".group_by('key').aggregate", ".tumbling_window(8).aggregate",
+          ".group_by('key').tumbling_window(8).aggregate", ".hopping_window(12, 3).aggregate",
+          ".group_by('key').sliding_window(9).aggregate")
+
+
+class Mean:
+    """With everything, as a class."""
+
+    @staticmethod
+    def init() -> tuple[float, int]:
+        return 0.0, 0
+
+    @staticmethod
+    def accumulate(state: Any, value: Any) -> Any:
+        return state[0] + value, state[1] + 1
+
+    @staticmethod
+    def deaccumulate(state: Any, value: Any) -> Any:
+        return state[0] - value, state[1] - 1
+
+    @staticmethod
+    def merge(left: Any, right: Any) -> Any:
+        return left[0] + right[0], left[1] + right[1]
+
+    @staticmethod
+    def result(state: Any) -> Any:
+        return None if state[1] == 0 else state[0] / state[1]
+
+
+def total(*, invertible: bool) -> Any:
+    return wb.aggregate(init=0, accumulate=lambda s, x: s + x, result=lambda s: s,
+                        deaccumulate=(lambda s, x: s - x) if invertible else None, name="total")
+
+
+mean = wb.aggregate(Mean)
+refused = wb.aggregate(init=0, accumulate=lambda s, x: int(str(int(s + x))), result=lambda s: s, name="refused")
+MINE = {"m": mean(col.y), "a": total(invertible=True)(col.x), "b": total(invertible=False)(col.x),
+        "c": refused(col.x).where(col.flag)}
+BUILT_IN = "(m=wb.mean(col.y), a=wb.sum(col.x), b=wb.sum(col.x), c=wb.sum(col.x).where(col.flag))"
+
+
+def build(shape: str) -> Any:
+    return lambda stream: eval("stream" + shape, {"stream": stream, "col": col})(**MINE)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("law", (laws.matches_the_reference, laws.batches_change_nothing))
+@settings(STEADY, max_examples=8)
+@given(facts=strategies.facts())
+def test_mine_is_as_the_built_in(shape: str, law: laws.Law, facts: list[Fact]) -> None:
+    with tier("interpreted"):
+        check_operator(build(shape), facts, reference=Query((shape + BUILT_IN,)).reference, laws=[law])
+
+
+@pytest.mark.parametrize("shape", SHAPES[3:])
+def test_every_tier_gives_the_same(shape: str) -> None:
+    rows = {"at": [0, 1, 5, 7, 12], "key": ["a", "b", "a", "a", "b"], "x": [3, -4, 5, None, 2],
+            "y": [0.5, None, 2.0, 3.0, 1.0], "flag": [True, True, False, True, None]}
+    answers = []
+    for name in TIERS:
+        with tier(name):  # type: ignore[arg-type]
+            answers.append(build(shape)(wb.from_arrow(rows, time="at")).collect().to_pylist())
+    assert answers[0] == answers[1] == answers[2]
+
+
+def log() -> wb.Stream:
+    return wb.from_arrow({"at": [0, 1], "x": [2, 3], "s": ["a", "b"]}, time="at").tumbling_window(10)
+
+
+def test_what_cannot_be_compiled_is_said_and_still_works() -> None:
+    query = log().aggregate(r=refused(col.x))
+    with tier("fused"):
+        assert query.collect()["r"].to_pylist() == [5]
+    for text in (query.explain(), query.kernels()):
+        assert "note: refused runs interpreted: accumulate cannot be compiled (" in text
+        assert "note: refused has no deaccumulate" in text
+        assert "note: refused has no merge" in text
+    assert "note" not in log().aggregate(m=mean(col.x)).explain()
+
+
+def test_what_a_function_reads_is_read_anew() -> None:
+    factor = 2
+    scaled = wb.aggregate(init=0, accumulate=lambda s, x: s + factor * x, result=lambda s: s, name="scaled")
+    with tier("fused"):
+        assert log().aggregate(v=scaled(col.x)).collect()["v"].to_pylist() == [10]
+        factor = 10
+        assert log().aggregate(v=scaled(col.x)).collect()["v"].to_pylist() == [50]
+
+
+def test_states_become_floats_when_values_are_and_infinity_may_begin() -> None:
+    lowest = wb.aggregate(init=float("inf"), accumulate=min, result=lambda s: s, name="lowest")
+    halves = wb.aggregate(init=0, accumulate=lambda s, x: s + x / 2, result=lambda s: s, name="halves")
+    for name in TIERS:
+        with tier(name):  # type: ignore[arg-type]
+            answer = log().aggregate(low=lowest(col.x), half=halves(col.x), big=wb.aggregate(
+                init=0, accumulate=lambda s, x: s + x, result=lambda s: s > 4, name="big")(col.x)).collect()
+        assert answer.drop(["start", "end"]).to_pylist() == [{"low": 2.0, "half": 2.5, "big": True}]
+
+
+@pytest.mark.parametrize(("functions", "told"), (
+    ({"init": (0, 0), "accumulate": lambda s, x: s[0] + x}, "gave .* for a state like \\(0, 0\\)"),
+    ({"init": 0, "accumulate": lambda s, x: (s, x)}, "for a state like 0"),
+    ({"init": (0, 0), "accumulate": lambda s, x: (s[0], s[1], x)}, "for a state like"),
+    ({"init": [], "accumulate": lambda s, x: s + x}, "init of mine is \\[\\]"),
+    ({"init": 0, "accumulate": lambda s, x: f"a{s}{x}"}, "gave 'a01'"),
+))
+def test_a_state_keeps_its_shape(functions: dict[str, Any], told: str) -> None:
+    mine = wb.aggregate(**functions, result=lambda s: s, name="mine")
+    with pytest.raises(ExpressionError, match=told):
+        log().aggregate(v=mine(col.x))
+
+
+def test_results_and_inputs_are_numbers() -> None:
+    with pytest.raises(ExpressionError, match="result of mine gave"):
+        log().aggregate(v=wb.aggregate(init=0, accumulate=max, result=chr, name="mine")(col.x))
+    with pytest.raises(ExpressionError, match="Mean of string has no meaning"):
+        log().aggregate(v=mean(col.s))
+    with pytest.raises(PlanError, match="needs result"):
+        wb.aggregate(init=0, accumulate=max)
