@@ -24,6 +24,7 @@ from whimbrel.stream import (
     product,
     read_parquet,
     replay,
+    restore,
     std,
     sum,
     sum_of_squares,
@@ -35,8 +36,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Metrics", "Run", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all", "any", "col", "count", "datasets",
     "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark", "last", "last_of", "lit",
-    "max", "mean", "min", "product", "read_parquet", "register", "replay", "sequence", "std", "sum", "sum_of_squares",
-    "var", "when",
+    "max", "mean", "min", "product", "read_parquet", "register", "replay", "restore", "sequence", "std", "sum",
+    "sum_of_squares", "var", "when",
 ]
 
 

@@ -54,6 +54,10 @@ class ExpressionError(WhimbrelError):
     """An expression that cannot be typed, traced or evaluated."""
 
 
+class CheckpointError(WhimbrelError):
+    """A checkpoint that cannot be written, or does not belong to the query that should go on from it."""
+
+
 class SourceError(WhimbrelError):
     """A file, table or feed that cannot be read."""
 

@@ -4,8 +4,10 @@ from whimbrel.kernels.cache import cache_directory, foundation
 from whimbrel.kernels.compile import Compiled, Tier, forced_tier, load_text, patience, refusal, tier
 from whimbrel.kernels.contract import Kernel, Stateless
 from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, encode_keys
+from whimbrel.kernels.state import FIXED, Parts, restored, state_of
 
 __all__ = [
-    "ColumnKeys", "Compiled", "IntegerKeys", "Kernel", "KeyTable", "Stateless", "Tier", "cache_directory",
-    "encode_keys", "forced_tier", "foundation", "load_text", "patience", "refusal", "tier",
+    "FIXED", "ColumnKeys", "Compiled", "IntegerKeys", "Kernel", "KeyTable", "Parts", "Stateless", "Tier",
+    "cache_directory", "encode_keys", "forced_tier", "foundation", "load_text", "patience", "refusal", "restored",
+    "state_of", "tier",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from whimbrel.batch import Batch
 from whimbrel.clock import MIN_TIME
+from whimbrel.kernels.state import restore_attributes
 
 
 class Kernel(ABC):
@@ -20,7 +21,8 @@ class Kernel(ABC):
     :attr:`frontier` at the time below which the output can no longer change. How often either is called, and how rows
     are cut into batches, never changes the rows that come out.
 
-    State lives in NumPy arrays, Arrow arrays and batches held by attributes, so that it can be copied and written down.
+    State lives in NumPy arrays, Arrow arrays, batches and plain values held by attributes (also inside lists, dicts and
+    objects that have a ``fork()``), so that it can be copied and written down.
     """
 
     frontier: int = MIN_TIME
@@ -43,6 +45,14 @@ class Kernel(ABC):
         for name, value in vars(self).items():
             setattr(twin, name, _fork(value))
         return twin
+
+    def state_parts(self) -> dict[str, Any]:
+        """What it remembers, by attribute, for :func:`~whimbrel.kernels.state.state_of` to walk."""
+        return vars(self)
+
+    def restore_state(self, parts: dict[str, Any]) -> None:
+        """Remember what an equal kernel remembered, whose state this is."""
+        restore_attributes(self, parts)
 
     @property
     def buffered_rows(self) -> int:

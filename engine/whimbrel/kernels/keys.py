@@ -11,6 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Column, Mask, frozen, numpy_type
 from whimbrel.kernels.compile import Compiled
 from whimbrel.kernels.primitives import table as primitive
+from whimbrel.kernels.state import restored
 
 Array = np.ndarray[Any, Any]
 
@@ -40,6 +41,9 @@ class IntegerKeys:
             if row < len(values):
                 self.grow()
         return ids
+
+    def state_parts(self) -> dict[str, Any]:
+        return vars(self)
 
     def grow(self) -> None:
         """Double the slots."""
@@ -103,6 +107,18 @@ class ColumnKeys:
             fresh = words.filter(Column(pa.bool_(), new).to_arrow()).cast(self.type)
             self._dictionary = pa.concat_arrays([self._dictionary, fresh])
         return ids
+
+    def state_parts(self) -> dict[str, Any]:
+        """Without the words: they are those of the dictionary."""
+        return {"integers": self.integers, "null_id": self.null_id, "dictionary": self._dictionary}
+
+    def restore_state(self, parts: dict[str, Any]) -> None:
+        restored(self.integers, parts["integers"])
+        self.null_id, self._dictionary = parts["null_id"], parts["dictionary"]
+        words = self._dictionary.to_pylist()
+        if self.physical is None and self.null_id >= 0:
+            words.insert(self.null_id, None)
+        self._words = {word: number for number, word in enumerate(words)}
 
     def column(self, ids: Array) -> Column:
         """The values that have these ids."""

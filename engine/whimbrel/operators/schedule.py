@@ -59,6 +59,10 @@ class Schedule:
             self._columns = [(np.zeros(len(self.sync), dtype), np.zeros(len(self.sync), np.bool_)) for dtype in dtypes]
         return self._columns
 
+    def state_parts(self) -> dict[str, Any]:
+        """Nothing: it is written before it is read in every step."""
+        return {}
+
     def fork(self) -> Schedule:
         """Fresh buffers: nothing in them outlives a step."""
         return Schedule()

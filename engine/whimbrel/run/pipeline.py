@@ -21,6 +21,8 @@ class Pipeline:
     ----------
     sources : list of Source
         In the order of their numbers.
+    told : list of int
+        How far time has come after each kernel, as its consumers know.
     """
 
     def __init__(self, plan: Node) -> None:
@@ -40,7 +42,7 @@ class Pipeline:
                 self._kernels.append(node.op.kernel(*(below.schema for below in node.inputs)))
             for port, below in enumerate(node.inputs):
                 self._consumers[position[id(below)]].append((number, port))
-        self._told = [MIN_TIME] * len(nodes)
+        self.told = [MIN_TIME] * len(nodes)
         self._out: list[Batch] = []
 
     def push(self, source: int, batch: Batch) -> list[Batch]:
@@ -65,7 +67,7 @@ class Pipeline:
         twin = object.__new__(Pipeline)
         twin.__dict__.update(self.__dict__)
         twin._kernels = [kernel.fork() for kernel in self._kernels]
-        twin._told = list(self._told)
+        twin.told = list(self.told)
         twin._out = []
         return twin
 
@@ -95,7 +97,7 @@ class Pipeline:
             for consumer, port in consumers:
                 self._spread(consumer, self._kernels[consumer].push(batch, port))
         frontier = self._kernels[number].frontier
-        if frontier > self._told[number]:
-            self._told[number] = frontier
+        if frontier > self.told[number]:
+            self.told[number] = frontier
             for consumer, port in consumers:
                 self._spread(consumer, self._kernels[consumer].advance(frontier, port))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 
 from whimbrel.batch import Batch
+from whimbrel.clock import INF
 from whimbrel.run.pipeline import Pipeline
 
 _SLICE_S = 0.02
@@ -27,13 +28,17 @@ class Reader:
 
     def __init__(self, pipeline: Pipeline, *, hurry: bool = False) -> None:
         self.pipeline = pipeline
-        self.rows = 0
         self._step_rows = _MOST_ROWS if hurry else _FEWEST_ROWS
         self._hurry = hurry
-        self._streams: dict[int, Iterator[Batch | None]] = {}
         self._rest: dict[int, Batch] = {}
-        for number, source in enumerate(pipeline.sources):
-            self._streams[number] = source.read(source.schema.names)
+        self.resume()
+
+    def resume(self) -> None:
+        """Begin each source behind the rows that its pipeline has seen."""
+        self.rows = sum(ingress.rows for ingress in self.pipeline.ingresses)
+        self._streams = {number: source.read(source.schema.names, ingress.rows)
+                         for number, (source, ingress) in enumerate(zip(self.pipeline.sources, self.pipeline.ingresses,
+                                                                        strict=True)) if ingress.frontier != INF}
 
     @property
     def finished(self) -> bool:

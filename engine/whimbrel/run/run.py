@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
+from concurrent.futures import Future
 from typing import Literal
 
 from whimbrel.batch import table_from_batches
-from whimbrel.errors import WhimbrelError
+from whimbrel.errors import CheckpointError, WhimbrelError
 from whimbrel.plan import Node
+from whimbrel.run.checkpoint import load, save
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.session import Session
 
+FilePath = str | os.PathLike[str]
 State = Literal["running", "paused", "finished", "stopped", "failed"]
 
 _IDLE_S = 0.05
@@ -26,6 +30,8 @@ class Run:
     plan : Node
     keep_rows : int
         Settled result rows to keep; older ones are forgotten, and counted.
+    restore : path, optional
+        A checkpoint to go on from.
 
     Attributes
     ----------
@@ -34,8 +40,11 @@ class Run:
         What ended it, when it failed.
     """
 
-    def __init__(self, plan: Node, *, keep_rows: int = 1_000_000) -> None:
-        self._loop = _Loop(Session(plan, keep_rows=keep_rows))
+    def __init__(self, plan: Node, *, keep_rows: int = 1_000_000, restore: FilePath | None = None) -> None:
+        session = Session(plan, keep_rows=keep_rows)
+        if restore is not None:
+            load(session, restore)
+        self._loop = _Loop(session)
         thread = threading.Thread(target=self._loop.serve, name="whimbrel-run", daemon=True)
         self._end = weakref.finalize(self, self._loop.stop, keep=False)
         thread.start()
@@ -64,6 +73,24 @@ class Run:
         However often it is asked, looking takes no more than a quarter of the run's time.
         """
         return self._loop.snapshot(timeout)
+
+    def checkpoint(self, path: FilePath) -> None:
+        """Write down what is needed to go on later, with :func:`whimbrel.restore`.
+
+        Arrow files in a folder, which appears when it is complete. What is settled by now is not part of it: those
+        rows and the ones that the restored run gives make the whole answer.
+
+        Parameters
+        ----------
+        path : str or path
+            A folder; a checkpoint that is there is replaced.
+
+        Raises
+        ------
+        CheckpointError
+            When something else is there, or the run has failed.
+        """
+        self._loop.checkpoint(path)
 
     def pause(self) -> None:
         """Stop reading; the sources wait."""
@@ -101,6 +128,7 @@ class _Loop:
         self.metrics = session.metrics()
         self._stopping = False
         self._keep = True
+        self._checkpoints: list[tuple[FilePath, Future[None]]] = []
 
     def serve(self) -> None:
         state: State = "failed"
@@ -121,6 +149,7 @@ class _Loop:
                 self.metrics = self._latest.metrics
                 self.state = state
                 self._answered = self._asked
+                self._write_checkpoints()
                 self._changed.notify_all()
             self.ended.set()
 
@@ -135,6 +164,7 @@ class _Loop:
     def _read(self) -> State:
         while not self.session.finished:
             with self._changed:
+                self._write_checkpoints()
                 if self._stopping:
                     return "stopped"
                 if self._asked > self._answered and time.perf_counter() >= self._look_after:
@@ -156,6 +186,32 @@ class _Loop:
         self._changed.notify_all()
         now = time.perf_counter()
         self._look_after = now + 3 * (now - began)
+
+    def checkpoint(self, path: FilePath) -> None:
+        written: Future[None] = Future()
+        with self._changed:
+            self._checkpoints.append((path, written))
+            if self.state not in ("running", "paused"):  # nobody else touches the session any more
+                self._write_checkpoints()
+            self._changed.notify_all()
+        written.result()
+
+    def _write_checkpoints(self) -> None:
+        """Those that were asked for; whoever asked gets the error."""
+        while self._checkpoints:
+            path, written = self._checkpoints.pop()
+            try:
+                self._save(path)
+            except Exception as error:  # noqa: BLE001 - a full disk ends the writing, not the run
+                written.set_exception(error)
+            else:
+                written.set_result(None)
+
+    def _save(self, path: FilePath) -> None:
+        if self.error is not None:
+            raise CheckpointError("The run has failed; there is nothing to go on from.",
+                                  where=f"checkpoint({str(path)!r})", hint="run.error says why")
+        save(self.session, path)
 
     def snapshot(self, timeout: float) -> Snapshot:
         with self._changed:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from contextlib import suppress
 
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, table_from_batches
+from whimbrel.errors import WhimbrelError
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node
 from whimbrel.run.metrics import Metrics, Snapshot, moment
@@ -33,6 +35,7 @@ class Session:
     """
 
     def __init__(self, plan: Node, *, keep_rows: int | None = None, hurry: bool = False) -> None:
+        self.plan = plan
         self.pipeline = Pipeline(optimize(plan))
         self.reader = Reader(self.pipeline, hurry=hurry)
         self.schema = plan.schema
@@ -40,6 +43,7 @@ class Session:
         self._tables: deque[pa.Table] = deque()
         self._settled = self._forgotten = self.version = 0
         self._began = time.perf_counter()
+        self._rows_before = 0
         self._ended: float | None = None
         self._lately: deque[tuple[float, int]] = deque([(self._began, 0)])
 
@@ -68,6 +72,19 @@ class Session:
         while self._tables and self._settled - self._forgotten - self._tables[0].num_rows >= self._keep_rows:
             self._forgotten += self._tables.popleft().num_rows
 
+    @property
+    def settled_rows(self) -> int:
+        """How many result rows can no longer change, forgotten ones included."""
+        return self._settled
+
+    def resume(self, told: list[int], settled: int) -> None:
+        """Go on where the kernels' restored state is: `settled` rows went out before and are not kept here."""
+        self.pipeline.told = told
+        self._settled = self._forgotten = settled
+        self.reader.resume()
+        self._rows_before = self.reader.rows
+        self._lately = deque([(self._began, self._rows_before)])
+
     def forget(self) -> None:
         """Drop everything that is settled."""
         self._forgotten = self._settled
@@ -80,9 +97,12 @@ class Session:
         return in_order(pa.concat_tables(self._tables))
 
     def snapshot(self) -> Snapshot:
-        """The answer now."""
+        """The answer now; only what is settled, where the query would fail if its sources ended now."""
         settled = self.settled()
-        rest = [] if self.finished else self.pipeline.rest()
+        rest: list[Batch] = []
+        if not self.finished:
+            with suppress(WhimbrelError):
+                rest = self.pipeline.rest()
         table = pa.concat_tables([settled, in_order(table_from_batches(self.schema, rest))]) if rest else settled
         return Snapshot(table, settled.num_rows, self.version, self.metrics(), self.finished)
 
@@ -110,7 +130,7 @@ class Session:
         self._lately.append((now, rows))
         while len(self._lately) > 2 and self._lately[1][0] < now - _LATELY_S:
             self._lately.popleft()
-        then, before = (self._began, 0) if self.finished else self._lately[0]
+        then, before = (self._began, self._rows_before) if self.finished else self._lately[0]
         return (rows - before) / max(now - then, 1e-9)
 
     def close(self) -> None:

@@ -9,13 +9,19 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Any
+
+import pyarrow as pa
 
 from whimbrel.batch import Batch, table_schema
 from whimbrel.kernels import Tier, tier
-from whimbrel.plan import Disorder, Operator
+from whimbrel.plan import Disorder, Node, Operator
+from whimbrel.run import Session
+from whimbrel.run.checkpoint import load, save
 from whimbrel.testing import oracle
 from whimbrel.testing.oracle import Fact, coalesced
 from whimbrel.testing.query import INPUT_NAMES
@@ -134,6 +140,37 @@ def snapshots_change_nothing(trial: Trial) -> None:
                 so_far.same(facts_from_table(snapshot.table), f"snapshot after {rows} rows, {disorder}")
 
 
+def restored_runs_go_on(trial: Trial) -> None:
+    """A run that is written down anywhere and restored gives what is left of the answer, no more and no less."""
+    if isinstance(trial.expected(), type):
+        return
+    chance = trial.random()
+    arrived = replace(trial, inputs=tuple(_arrivals(facts, 5, chance) for facts in trial.inputs))
+    steps = 2 + sum(len(facts) for facts in arrived.inputs)
+    for disorder in (Disorder(None), Disorder(5, "raise")):
+        for at in (0, chance.randrange(steps), chance.randrange(steps)):
+            def plan() -> Any:
+                return arrived.stream(arrived.sources(partial(_every, rows=1), disorder=disorder)).node  # noqa: B023
+
+            before, after = _written_down(plan(), plan(), at)
+            trial.same(facts_from_table(before) + facts_from_table(after), f"restored after {at} steps, {disorder}")
+
+
+def _written_down(plan: Node, again: Node, steps: int) -> tuple[pa.Table, pa.Table]:
+    """What a run settles in so many steps, and what a run of an equal plan settles that goes on from there."""
+    with TemporaryDirectory() as folder:
+        with closing(Session(plan)) as session:
+            for _ in range(steps):
+                session.step()
+            save(session, f"{folder}/run")
+            before = session.settled()
+        with closing(Session(again)) as session:
+            load(session, f"{folder}/run")
+            while not session.finished:
+                session.step()
+            return before, session.settled()
+
+
 def docstrings_are_complete(trial: Trial) -> None:
     """Every operator of the plan documents its parameters, shows an example and draws a timeline."""
     query = trial.stream(trial.sources())
@@ -151,7 +188,7 @@ _DOCSTRING_PARTS = {
 LAWS: tuple[Law, ...] = (
     matches_the_reference, batches_change_nothing, disorder_changes_nothing, late_rows_follow_the_policy,
     empty_input_is_safe, nulls_propagate, tiers_agree, take_over_changes_nothing, schema_is_as_declared, text_is_stable,
-    snapshots_change_nothing, docstrings_are_complete,
+    snapshots_change_nothing, restored_runs_go_on, docstrings_are_complete,
 )
 
 

@@ -13,6 +13,7 @@ import whimbrel as wb
 from whimbrel.errors import DisorderError
 from whimbrel.kernels import Tier, tier
 from whimbrel.testing.vectors.case import Case, Row, UnsupportedError
+from whimbrel.testing.vectors.halves import collect_in_two
 from whimbrel.testing.vectors.shape import flatten, names, transform
 from whimbrel.testing.vectors.steps import Flow, run_steps
 
@@ -24,13 +25,15 @@ _LATE = {"throw": "raise", "drop": "drop", "adjust": "adjust"}
 
 @dataclass(frozen=True)
 class Circumstance:
-    """What must not matter: rows of a batch (None: all), and the tier."""
+    """What must not matter: rows of a batch (None: all), the tier, and a checkpoint in the middle."""
 
     rows: int | None
     tier: Tier
+    checkpoint: bool = False
 
     def __str__(self) -> str:
-        return f"{'all rows' if self.rows is None else f'{self.rows} rows'} a batch, {self.tier}"
+        written = ", with a checkpoint" if self.checkpoint else ""
+        return f"{'all rows' if self.rows is None else f'{self.rows} rows'} a batch, {self.tier}{written}"
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,9 @@ class Verdict:
 
 
 def circumstances(tiers: Sequence[Tier]) -> list[Circumstance]:
-    return [Circumstance(rows, name) for name in tiers for rows in (1, 3, None)]
+    """Every batch size on every tier; with a checkpoint, whose batches are cut there anyway, one size is enough."""
+    return [Circumstance(rows, name, checkpoint) for name in tiers
+            for rows, checkpoint in ((1, False), (3, False), (None, False), (3, True))]
 
 
 def judge(case: Case, tiers: Sequence[Tier]) -> Verdict:
@@ -60,7 +65,7 @@ def judge(case: Case, tiers: Sequence[Tier]) -> Verdict:
 def _difference(case: Case, circumstance: Circumstance) -> str:
     try:
         with tier(circumstance.tier):
-            rows = answer(case, circumstance.rows)
+            rows = answer(case, circumstance)
     except DisorderError as error:
         return "" if case.rows is None else f"{error.what}"
     except UnsupportedError:
@@ -72,12 +77,17 @@ def _difference(case: Case, circumstance: Circumstance) -> str:
     return _told(case.rows, rows)
 
 
-def answer(case: Case, batch_rows: int | None) -> list[Row]:
+def answer(case: Case, circumstance: Circumstance) -> list[Row]:
     """What the engine makes of a case."""
-    inputs = {name: _input(name, given, case, batch_rows) for name, given in case.inputs.items()}
+    inputs = {name: _input(name, given, case, circumstance.rows) for name, given in case.inputs.items()}
     result = run_steps(inputs[case.op["from"]], case.op["steps"], inputs)
-    return [(row["start"], row["end"], transform(result.payload, row.__getitem__), None)
-            for row in result.stream.collect().to_pylist()]
+    if circumstance.checkpoint:
+        half = {source.name: case.cut_rows.get(source.name, (source.rows or 0) // 2)
+                for source in result.stream.sources}
+        table = collect_in_two(result.stream, half)
+    else:
+        table = result.stream.collect()
+    return [(row["start"], row["end"], transform(result.payload, row.__getitem__), None) for row in table.to_pylist()]
 
 
 def _input(name: str, given: Mapping[str, Any], case: Case, batch_rows: int | None) -> Flow:

@@ -54,8 +54,9 @@ class Flow:
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Stream:
         """A method of the stream, per key where there are keys."""
-        stream = self.stream.group_by(*self.keys) if self.keys else self.stream
-        return call(stream, method, *arguments, **options)
+        grouped = {name for name, _ in self.stream.keys}
+        missing = [key for key in self.keys if key not in grouped]
+        return call(self.stream.group_by(*missing) if missing else self.stream, method, *arguments, **options)
 
     def moved(self, method: str, *arguments: Any, **options: Any) -> Flow:
         """With other lifetimes."""
@@ -190,7 +191,7 @@ def _group_apply(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     columns = flatten(key, root)
     grouped = replace(flow, stream=flow.call("with_columns", **columns), keys=(*flow.keys, *columns))
     done = run_steps(grouped, step["apply"], inputs)
-    out = replace(done, keys=flow.keys)
+    out = replace(done, stream=Stream(done.stream.node), keys=flow.keys)
     if "result" not in step:
         return out.select(done.values())
     return out.select(done.translate(step["result"], v=done.values(), key=done.values(names(key, root))))

@@ -1,0 +1,118 @@
+"""A run written down, so that it can go on later: a folder of Arrow files, complete or not there at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from whimbrel.errors import CheckpointError
+from whimbrel.kernels import state_of
+from whimbrel.plan import Node, Source
+from whimbrel.run.session import Session
+from whimbrel.run.state_file import read_state, write_state
+
+_FORMAT = 1
+_RUN = "run.arrow"
+
+
+def save(session: Session, path: str | os.PathLike[str]) -> None:
+    """Write what a session needs to go on; a checkpoint that is there already is replaced when the new one is complete.
+
+    Raises
+    ------
+    CheckpointError
+        When something else is at `path`.
+    """
+    folder = Path(path)
+    where = f"checkpoint({str(path)!r})"
+    if folder.exists() and not (folder / _RUN).is_file():
+        raise CheckpointError(f"{str(path)!r} is there already, and is no checkpoint.", where=where,
+                              hint="give a folder that does not exist, or the checkpoint to replace")
+    fresh, previous = _beside(folder, "partial"), _beside(folder, "previous")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    for number, kernel in enumerate(session.pipeline.kernels):
+        write_state(fresh / _name(number), state_of(kernel))
+    write_state(fresh / _RUN, {"format": _FORMAT, "version": version("whimbrel"), "query": _words(session.plan),
+                               "told": session.pipeline.told, "settled": session.settled_rows})
+    for file in (*fresh.iterdir(), fresh):
+        _sync(file)
+    shutil.rmtree(previous, ignore_errors=True)
+    if folder.exists():
+        folder.rename(previous)
+    fresh.rename(folder)
+    _sync(folder.parent)
+    shutil.rmtree(previous, ignore_errors=True)
+
+
+def load(session: Session, path: str | os.PathLike[str]) -> None:
+    """Let a new session go on where another one of the same query was written down.
+
+    Raises
+    ------
+    CheckpointError
+        When there is no checkpoint, or one of another query, schema or version.
+    """
+    folder, where = Path(path), f"restore({str(path)!r}, ...)"
+    if not folder.exists():  # the machine went down between the two renames
+        folder = _beside(folder, "previous")
+    if not (folder / _RUN).is_file():
+        raise CheckpointError(f"There is no checkpoint in {str(path)!r}.", where=where,
+                              hint="run.checkpoint(path) writes one")
+    run = read_state(folder / _RUN)
+    _check(run, session.plan, where)
+    for number, kernel in enumerate(session.pipeline.kernels):
+        kernel.restore_state(read_state(folder / _name(number)).parts)
+    session.resume(run["told"], run["settled"])
+
+
+def _check(run: dict[str, Any], plan: Node, where: str) -> None:
+    made_by = f"{run['format']}, {run['version']}"
+    here = f"{_FORMAT}, {version('whimbrel')}"
+    if made_by != here:
+        raise CheckpointError(f"The checkpoint was written by whimbrel {run['version']} (format {run['format']}); this "
+                              f"is {version('whimbrel')} (format {_FORMAT}).", where=where,
+                              hint="restore it with the version that wrote it, or run the query from the start")
+    written, wanted = run["query"], _words(plan)
+    for old, new in zip(written, wanted, strict=False):
+        if old != new:
+            raise CheckpointError(f"The checkpoint is of another query: it has {old}, not {new}.", where=where,
+                                  hint="the query and the columns of its sources must be the same")
+    if len(written) != len(wanted):
+        raise CheckpointError(f"The checkpoint is of another query: it has {len(written)} steps, not {len(wanted)}.",
+                              where=where, hint="the query must be the same")
+
+
+def _words(plan: Node) -> list[str]:
+    """What a query is, step by step: what it does, and to which steps. How many rows a source has is no part of it."""
+    nodes = list(plan.walk())
+    number = {id(node): place for place, node in enumerate(nodes)}
+    return [_source(node.op) if isinstance(node.op, Source)
+            else f"{node.op.show()} of {', '.join(str(number[id(below)]) for below in node.inputs)}" for node in nodes]
+
+
+def _source(source: Source) -> str:
+    late = source.disorder
+    edges = " in edges" if source.edges else ""
+    return (f"{source.name}({source.schema.show()}){edges} over {source.schema.time_type}, "
+            f"reorder_latency={late.reorder_latency}, late={late.late}")
+
+
+def _name(number: int) -> str:
+    return f"step-{number:02}.arrow"
+
+
+def _beside(folder: Path, word: str) -> Path:
+    return folder.with_name(f".{folder.name}.{word}")
+
+
+def _sync(path: Path) -> None:
+    """Wait until it is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,122 @@
+"""State as an Arrow file: every array is a column of one row, and a tree in the schema's metadata says what it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Field, Schema, numpy_type
+from whimbrel.kernels import FIXED, Parts
+
+_METADATA = b"whimbrel.state"
+_COMPRESSION = "zstd" if pa.Codec.is_available("zstd") else None
+
+Tree = Any
+"""JSON: a plain value as it is, everything else as an object with one key that says what it is."""
+
+
+def write_state(path: Path, state: Any) -> None:
+    """Write state (see :func:`whimbrel.kernels.state_of`) to a file."""
+    arrays: dict[str, pa.Array] = {}
+    tree = _tree(state, "state", arrays)
+    schema = pa.schema([pa.field(name, array.type) for name, array in arrays.items()],
+                       metadata={_METADATA: json.dumps(tree)})
+    row = pa.RecordBatch.from_arrays(list(arrays.values()), schema=schema) if arrays else None
+    with pa.OSFile(str(path), "wb") as file, \
+            pa.ipc.new_file(file, schema, options=pa.ipc.IpcWriteOptions(compression=_COMPRESSION)) as writer:
+        if row is not None:
+            writer.write_batch(row)
+
+
+def read_state(path: Path) -> Any:
+    """What :func:`write_state` wrote."""
+    with pa.OSFile(str(path), "rb") as file, pa.ipc.open_file(file) as reader:
+        tree = json.loads(reader.schema.metadata[_METADATA])
+        row = reader.get_batch(0) if reader.num_record_batches else None
+
+    def array(name: str) -> pa.Array:
+        assert row is not None
+        return row.column(name).values
+
+    return _state(tree, array)
+
+
+def _tree(value: Any, name: str, arrays: dict[str, pa.Array]) -> Tree:
+    """The tree of a value; its arrays go into `arrays`, named by the path to them."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case np.ndarray():
+            _keep(arrays, name, Column(pa.from_numpy_dtype(value.dtype), value.reshape(-1)).to_arrow())
+            return {"numbers": [name, value.dtype.str, list(value.shape), value.flags.writeable]}
+        case pa.Array():
+            _keep(arrays, name, value.dictionary_decode() if pa.types.is_dictionary(value.type) else value)
+            return {"array": name}
+        case Column():
+            _keep(arrays, name, value.to_arrow())
+            return {"column": name}
+        case Schema():
+            types = {field.name: Column.nulls(field.type, 0).to_arrow() for field in value}
+            for field, none in types.items():
+                _keep(arrays, f"{name}.{field}", none)
+            return {"schema": [[[field, f"{name}.{field}"] for field in types], value.unit, value.zone]}
+        case Batch():
+            parts = {part.name: getattr(value, part.name) for part in fields(Batch)}
+            return {"batch": _trees(parts, name, arrays)}
+        case Parts(parts):
+            return {"parts": _trees(parts, name, arrays)}
+        case list() | tuple():
+            kind = "list" if isinstance(value, list) else "tuple"
+            return {kind: [_tree(item, f"{name}.{place}", arrays) for place, item in enumerate(value)]}
+        case dict():
+            return {"dict": [[_tree(key, name, arrays), _tree(item, f"{name}.{place}", arrays)]
+                             for place, (key, item) in enumerate(value.items())]}
+    assert value is FIXED, type(value)
+    return {"fixed": 0}
+
+
+def _trees(parts: dict[str, Any], name: str, arrays: dict[str, pa.Array]) -> dict[str, Tree]:
+    return {part: _tree(item, f"{name}.{part}", arrays) for part, item in parts.items()}
+
+
+def _keep(arrays: dict[str, pa.Array], name: str, values: pa.Array) -> None:
+    offsets = Column(pa.int64(), np.array([0, len(values)], np.int64)).to_arrow()
+    arrays[name] = pa.LargeListArray.from_arrays(offsets, values)
+
+
+def _state(tree: Tree, array: Callable[[str], pa.Array]) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    (kind, what), = tree.items()
+    match kind:
+        case "numbers":
+            return _numbers(array(what[0]), *what[1:])
+        case "array":
+            return array(what)
+        case "column":
+            return Column.from_arrow(array(what))
+        case "schema":
+            return Schema(tuple(Field(name, array(place).type) for name, place in what[0]), *what[1:])
+        case "batch":
+            return Batch(**{name: _state(part, array) for name, part in what.items()})
+        case "parts":
+            return Parts({name: _state(part, array) for name, part in what.items()})
+        case "list":
+            return [_state(item, array) for item in what]
+        case "tuple":
+            return tuple(_state(item, array) for item in what)
+        case "dict":
+            return {_state(key, array): _state(item, array) for key, item in what}
+    return FIXED
+
+
+def _numbers(values: pa.Array, dtype: str, shape: list[int], writeable: bool) -> np.ndarray[Any, Any]:
+    assert numpy_type(values.type) == np.dtype(dtype)
+    numbers = np.asarray(Column.from_arrow(values).values).reshape(shape)
+    return numbers.copy() if writeable else numbers

@@ -1,0 +1,56 @@
+"""A query answered in two runs: one that is written down when its sources halt, and one that goes on from there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+
+import whimbrel as wb
+from whimbrel.batch import Batch
+from whimbrel.plan import Source
+
+_IDLE_S = 0.001
+
+
+class Halting(Source):
+    """A source that has nothing to say after so many rows, and does not end."""
+
+    live = True
+
+    def __init__(self, source: Source, rows: int) -> None:
+        self.source = source
+        self.most_rows = rows
+        self.name, self.schema, self.time, self.arrival = source.name, source.schema, source.time, source.arrival
+        self.disorder, self.edges = source.disorder, source.edges
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        left = self.most_rows - offset
+        for batch in self.source.read(columns, offset):
+            if batch is not None and left > 0:
+                yield batch.slice(0, min(left, len(batch)))
+                left -= len(batch)
+        while True:
+            time.sleep(_IDLE_S)
+            yield None
+
+
+def collect_in_two(query: wb.Stream, rows: Mapping[str, int]) -> pa.Table:
+    """What comes out before and after a checkpoint that lies behind so many rows of each source."""
+    halting = query.on({source.name: Halting(source, rows[source.name]) for source in query.sources})
+    with TemporaryDirectory() as folder:
+        run = halting.start()
+        while (before := run.snapshot()).metrics.rows < sum(rows.values()) and run.error is None:
+            time.sleep(_IDLE_S)
+        if run.error is not None:
+            raise run.error
+        run.checkpoint(Path(folder) / "run")
+        run.stop()
+        later = wb.restore(Path(folder) / "run", query)
+        later.wait()
+        if later.error is not None:
+            raise later.error
+        return pa.concat_tables([before.table.slice(0, before.settled), later.snapshot().table])

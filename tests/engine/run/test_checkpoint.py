@@ -1,0 +1,180 @@
+"""Checkpoints: what is written, what is refused, and that a run goes on as if nothing had been."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+from whimbrel.batch import Column
+from whimbrel.errors import CheckpointError
+from whimbrel.kernels import FIXED, KeyTable, Parts, restored, state_of
+from whimbrel.run.state_file import read_state, write_state
+from whimbrel.testing.vectors.halves import Halting
+
+ROWS = 200
+
+
+def events(rows: int = ROWS, **more: Any) -> wb.Stream:
+    columns = {"at": [2 * row for row in range(rows)], "key": [(None, "ü", "b")[row % 3] for row in range(rows)],
+               "x": [row % 7 for row in range(rows)]}
+    return wb.from_arrow(columns | more, time="at")
+
+
+def query(stream: wb.Stream) -> wb.Stream:
+    return stream.where(col.x > 0).group_by("key").sliding_window(9).aggregate(n=wb.count(), hi=wb.max(col.x))
+
+
+def started(stream: wb.Stream, rows: int) -> wb.Run:
+    """A run of the query that has read so many rows and waits for more."""
+    run = query(wb.Stream(type(stream.node)(Halting(stream.sources[0], rows)))).start()
+    while run.snapshot().metrics.rows < rows:
+        pass
+    return run
+
+
+def facts(table: pa.Table) -> list[Any]:
+    return sorted((list(row.values()) for row in table.to_pylist()), key=str)
+
+
+def settled(run: wb.Run) -> pa.Table:
+    shot = run.snapshot()
+    return shot.table.slice(0, shot.settled)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 77, ROWS])
+def test_before_and_after_are_the_whole(tmp_path: Path, rows: int) -> None:
+    run = started(events(), rows)
+    run.pause()
+    run.checkpoint(tmp_path / "run")
+    later = wb.restore(tmp_path / "run", query(events()))
+    assert later.wait(30)
+    assert facts(pa.concat_tables([settled(run), settled(later)])) == facts(query(events()).collect())
+    metrics = later.metrics
+    assert (metrics.rows, metrics.share) == (ROWS, 1.0)
+    assert metrics.forgotten_rows == settled(run).num_rows
+    assert metrics.settled_rows == len(facts(query(events()).collect()))
+
+
+def test_rows_that_were_added_meanwhile_are_read(tmp_path: Path) -> None:
+    run = started(events(), ROWS)
+    run.checkpoint(tmp_path / "run")
+    later = wb.restore(tmp_path / "run", query(events(ROWS + 50)))
+    assert later.wait(30)
+    assert facts(pa.concat_tables([settled(run), settled(later)])) == facts(query(events(ROWS + 50)).collect())
+
+
+def test_a_finished_run_gives_nothing_more(tmp_path: Path) -> None:
+    run = query(events()).start()
+    assert run.wait(30)
+    run.checkpoint(tmp_path / "run")
+    later = wb.restore(tmp_path / "run", query(events()))
+    assert later.wait(30)
+    assert later.snapshot().table.num_rows == 0
+    assert later.snapshot().final
+
+
+def test_the_files_are_arrow_and_nothing_is_left_beside_them(tmp_path: Path) -> None:
+    run = started(events(), 77)
+    for _ in range(2):
+        run.checkpoint(tmp_path / "run")
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    files = sorted((tmp_path / "run").iterdir())
+    assert [file.suffix for file in files] == [".arrow"] * len(files)
+    columns = {name for file in files for name in pa.ipc.open_file(pa.memory_map(str(file))).schema.names}
+    assert "state.keys.columns.0.dictionary" in columns
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(tmp_path: Path,
+                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    run = started(events(), 10)
+    run.checkpoint(tmp_path / "run")
+
+    def full(*_: Any) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("whimbrel.run.checkpoint.write_state", full)
+        with pytest.raises(OSError, match="no space left"):
+            run.checkpoint(tmp_path / "run")
+    assert run.state == "running"
+    assert wb.restore(tmp_path / "run", query(events())).wait(30)
+
+
+def test_the_one_before_is_taken_when_the_machine_went_down_while_they_changed_places(tmp_path: Path) -> None:
+    started(events(), 10).checkpoint(tmp_path / "run")
+    (tmp_path / "run").rename(tmp_path / ".run.previous")
+    assert wb.restore(tmp_path / "run", query(events())).wait(30)
+
+
+@pytest.mark.parametrize(("other", "what"), [
+    (query(events()).where(col.n > 1), "it has 4 steps, not 5"),
+    (query(events().where(col.x < 3)), r"it has where\(col.x > 0\) of 0, not where\(col.x < 3\) of 0"),
+    (query(events(y=[1] * ROWS)), r"it has table\(at: int64, key: string, x: int64\).*, not .*, y: int64\)"),
+    (query(wb.from_arrow({"at": [1], "key": ["a"], "x": [1]}, time="at", reorder_latency=3)), "reorder_latency=3"),
+])
+def test_another_query_is_refused(tmp_path: Path, other: wb.Stream, what: str) -> None:
+    started(events(), 10).checkpoint(tmp_path / "run")
+    with pytest.raises(CheckpointError, match=what):
+        wb.restore(tmp_path / "run", other)
+
+
+def test_another_version_is_refused(tmp_path: Path) -> None:
+    started(events(), 10).checkpoint(tmp_path / "run")
+    state = read_state(tmp_path / "run" / "run.arrow")
+    write_state(tmp_path / "run" / "run.arrow", state | {"version": "0.0.1"})
+    with pytest.raises(CheckpointError, match=r"written by whimbrel 0\.0\.1 \(format 1\)"):
+        wb.restore(tmp_path / "run", query(events()))
+
+
+def test_other_folders_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letters").mkdir()
+    with pytest.raises(CheckpointError, match="is there already, and is no checkpoint"):
+        started(events(), 10).checkpoint(tmp_path / "letters")
+    for name in ("letters", "nowhere"):
+        with pytest.raises(CheckpointError, match="There is no checkpoint in"):
+            wb.restore(tmp_path / name, query(events()))
+
+
+def test_a_failed_run_is_refused(tmp_path: Path) -> None:
+    run = query(wb.from_arrow({"at": [5, 1], "key": ["a", "b"], "x": [1, 1]}, time="at")).start()
+    assert run.wait(30)
+    with pytest.raises(CheckpointError, match="The run has failed"):
+        run.checkpoint(tmp_path / "run")
+
+
+def test_state_survives_a_file(tmp_path: Path) -> None:
+    state = {"a": np.arange(6, dtype=np.int32).reshape(2, 3), "b": [None, True, -(2**63), 0.5, "ü", float("inf")],
+             "c": {(1, "x", None): (1, [2]), 5: {}}, "d": FIXED, "e": np.zeros(0, np.bool_),
+             "f": pa.array([["x"], None]), "g": Parts({"n": 1})}
+    write_state(tmp_path / "file", state)
+    found = read_state(tmp_path / "file")
+    assert found.pop("a").tolist() == state.pop("a").tolist()
+    assert found.pop("e").dtype == state.pop("e").dtype
+    assert found.pop("f").equals(state.pop("f"))
+    assert found == state
+
+
+def test_key_tables_give_the_same_ids(tmp_path: Path) -> None:
+    types = [pa.string(), pa.float64()]
+    rows = (["a", None, "b", "a"], [1.0, None, float("nan"), 1.0]), (["c", None, "a"], [1.0, None, 1.0])
+    columns = [[Column.from_arrow(pa.array(values, type_)) for values, type_ in zip(part, types, strict=True)]
+               for part in rows]
+    keys = KeyTable(types)
+    first = keys.ids(columns[0], 4)
+    write_state(tmp_path / "keys", state_of(keys))
+    twin = restored(KeyTable(types), read_state(tmp_path / "keys"))
+    assert twin.ids(columns[0], 4).tolist() == first.tolist()
+    assert twin.ids(columns[1], 3).tolist() == keys.ids(columns[1], 3).tolist()
+    assert [str(column.to_arrow()) for column in twin.values(first)] == [
+        str(column.to_arrow()) for column in keys.values(first)]
+
+
+def test_collections_that_would_be_forgotten_are_refused() -> None:
+    with pytest.raises(TypeError, match="not in a set"):
+        state_of([{1, 2}])
