@@ -47,6 +47,7 @@ class LiveView:
     def __init__(self, stream: Stream, *, redraws_per_s: float = 3.0, **options: Any) -> None:
         self._feed = Feed(stream, Options(**options), self._draw, redraws_per_s=redraws_per_s)
         self._pipe: Pipe | None = None
+        self._piping = False
         self._started = threading.Lock()
         self._kept = (("", True), time.monotonic())
         self._view: View | None = None
@@ -112,8 +113,10 @@ class LiveView:
 
     def _draw(self, frame: Frame) -> bool:
         """Show a frame on the page, for HoloViews, and now and then in the saved notebook."""
-        if self._pipe is not None:
-            self._pipe.send(frame.picture)
+        if self._pipe is not None and not self._piping:
+            # HoloViews and Panel put off what a page cannot take yet, but only on the kernel's own loop.
+            self._piping = True
+            page.soon(self._send_newest)
         shown = self._output.reachable
         if shown:
             with page.one_message(self.panel):
@@ -124,6 +127,11 @@ class LiveView:
         if page.in_notebook():
             self._keep_still(frame)
         return shown
+
+    def _send_newest(self) -> None:
+        self._piping = False
+        if self._pipe is not None:
+            self._pipe.send(self._feed.picture)
 
     def _show_picture(self, frame: Frame) -> None:
         picture = frame.picture

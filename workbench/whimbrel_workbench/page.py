@@ -53,6 +53,15 @@ def cell() -> str:
     return str(parent.get("metadata", {}).get("cellId") or parent.get("header", {}).get("msg_id", "page"))
 
 
+def soon(action: Callable[[], None]) -> None:
+    """Do something on the kernel's own loop, between cells; at once where there is no kernel."""
+    kernel = getattr(get_ipython(), "kernel", None)
+    if kernel is None:
+        action()
+    else:
+        kernel.io_loop.add_callback(action)
+
+
 class Output:
     """Where one view lives on the page: its scripts, its last frame, and the view itself.
 
