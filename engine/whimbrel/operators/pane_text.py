@@ -46,17 +46,18 @@ class _Leaves:
     """Gives each column that an expression reads a parameter of the loop."""
 
     batch: Batch
-    names: dict[str, int] = field(default_factory=dict)
+    positions: dict[str | int, int] = field(default_factory=dict)
     leaves: list[tuple[Expr, bool]] = field(default_factory=list)
 
     def bind(self, leaf: Expr) -> tuple[str, str | None]:
-        shown = leaf.show()
-        if shown not in self.names:
+        # Two Python functions may print alike and differ in what they close over: only columns go by name.
+        known = leaf.name if isinstance(leaf, Col) else id(leaf)
+        if known not in self.positions:
             # What is computed beforehand may turn out with or without nulls, batch by batch: always ask.
             with_nulls = not isinstance(leaf, Col) or self.batch.column(leaf.name).valid is not None
-            self.names[shown] = len(self.leaves)
+            self.positions[known] = len(self.leaves)
             self.leaves.append((leaf, with_nulls))
-        position = self.names[shown]
+        position = self.positions[known]
         return f"c{position}[row]", f"v{position}[row]" if self.leaves[position][1] else None
 
     @property

@@ -60,8 +60,8 @@ def set_duration(schema: Schema, duration: Span | None) -> Operator:
     Parameters
     ----------
     duration : str, timedelta, int, Expr, callable or None
-        An expression may read ``col.start`` and ``col.end``; an event whose duration is not positive is deleted. None
-        or null is no known end.
+        An expression may read ``col.start`` and ``col.end``; an event whose duration is not positive is deleted.
+        None or null is no known end.
     """
     length = span(duration, schema, where="set_duration()")
     if isinstance(length, int) and length != INF:

@@ -317,8 +317,8 @@ class Methods:
         Parameters
         ----------
         duration : str, timedelta, int, Expr, callable or None
-            An expression may read ``col.start`` and ``col.end``; an event whose duration is not positive is deleted. None
-            or null is no known end.
+            An expression may read ``col.start`` and ``col.end``; an event whose duration is not positive is deleted.
+            None or null is no known end.
         """
         return self._unary(operators.set_duration, duration)
 
