@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from whimbrel import col
 from whimbrel.stream import Stream
 from whimbrel.testing.vectors.case import UnsupportedError
 from whimbrel.testing.vectors.expressions import choose, translate
+from whimbrel.testing.vectors.patterns import beginning, pattern, register_shape
 from whimbrel.testing.vectors.shape import Tree, flatten, names, transform
 
 Step = Mapping[str, Any]
@@ -197,6 +199,32 @@ def _group_apply(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     return out.select(done.translate(step["result"], v=done.values(), key=done.values(names(key, root))))
 
 
+def _detect(flow: Flow, step: Step, inputs: Inputs) -> Flow:
+    shape = register_shape(step["pattern"], step["register"], flow.values())
+    options: dict[str, Any] = {}
+    if flatten(shape, "r"):
+        options["register"] = beginning(shape, flow.stream)
+    if not step["overlapping"]:
+        options["overlapping"] = False
+    if step.get("simultaneity_free"):
+        options["simultaneous"] = "in_order"
+    found = flow.call("detect", pattern(step["pattern"], flow.values(), shape), within=step["max_duration"], **options)
+    return Flow(found, names(shape, "r"), flow.keys)
+
+
+def _select_many(flow: Flow, step: Step, inputs: Inputs) -> Flow:
+    """Lists whose length the case says: ``[a, b]``, ``[a] * 2``."""
+    match ast.parse(step["expr"], mode="eval").body:
+        case ast.List(items):
+            times = 1
+        case ast.BinOp(ast.List(items), ast.Mult(), ast.Constant(int(times))):
+            pass
+        case _:
+            raise UnsupportedError(f"select_many of {step['expr']}")
+    values = [flow.translate(ast.unparse(item)) for item in items] * times
+    return replace(flow, stream=flow.call("select_many", "many", values), payload="many").select(col.many)
+
+
 def _group_aggregate(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     inner = {"op": "aggregate", "aggs": step["aggs"]}
     return _group_apply(flow, {"key": step["key"], "apply": [inner], "result": step["result"]}, inputs)
@@ -259,7 +287,8 @@ STEPS: dict[str, Callable[[Flow, Step, Inputs], Flow]] = {
     "hopping_window": _hopping_window, "quantize": _quantize, "session_window": _session_window,
     **dict.fromkeys(("count", "count_not_null", "sum", "avg", "min", "max", "percentile_disc", "percentile_cont"),
                     _aggregate_one),
-    "aggregate": _aggregate, "group_apply": _group_apply, "group_aggregate": _group_aggregate,
+    "detect": _detect, "select_many": _select_many, "aggregate": _aggregate,
+    "group_apply": _group_apply, "group_aggregate": _group_aggregate,
     "join": _join, "left_outer_join": _left_outer_join, "multicast": _multicast, "clip": _of_left("clip"),
     "where_not_exists": _of_left("anti_join"), "where_exists": _of_left("semi_join"),
 }

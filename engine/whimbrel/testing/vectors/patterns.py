@@ -1,0 +1,89 @@
+"""Patterns of the cases: regular expressions over events, with a register called ``r``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+
+import whimbrel as wb
+from whimbrel.errors import WhimbrelError
+from whimbrel.expr import Expr, type_of
+from whimbrel.testing.vectors.case import UnsupportedError
+from whimbrel.testing.vectors.expressions import translate
+from whimbrel.testing.vectors.shape import Tree, flatten, names, transform
+
+Form = Mapping[str, Any]
+
+
+def register_shape(form: Form, initial: Any, x: Tree) -> Tree:
+    """What the register looks like: a tree of values or, where it begins as null, of the expressions it gets."""
+    updates = [] if initial is not None else _updates(form)
+    for text in updates:
+        made = translate(text, {"x": x, "r": _ANYTHING})
+        if isinstance(made, dict) or made is not _ANYTHING:
+            return made
+    return initial
+
+
+def beginning(shape: Tree, stream: wb.Stream) -> dict[str, Any]:
+    """The registers of a run at its begin: their values, or the types of those that are null."""
+    return {name: _type(leaf, stream) if isinstance(leaf, Expr) else leaf for name, leaf in flatten(shape, "r").items()}
+
+
+def pattern(form: Form, x: Tree, register: Tree) -> Any:
+    """The pattern, over a payload and a register of these shapes."""
+    known = {"x": x, "r": transform(names(register, "r"), wb.register)}
+
+    def inner(of: Form) -> Any:
+        match dict(of):
+            case {"seq": parts}:
+                return reduce(lambda left, right: left.then(right), map(inner, parts))
+            case {"or": parts}:
+                return reduce(lambda left, right: left | right, map(inner, parts))
+            case {"opt": part}:
+                return inner(part).optional()
+            case {"plus": part}:
+                return inner(part).repeat()
+            case {"star": part}:
+                return inner(part).repeat(0)
+            case {"elem": condition, **more}:
+                updates = flatten(translate(more["acc"], known), "r") if "acc" in more else {}
+                return wb.event(translate(condition, known), **updates)
+        raise UnsupportedError(f"pattern {'/'.join(of)}")
+
+    return inner(form)
+
+
+class _Anything(dict[str, Any]):
+    """Stands for a register whose shape is not known yet: whatever is asked of it is text."""
+
+    def __missing__(self, name: str) -> Any:
+        return wb.lit("")
+
+    def is_not_null(self) -> Expr:
+        return wb.lit(True)
+
+    def fill_null(self, value: Any) -> Any:
+        return value
+
+    def values(self) -> Any:
+        return [self]
+
+
+_ANYTHING = _Anything()
+
+
+def _updates(form: Any) -> list[str]:
+    parts = form if isinstance(form, list) else form.values() if isinstance(form, Mapping) else []
+    mine = [form["acc"]] if isinstance(form, Mapping) and "acc" in form else []
+    return mine + [text for part in parts for text in _updates(part)]
+
+
+def _type(leaf: Expr, stream: wb.Stream) -> pa.DataType:
+    try:
+        return type_of(leaf, stream.schema)
+    except WhimbrelError:
+        return pa.string()
