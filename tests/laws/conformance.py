@@ -15,7 +15,8 @@ from whimbrel.testing import oracle
 from whimbrel.testing.oracle import INF, Aggregated, Fact, Payload
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "cases"
-FAMILIES = ("windows", "lifetime", "aggregates", "group", "join", "stateless", "ingress_disorder", "union", "detect")
+FAMILIES = ("windows", "lifetime", "aggregates", "group", "join", "outer_anti_join", "clip", "stateless",
+            "ingress_disorder", "union", "detect")
 
 NOT_IN_THE_MODEL = {
     "windows/all_events_moved_to_one_instant_sum": "alter_lifetime",
@@ -27,12 +28,14 @@ NOT_IN_THE_MODEL = {
     "aggregates/percentile_disc_40_descending": "quantile", "aggregates/percentile_cont_40_descending": "quantile",
     "group/group_apply_identity": "a group's sub-query other than an aggregate",
     "join/fixed_interval_partitioned_keyed": "partitions", "join/equi_join_partition_cleanup": "partitions",
-    "join/shift_selector_is_an_amount_not_a_time": "clip",
+    "join/shift_selector_is_an_amount_not_a_time": "a group's sub-query other than an aggregate",
     "stateless/select_many_repeat_constant_count": "select_many", "stateless/select_many_single": "select_many",
     "stateless/select_many_start_and_key": "select_many",
     "stateless/unpivot_one_key": "unpivot", "stateless/pivot_one_key_single_or_default": "pivot",
     "ingress_disorder/adjust_late_start_end_follows": "end edges that come late",
     "ingress_disorder/adjust_late_start_and_late_end": "end edges that come late",
+    "outer_anti_join/anti_join_partitioned_watermark_order": "partitions",
+    "outer_anti_join/anti_join_partition_cleanup": "partitions",
     "union/partitioned_union": "partitions",
     "detect/ai_bi_non_overlapping": "predicates over registers",
     "detect/a_b_simultaneous_allowed": "streams declared free of simultaneous events",
@@ -100,6 +103,23 @@ def _join(facts: list[Fact], step: Any, inputs: dict[str, list[Fact]]) -> list[F
     return oracle.join(facts, right, lambda row: (_evaluate(step["left_key"], {"x": row}),),
                        lambda row: (_evaluate(step["right_key"], {"x": row}),),
                        lambda left, other: _payload(_evaluate(step["result"], {"l": left, "r": other})))
+
+
+def _outer_join(facts: list[Fact], step: Any, inputs: dict[str, list[Fact]]) -> list[Fact]:
+    lonely = [(start, end, _payload(_evaluate(step["outer"], {"l": row})))
+              for start, end, row in _of_left(oracle.anti_join)(facts, step, inputs)]
+    return oracle.union(_join(facts, {**step, "result": step["inner"]}, inputs), lonely)
+
+
+def _of_left(operator: Callable[..., list[Fact]]) -> Callable[[list[Fact], Any, dict[str, list[Fact]]], list[Fact]]:
+    """An operator whose answer is made of left events."""
+
+    def asked(facts: list[Fact], step: Any, inputs: dict[str, list[Fact]]) -> list[Fact]:
+        right = inputs[step["right"]] if isinstance(step["right"], str) else _run(step["right"], inputs)
+        return operator(facts, right, lambda left, other: bool(
+            _evaluate(step["left_key"], {"x": left}) == _evaluate(step["right_key"], {"x": other})))
+
+    return asked
 
 
 def _aggregate(facts: list[Fact], step: Any, _: dict[str, list[Fact]]) -> list[Fact]:
@@ -186,6 +206,9 @@ _STEPS: dict[str, Callable[[list[Fact], Any, dict[str, list[Fact]]], list[Fact]]
     "hopping_window": _hopping_window,
     "union": lambda facts, step, inputs: oracle.union(facts, inputs[step["right"]]),
     "join": _join,
+    "left_outer_join": _outer_join,
+    "where_not_exists": _of_left(oracle.anti_join),
+    "clip": _of_left(oracle.clip),
     "detect": _detect,
     "group_apply": _group,
     **dict.fromkeys(("aggregate", "group_aggregate"), _aggregate),

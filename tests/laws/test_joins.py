@@ -37,10 +37,11 @@ QUERIES = {
     "asof_tolerance": ".asof_join(t.select('y'), tolerance=3)",
     "asof_forward": ".asof_join(t, on='k2', tolerance=6, direction='forward')",
     "asof_nearest": ".asof_join(t, on='key', tolerance=8, direction='nearest')",
-    "asof_then": ".asof_join(t, on='key', tolerance=9, direction='nearest').join(t, on='key', how='left', suffix='_2')",
+    "asof_then": ".asof_join(t, on='key', tolerance=9, direction='nearest')"
+                 ".join(t, on='key', how='left', suffix='_2', allow_lookahead=True)",
 }
 
-GROWING = ("join_full", "join_full_where", "semi_join", "anti_join_where", "clip_by_key", "asof_backward",
+GROWING = ("join_full_itself", "join_full_where", "semi_join", "anti_join_where", "clip_by_key", "asof_backward",
            "asof_forward", "asof_nearest")
 
 
@@ -58,7 +59,7 @@ def test_growing_and_shrinking_state_changes_nothing(name: str, monkeypatch: pyt
         for limit in limits:
             monkeypatch.setattr(module, limit, 8)
     query = Query((QUERIES[name],))
-    trial = Trial(query.build, (many_keys(1, 250), many_keys(2, 250))[:query.arity], query.reference)
+    trial = Trial(query.build, (many_keys(1, 80), many_keys(2, 60))[:query.arity], query.reference)
     with tier("interpreted"):
         laws.ask(laws.matches_the_reference, trial)
         laws.ask(laws.disorder_changes_nothing, trial)
@@ -82,7 +83,8 @@ def binary_queries(draw: st.DrawFn) -> Query:
         f".semi_join({right}, on={key}{condition})", f".anti_join({right}, on={key}{condition})",
         f".clip({right}, on={key})", f".clip({right})",
         f".asof_join({right}, on={key}, tolerance={tolerance}, direction={direction!r})", f".asof_join({right})")))
-    after = draw(st.sampled_from(("", ".aggregate(n=wb.count(), s=wb.sum(col.x))", ".anti_join(t, on='key')")))
+    after = draw(st.sampled_from(("", ".aggregate(n=wb.count(), s=wb.sum(col.x))",
+                                  ".anti_join(t, on='key', allow_lookahead=True)")))
     return Query((before, words, after))
 
 

@@ -45,7 +45,10 @@ class _Row:
 
 
 class JoinWords:
-    """Methods that answer with facts of both streams, or of the left one changed by the right one."""
+    """Methods that answer with facts of both streams, or of the left one changed by the right one.
+
+    Looking ahead is a matter of plans; here it is always allowed.
+    """
 
     facts: list[Fact]
     columns: tuple[str, ...]
@@ -56,7 +59,7 @@ class JoinWords:
         return tuple(self.facts[0][2]) if self.facts else self.columns
 
     def join(self, right: Self, on: On, *, how: str = "inner", where: Term | None = None,
-             suffix: str = "_right") -> Self:
+             suffix: str = "_right", allow_lookahead: bool = False) -> Self:
         row = self._row(right, on, suffix, where)
         facts = oracle.join(self.facts, right.facts, lambda _: (), lambda _: (), lambda a, b: {"left": a, "right": b})
         joined = [(start, end, row.both(**pair)) for start, end, pair in facts if row.match(**pair)]
@@ -71,11 +74,13 @@ class JoinWords:
     def cross_join(self, right: Self, **options: Any) -> Self:
         return self.join(right, (), **options)
 
-    def semi_join(self, right: Self, on: On, *, where: Term | None = None, suffix: str = "_right") -> Self:
+    def semi_join(self, right: Self, on: On, *, where: Term | None = None, suffix: str = "_right",
+                  allow_lookahead: bool = False) -> Self:
         row = self._row(right, on, suffix, where)
         return self._of(oracle.semi_join(self.facts, right.facts, row.match), self.names)
 
-    def anti_join(self, right: Self, on: On, *, where: Term | None = None, suffix: str = "_right") -> Self:
+    def anti_join(self, right: Self, on: On, *, where: Term | None = None, suffix: str = "_right",
+                  allow_lookahead: bool = False) -> Self:
         row = self._row(right, on, suffix, where)
         return self._of(oracle.anti_join(self.facts, right.facts, row.match), self.names)
 
@@ -85,11 +90,11 @@ class JoinWords:
     def where_not_exists(self, right: Self, on: On, **options: Any) -> Self:
         return self.anti_join(right, on, **options)
 
-    def clip(self, right: Self, on: On = ()) -> Self:
+    def clip(self, right: Self, on: On = (), *, allow_lookahead: bool = False) -> Self:
         return self._of(oracle.clip(self.facts, right.facts, self._row(right, on, "_right").match), self.names)
 
     def asof_join(self, right: Self, *, on: On = (), tolerance: int | None = None, direction: str = "backward",
-                  suffix: str = "_right") -> Self:
+                  suffix: str = "_right", allow_lookahead: bool = False) -> Self:
         row = self._row(right, on, suffix)
         reach = INF if tolerance is None else tolerance
         return self._of(oracle.asof_join(self.facts, right.facts, row.match, row.both, reach, direction), row.names)

@@ -199,11 +199,17 @@ class _Plan:
     def _join(self) -> None:
         key = self.pick(self._keys_in_both())
         right = self.pick(["t", "t.sliding_window(5)", "t.where(col.flag)", "s", "s.sliding_window(9)"])
-        self.steps.append(f".join({right}, on={key!r})")
+        self.joined = True
+        if self.draw(st.booleans()):
+            word = self.pick(["semi_join", "anti_join", "clip"])
+            self.steps.append(f".{word}({right}, on={key!r})")
+            return
+        word, options = self.pick([("join", f", how={how!r}") for how in ("inner", "left", "right", "full")]
+                                  + [("asof_join", ""), ("asof_join", ", tolerance=6")])
+        self.steps.append(f".{word}({right}, on={key!r}{options})")
         names = {"time": "int", "key": "str", "k2": "wide", "x": "int", "y": "float", "flag": "bool"}
         self.columns |= {name if name not in self.columns else f"{name}_right": kind
                          for name, kind in names.items() if name != key}
-        self.joined = True
 
     def _detect(self) -> None:
         keys = self._group_by(1)
