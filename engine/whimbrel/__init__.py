@@ -1,7 +1,5 @@
 """Whimbrel: progressive analytics over time. The public names, nothing else."""
 
-from typing import Any
-
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import col, first_of, last_of, lit, register, when
 from whimbrel.operators import event, sequence
@@ -41,7 +39,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name == "from_spark":  # Spark is not needed until it is asked for
         from whimbrel.spark import from_spark
 

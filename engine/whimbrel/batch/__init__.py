@@ -3,9 +3,10 @@
 from whimbrel.batch.arrow import columns_from_arrow, record_batches, schema_from_arrow, table_from_batches, table_schema
 from whimbrel.batch.batch import Batch, Ticks
 from whimbrel.batch.column import Column, Mask, frozen, numpy_type
+from whimbrel.batch.reach import check_reach
 from whimbrel.batch.schema import Field, Schema
 
 __all__ = [
-    "Batch", "Column", "Field", "Mask", "Schema", "Ticks", "columns_from_arrow", "frozen", "numpy_type",
+    "Batch", "Column", "Field", "Mask", "Schema", "Ticks", "check_reach", "columns_from_arrow", "frozen", "numpy_type",
     "record_batches", "schema_from_arrow", "table_from_batches", "table_schema",
 ]

@@ -43,7 +43,7 @@ def duration_ticks(value: Duration, unit: TickUnit, *, where: str = "") -> int:
     if isinstance(value, bool):
         raise PlanError(f"A duration cannot be {value!r}.", where=where, hint='write "5m", a timedelta or ticks')
     if isinstance(value, int):
-        return value
+        return _checked(value, value, where)
     nanoseconds = _nanoseconds(value, where)
     per_second = ticks_per_second(unit)
     if per_second is None:
@@ -53,7 +53,14 @@ def duration_ticks(value: Duration, unit: TickUnit, *, where: str = "") -> int:
     if rest:
         raise PlanError(f"{value!r} is not a whole number of ticks ({unit}).", where=where,
                         hint="use a longer duration, or a finer time column")
-    return int(ticks)
+    return _checked(int(ticks), value, where)
+
+
+def _checked(ticks: int, value: Duration, where: str) -> int:
+    if abs(ticks) >= 2**62:
+        raise PlanError(f"{value!r} is longer than time: {ticks} ticks.", where=where,
+                        hint="durations stay below 2**62 ticks")
+    return ticks
 
 
 def _nanoseconds(value: str | timedelta, where: str) -> int:

@@ -101,7 +101,11 @@ def _table(data: Any, where: str) -> pa.Table:
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, dict):
-        return pa.table(data)
+        try:
+            return pa.table(data)
+        except (pa.ArrowException, TypeError) as error:
+            raise SourceError(f"These columns are no table: {str(error).splitlines()[0]}", where=where,
+                              hint="give lists of one length and one type each") from None
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if hasattr(data, "__arrow_c_stream__"):

@@ -56,7 +56,7 @@ class Ingress(Kernel):
         if latency is None:
             self.sorter.add(batch)
             return []
-        current = np.maximum(highest - latency, self.frontier)
+        current = np.maximum(np.maximum(highest, MIN_TIME + latency) - latency, self.frontier)
         late = batch.sync < current
         if late.any():
             batch = self._late(batch, late, current, first)

@@ -30,7 +30,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (left, right)
         case Unary(_, x) | Cast(x, _):
             return (x,)
-        case Call(_, args, _) | RowFunction(_, _, args):
+        case Call(_, args, _) | RowFunction(args=args):
             return args
         case When(condition, then, otherwise):
             return (condition, then, otherwise)
@@ -58,7 +58,7 @@ def substitute(expr: Expr, mapping: Mapping[str, Expr]) -> Expr:
             return Cast(substitute(x, mapping), type_)
         case Call(_, args, _) as call:
             return replace(call, args=tuple(substitute(arg, mapping) for arg in args))
-        case RowFunction(_, _, args) as call:
+        case RowFunction(args=args) as call:
             return replace(call, args=tuple(substitute(arg, mapping) for arg in args))
         case When(condition, then, otherwise):
             return When(substitute(condition, mapping), substitute(then, mapping), substitute(otherwise, mapping))

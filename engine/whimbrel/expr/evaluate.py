@@ -97,7 +97,7 @@ def _value(expr: Expr, scope: Scope) -> Value:
             return _when(choice, scope)
         case Cast(x, type_):
             return as_type(_value(x, scope), type_, scope, expr)
-        case RowFunction(_, _, args) as function:
+        case RowFunction(args=args) as function:
             return call_rows(function, [_value(arg, scope) for arg in args], scope)
         case other:
             assert_never(other)

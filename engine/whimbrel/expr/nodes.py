@@ -105,10 +105,10 @@ class Expr:
         return Binary("**", lift(other), self)
 
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]
-        return Binary("==", self, lift(other))
+        return Binary("==", self, _not_none(self, "==", other))
 
     def __ne__(self, other: object) -> Expr:  # type: ignore[override]
-        return Binary("!=", self, lift(other))
+        return Binary("!=", self, _not_none(self, "!=", other))
 
     def __lt__(self, other: Any) -> Expr:
         return Binary("<", self, lift(other))
@@ -293,7 +293,9 @@ class Cast(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowFunction(Expr):
-    """A Python function called row by row, where tracing was not possible; null if anything it reads is null.
+    """A Python function called row by row, where tracing was not possible.
+
+    It is null where anything it reads is null, unless the function itself asks for None: then nulls are None to it.
 
     Parameters
     ----------
@@ -308,6 +310,7 @@ class RowFunction(Expr):
     function: Callable[[Any], Any]
     fields: tuple[Text, ...]
     args: tuple[Expr, ...]
+    takes_nulls: bool = False
 
 
 Node = Col | Lit | Binary | Unary | Call | When | Cast | RowFunction
@@ -330,6 +333,13 @@ def lift(value: Any) -> Expr:
         return Lit(value)
     raise ExpressionError(f"{type(value).__name__} {value!r} cannot stand in an expression."[:200],
                           hint="literals are None, bool, int, float, str, datetime, date and timedelta")
+
+
+def _not_none(expr: Expr, op: Text, other: object) -> Expr:
+    if other is None:
+        raise ExpressionError(f"{op} None is null for every row.", where=f"{expr.show()} {op} None",
+                              hint="ask .is_null() or .is_not_null()")
+    return lift(other)
 
 
 def _data_type(type_: Any, x: Expr) -> pa.DataType:

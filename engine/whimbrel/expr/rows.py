@@ -17,11 +17,11 @@ from whimbrel.expr.value import Scope, Value, from_arrow
 
 
 def call_rows(expr: RowFunction, args: Sequence[Value], scope: Scope) -> Value:
-    """One call a row, for rows that count and have no null in what the function reads."""
+    """One call a row that counts and has no null in what the function reads, or takes it as None."""
     result = row_function_type(expr, [arg.type for arg in args])
     rows = len(scope.batch)
     wanted = np.broadcast_to(scope.counts(), (rows,))
-    for arg in args:
+    for arg in () if expr.takes_nulls else args:
         wanted = wanted & arg.present
     positions = np.flatnonzero(wanted)
     columns = [_microseconds(arg, scope, expr).column(rows).take(positions).to_arrow().to_pylist() for arg in args]

@@ -6,6 +6,8 @@ import ast
 import inspect
 import keyword
 import math
+import re
+from types import CodeType
 from typing import Any, assert_never
 
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
@@ -112,11 +114,26 @@ def _source(function: Any) -> str:
         text = inspect.getsource(function)
     except OSError:
         return "<lambda>"
-    start = text.index("lambda")
-    for end in range(len(text), start, -1):
-        try:
-            if isinstance(ast.parse(text[start:end], mode="eval").body, ast.Lambda):
-                return " ".join(text[start:end].split())
-        except SyntaxError:
-            continue
+    for place in re.finditer(r"\blambda\b", text):  # of several in one statement, the one with this code
+        for end in range(len(text), place.start(), -1):
+            try:
+                tree = ast.parse(text[place.start() : end], mode="eval")
+            except SyntaxError:
+                continue
+            if isinstance(tree.body, ast.Lambda):
+                if _same_code(tree, function):
+                    return " ".join(text[place.start() : end].split())
+                break
     return "<lambda>"
+
+
+def _same_code(tree: ast.Expression, function: Any) -> bool:
+    """Whether a lambda's source is that of a function, as far as its names and constants tell."""
+    written = next(const for const in compile(tree, "<lambda>", "eval").co_consts if isinstance(const, CodeType))
+    code = function.__code__
+    names = set(written.co_names + written.co_freevars), set(code.co_names + code.co_freevars)
+    return names[0] == names[1] and written.co_varnames == code.co_varnames and _plain(written) == _plain(code)
+
+
+def _plain(code: CodeType) -> list[Any]:
+    return [const for const in code.co_consts if not isinstance(const, CodeType)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from whimbrel.errors import ExpressionError
@@ -31,8 +32,8 @@ class Row:
 def trace(thing: Any, where: str = "", *, names: bool = False) -> Expr:
     """An expression from an expression, a plain value, or a function of one row.
 
-    A function that asks its row for answers (``if``, ``and``, ``math.sqrt``) cannot be traced; it becomes a
-    :class:`RowFunction`, called for every row: slower, equally right.
+    A function that asks its row for answers (``if``, ``and``, ``is None``, ``math.sqrt``) cannot be traced; it becomes
+    a :class:`RowFunction`, called for every row: slower, equally right.
 
     Parameters
     ----------
@@ -59,6 +60,8 @@ def trace(thing: Any, where: str = "", *, names: bool = False) -> Expr:
             return lift(thing)
         except ExpressionError as error:
             raise ExpressionError(error.what, where=where, hint=error.hint) from None
+    if _asks_who(thing):
+        return _row_function(thing, where, takes_nulls=True)
     row = Row()
     try:
         result = thing(row)
@@ -66,17 +69,27 @@ def trace(thing: Any, where: str = "", *, names: bool = False) -> Expr:
         return _row_function(thing, where)
     if isinstance(result, Expr):
         return result
-    if row.__touched__:  # `e.x is None` is False of any column: an answer about the stand-in, not the row
+    if row.__touched__:  # an answer about the stand-in, not the row
         return _row_function(thing, where)
     return lift(result)
 
 
-def _row_function(function: Callable[[Any], Any], where: str) -> Expr:
+def _asks_who(function: Callable[[Any], Any]) -> bool:
+    """Whether it asks for None (``e.x is None``, ``e.x != None``): of a column, the answer would mean nothing."""
+    code = getattr(function, "__code__", None)
+    steps = [] if code is None else list(dis.get_instructions(code))
+    compared = any(one.opname == "LOAD_CONST" and one.argval is None and two.opname == "COMPARE_OP"
+                   for one, two in pairwise(steps))
+    return compared or any("IS_OP" in step.opname or step.opname.endswith(("_IF_NONE", "_IF_NOT_NONE"))
+                           for step in steps)
+
+
+def _row_function(function: Callable[[Any], Any], where: str, *, takes_nulls: bool = False) -> Expr:
     fields = fields_of(function)
     if not fields:
         raise ExpressionError("This function cannot be read: it uses its row as a whole, or no column of it.",
                               where=where, hint="a function of one row uses row.name or row['name'] only")
-    return RowFunction(function, fields, tuple(Col(field) for field in fields))
+    return RowFunction(function, fields, tuple(Col(field) for field in fields), takes_nulls)
 
 
 def fields_of(function: Callable[..., Any], argument: int = 0, arguments: int = 1) -> tuple[str, ...]:

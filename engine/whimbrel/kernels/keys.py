@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Column, Mask, frozen, numpy_type
+from whimbrel.errors import SchemaError
 from whimbrel.kernels.compile import Compiled
 from whimbrel.kernels.primitives import table as primitive
 from whimbrel.kernels.state import restored
@@ -56,6 +57,8 @@ class ColumnKeys:
     """Ids for the values of one column; a null is a value like any other here (grouping treats nulls as equal)."""
 
     def __init__(self, type_: pa.DataType) -> None:
+        if pa.types.is_nested(type_):
+            raise SchemaError(f"A {type_} cannot be a key.", hint="group or match by numbers, texts, times or bools")
         self.type = type_
         self.physical = numpy_type(type_)
         self.integers = IntegerKeys()

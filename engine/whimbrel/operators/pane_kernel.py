@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.batch import Batch, Mask, Schema, frozen
+from whimbrel.batch import Batch, Mask, Schema, check_reach, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, IntegerKeys, Kernel, KeyTable, encode_keys, forced_tier
@@ -62,6 +62,7 @@ class PaneKernel(Kernel):
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
             return []
+        check_reach(batch, 2 * self.grid.size + abs(self.grid.offset), f"tumbling_window({self.grid.size})")
         try:
             fused = self._fused(batch)
             return self._run_schedule(batch) if fused is None else self._run_fused(*fused, batch)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from whimbrel.batch import Batch, Schema, Ticks
+from whimbrel.batch import Batch, Schema, Ticks, check_reach
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
@@ -124,6 +124,7 @@ class HoppingKernel(Stateless):
     def apply(self, batch: Batch) -> Batch:
         window = self.window
         batch = starts_only(batch)
+        check_reach(batch, window.size + window.hop + abs(window.offset), window.show())
         start = self._snap(batch.sync)
         if window.hop > window.size:
             batch, start = self._without_gaps(batch, start)
@@ -220,6 +221,7 @@ class SlidingKernel(Stateless):
 
     def apply(self, batch: Batch) -> Batch:
         batch = starts_only(batch)
+        check_reach(batch, self.size, f"sliding_window({self.size})")
         return replace(batch, ends=self.size, ids=None)
 
 

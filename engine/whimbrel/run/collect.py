@@ -38,7 +38,7 @@ def batches(plan: Node) -> Iterator[pa.RecordBatch]:
                 yield from in_order(table_from_batches(session.schema, out)).to_batches()
 
 
-def progress(plan: Node, every: str | int) -> Iterator[Snapshot]:
+def progress(plan: Node, every: str | int | None) -> Iterator[Snapshot]:
     """Answers that refine: the first after the first rows, one each `every` share or number of rows, the last exact."""
     with closing(Session(plan)) as session:
         step_rows = _rows(every, session.reader.total_rows)
@@ -50,8 +50,10 @@ def progress(plan: Node, every: str | int) -> Iterator[Snapshot]:
                 yield session.snapshot()
 
 
-def _rows(every: str | int, total: int | None) -> int:
+def _rows(every: str | int | None, total: int | None) -> int:
     """How many rows lie between two answers."""
+    if every is None:
+        return 65_536 if total is None else max(1, total // 100)
     where = f"progress(every={every!r})"
     if isinstance(every, int):
         if every <= 0:

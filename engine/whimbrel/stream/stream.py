@@ -109,13 +109,14 @@ class Stream(Methods):
         """Settled rows as they come."""
         return running.batches(self.node)
 
-    def progress(self, every: str | int = "1%") -> Iterator[Snapshot]:
+    def progress(self, every: str | int | None = None) -> Iterator[Snapshot]:
         """Answers that refine, the first one at once and the last one exact.
 
         Parameters
         ----------
         every : str or int
-            A share of the source's rows such as ``"1%"``, or a number of rows.
+            A share of the source's rows such as ``"1%"``, or a number of rows. Default: 1%, or every 65,536 rows where
+            the source does not know how many it has.
         """
         return running.progress(self.node, every)
 

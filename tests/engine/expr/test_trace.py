@@ -40,7 +40,6 @@ def grade(row) -> str:
     (lambda e: max(e.a, 3), [3, 3, 4]),
     (lambda e: e.t.isoweekday(), [4, 4, None]),
     (lambda e: e.d.total_seconds(), [1.0, 2.0, None]),
-    (lambda e: e.x is not None, [True, True, None]),
     (lambda e: 1 if e.a > 1 else 0.5, [0.5, 1.0, 1.0]),
     (grade, ["low", "high", None]),
 ))

@@ -84,6 +84,28 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
         lambda: log().tumbling_window(5).aggregate(total=wb.sum(col.big)).collect(),
         ["integer sum leaves int64", "total=sum(col.big)"],
     ),
+    "windows beyond time": (
+        lambda: wb.from_arrow({"t": [2**63 - 5]}, time="t").tumbling_window(10).aggregate(n=wb.count()).collect(),
+        ["too near the end of time", "tumbling_window(10)", "placeholders"],
+    ),
+    "windows before time": (
+        lambda: wb.from_arrow({"t": [-(2**63) + 1]}, time="t").hopping_window(10, 5).collect(),
+        ["too near the end of time", "hopping_window(10, 5)"],
+    ),
+    "a slide beyond time": (
+        lambda: wb.from_arrow({"t": [2**63 - 5]}, time="t").sliding_window(10).collect(),
+        ["too near the end of time"],
+    ),
+    "a latency longer than time": (
+        lambda: wb.from_arrow({"t": [1]}, time="t", reorder_latency=2**63),
+        ["longer than time"],
+    ),
+    "comparing with None": (lambda: log().where(col.price != None), ["null for every row", "is_null"]),  # noqa: E711
+    "a list as key": (
+        lambda: wb.from_arrow({"t": [1], "l": [[1]]}, time="t").group_by("l").aggregate(n=wb.count()).collect(),
+        ["cannot be a key"],
+    ),
+    "a ragged table": (lambda: wb.from_arrow({"t": [1, 2], "x": [1]}, time="t"), ["no table", "one length"]),
     "product beyond int64": (lambda: log().select(big=col.big * 4).collect(), ["overflow", "col.big * 4"]),
     "overflow inside an aggregate": (
         lambda: log().tumbling_window(5).aggregate(n=wb.max(col.big * 4)).collect(),
