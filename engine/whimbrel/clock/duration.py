@@ -57,9 +57,9 @@ def duration_ticks(value: Duration, unit: TickUnit, *, where: str = "") -> int:
 
 
 def _checked(ticks: int, value: Duration, where: str) -> int:
-    if abs(ticks) >= 2**62:
+    if abs(ticks) >= 2**63:
         raise PlanError(f"{value!r} is longer than time: {ticks} ticks.", where=where,
-                        hint="durations stay below 2**62 ticks")
+                        hint="durations stay below 2**63 ticks")
     return ticks
 
 
