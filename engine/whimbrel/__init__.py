@@ -1,5 +1,6 @@
 """Whimbrel: progressive analytics over time. The public names, nothing else."""
 
+from whimbrel.connect import Partitions
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import col, first_of, last_of, lit, register, when
 from whimbrel.operators import event, sequence
@@ -32,10 +33,10 @@ from whimbrel.stream import (
 __version__ = "0.1.0"
 
 __all__ = [
-    "Metrics", "Run", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all", "any", "col", "count", "datasets",
-    "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark", "last", "last_of", "lit",
-    "max", "mean", "min", "product", "read_parquet", "register", "replay", "restore", "sequence", "std", "sum",
-    "sum_of_squares", "var", "when",
+    "Metrics", "Partitions", "Run", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all", "any", "col", "count",
+    "datasets", "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark", "last",
+    "last_of", "lit", "max", "mean", "min", "product", "read_parquet", "register", "replay", "restore", "sequence",
+    "std", "sum", "sum_of_squares", "var", "when",
 ]
 
 

@@ -5,9 +5,10 @@ from whimbrel.connect.datasets import flights, flights_file
 from whimbrel.connect.edges import EdgeSource
 from whimbrel.connect.memory import ArrowSource, pandas_source
 from whimbrel.connect.parquet import ParquetSource
+from whimbrel.connect.partitions import Partitions
 from whimbrel.connect.replay import Replay
 
 __all__ = [
-    "ArrowSource", "ColumnarSource", "EdgeSource", "ParquetSource", "Replay", "flights", "flights_file",
+    "ArrowSource", "ColumnarSource", "EdgeSource", "ParquetSource", "Partitions", "Replay", "flights", "flights_file",
     "pandas_source",
 ]

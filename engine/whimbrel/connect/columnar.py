@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch
 from whimbrel.clock.duration import Duration
+from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.promise import promise
 from whimbrel.connect.timeline import Timeline
 from whimbrel.plan.source import Source
@@ -31,6 +32,8 @@ class ColumnarSource(Source):
         How late a row may be. Default: nothing when there is no `arrival`; with it the source is history, read whole.
     late : {"raise", "drop", "adjust"}, optional
         What happens to rows later than that.
+    partition : str or Partitions, optional
+        Where order is kept by partition, the column that names it, or more about it.
     name : str
         What the user calls the source.
     rows : int, optional
@@ -40,13 +43,15 @@ class ColumnarSource(Source):
     """
 
     def __init__(self, fields: pa.Schema, *, time: str, end: str | None, arrival: str | None,
-                 reorder_latency: Duration | None, late: str | None, name: str, rows: int | None, where: str) -> None:
+                 reorder_latency: Duration | None, late: str | None, name: str, rows: int | None, where: str,
+                 partition: str | Partitions | None = None) -> None:
         self._timeline = Timeline.of(fields, time=time, end=end, arrival=arrival, where=where)
         self.name = name
         self.schema = self._timeline.schema
         self.time = time
         self.arrival = arrival
-        self.disorder = promise(reorder_latency, late, self.schema.unit, default=self._default_latency(), where=where)
+        promised = promise(reorder_latency, late, self.schema.unit, default=self._default_latency(), where=where)
+        self.disorder = in_partitions(promised, partition, self.schema, where=where)
         self.rows = rows
 
     def _default_latency(self) -> int | None:

@@ -13,6 +13,7 @@ from whimbrel.batch import Column, Ticks
 from whimbrel.clock import INF
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.memory import ArrowSource
+from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.timeline import Timeline
 from whimbrel.errors import SchemaError, SourceError
 
@@ -26,7 +27,7 @@ class EdgeSource(ArrowSource):
     Parameters
     ----------
     data : pyarrow.Table or anything that :class:`~whimbrel.connect.memory.ArrowSource` takes
-    sync, other, punctuation, reorder_latency, late, name
+    sync, other, punctuation, reorder_latency, late, partition, name
         As in :func:`whimbrel.from_edges`.
 
     Raises
@@ -44,7 +45,8 @@ class EdgeSource(ArrowSource):
     edges = True
 
     def __init__(self, data: Any, *, sync: str, other: str, punctuation: str | None = None,
-                 reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> None:
+                 reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
+                 partition: str | Partitions | None = None) -> None:
         super().__init__(data, time=sync, end=other, reorder_latency=reorder_latency, late=late, name=name or "edges",
                          _call="from_edges")
         known = self._timeline
@@ -56,6 +58,7 @@ class EdgeSource(ArrowSource):
         self._timeline = EdgeTimeline(known.schema, known.time, known.end, known.where, punctuation)
         self.schema = known.schema.select(column for column in known.schema.names
                                           if column not in (sync, other, punctuation))
+        self.disorder = in_partitions(self.disorder, partition, self.schema, where=known.where)
 
 
 @dataclass(frozen=True)

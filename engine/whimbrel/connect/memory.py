@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.columnar import BATCH_ROWS, ColumnarSource
+from whimbrel.connect.partitions import Partitions
 from whimbrel.errors import MissingExtraError, SchemaError, SourceError
 
 
@@ -19,7 +20,7 @@ class ArrowSource(ColumnarSource):
     ----------
     data : pyarrow.Table, pyarrow.RecordBatch, dict of lists, or any object with ``__arrow_c_stream__``
         A Polars or DuckDB table, for example. A reader, which can be read once only, is read to its end.
-    time, end, arrival, reorder_latency, late
+    time, end, arrival, reorder_latency, late, partition
         As in :class:`~whimbrel.connect.columnar.ColumnarSource`.
     name : str, optional
         Default ``"table"``.
@@ -41,25 +42,26 @@ class ArrowSource(ColumnarSource):
 
     def __init__(self, data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
-                 _call: str = "from_arrow") -> None:
+                 partition: str | Partitions | None = None, _call: str = "from_arrow") -> None:
         where = f"{_call}(..., time={time!r})"
         self._table = _table(data, where)
         super().__init__(self._table.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                         late=late, name=name or "table", rows=self._table.num_rows, where=where)
+                         late=late, name=name or "table", rows=self._table.num_rows, where=where,
+                         partition=partition)
 
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
         yield from self._table.select(columns).slice(offset).to_batches(max_chunksize=BATCH_ROWS)
 
 
 def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,
-                  reorder_latency: Duration | None = None, late: str | None = None,
-                  name: str | None = None) -> ArrowSource:
-    """A pandas DataFrame as a source; its index is left out unless one of the time columns is in it.
+                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
+                  partition: str | Partitions | None = None) -> ArrowSource:
+    """A pandas DataFrame as a source; its index is left out unless a column named here is in it.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-    time, end, arrival, reorder_latency, late, name
+    time, end, arrival, reorder_latency, late, name, partition
         As in :class:`ArrowSource`.
 
     Raises
@@ -84,7 +86,8 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
     if not isinstance(frame, pd.DataFrame):
         raise SourceError(f"A {type(frame).__name__} is not a pandas DataFrame.", where=where,
                           hint="from_arrow takes Arrow, Polars and DuckDB tables")
-    named = [level for level in (time, end, arrival) if level in frame.index.names and level not in frame.columns]
+    by = partition.by if isinstance(partition, Partitions) else partition
+    named = [level for level in (time, end, arrival, by) if level in frame.index.names and level not in frame.columns]
     if named:
         frame = frame.reset_index(level=named)
     try:
@@ -93,7 +96,7 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
         raise SchemaError(f"A column of the DataFrame has no single type: {error.args[-1]}.", where=where,
                           hint="convert it first, e.g. with .astype(str)") from None
     return ArrowSource(table.replace_schema_metadata(None), time=time, end=end, arrival=arrival,
-                       reorder_latency=reorder_latency, late=late, name=name or "frame",
+                       reorder_latency=reorder_latency, late=late, name=name or "frame", partition=partition,
                        _call="from_pandas")
 
 

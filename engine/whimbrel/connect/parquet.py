@@ -11,6 +11,7 @@ from whimbrel.clock.duration import Duration
 from whimbrel.connect.columnar import ColumnarSource
 from whimbrel.connect.files import FilePath, parquet_files
 from whimbrel.connect.parquet_files import ParquetFiles
+from whimbrel.connect.partitions import Partitions
 
 
 class ParquetSource(ColumnarSource):
@@ -23,7 +24,7 @@ class ParquetSource(ColumnarSource):
     ----------
     path : str, path or iterable of them
         A file, several files, a directory or a glob pattern.
-    time, end, arrival, reorder_latency, late
+    time, end, arrival, reorder_latency, late, partition
         As in :class:`~whimbrel.connect.columnar.ColumnarSource`.
     name : str, optional
         Default: the file's (or directory's) name without its ending.
@@ -49,13 +50,14 @@ class ParquetSource(ColumnarSource):
 
     def __init__(self, path: FilePath | Iterable[FilePath], *, time: str, end: str | None = None,
                  arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
-                 name: str | None = None) -> None:
+                 name: str | None = None, partition: str | Partitions | None = None) -> None:
         shown = repr(str(path)) if isinstance(path, (str, Path)) else "..."
         where = f"read_parquet({shown}, time={time!r})"
         files = parquet_files(path, where=where)
         self._files = ParquetFiles(files, where=where)
         super().__init__(self._files.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                         late=late, name=name or _name(path, files), rows=self._files.rows, where=where)
+                         late=late, name=name or _name(path, files), rows=self._files.rows, where=where,
+                         partition=partition)
 
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
         return self._files.record_batches(columns, offset)

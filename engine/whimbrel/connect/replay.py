@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from whimbrel.clock.duration import Duration
 from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.instant import Instant, first_tick
 from whimbrel.connect.pace import Clock, Pace
+from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.promise import promise
 from whimbrel.connect.timeline import time_unit
 from whimbrel.errors import PlanError, SourceError
@@ -39,13 +41,14 @@ class Replay(Source):
         integers, ticks per second.
     start, end : str, datetime, date or int, optional
         Only rows that arrived in ``[start, end)``. Earlier rows are skipped, not waited for.
-    reorder_latency, late
+    reorder_latency, late, partition
         The order that the feed promises; default: what the log promises.
 
     Raises
     ------
     PlanError
-        Without a reorder latency: a feed has no end at which its rows could be sorted.
+        Without a reorder latency, or with partitions that have no lag: a feed has no end at which its rows could be
+        sorted.
     SourceError
         While reading, when arrivals are null or not in order; it names the row.
 
@@ -62,7 +65,7 @@ class Replay(Source):
 
     def __init__(self, source: Source, speed: float = 1000, *, start: Instant | None = None,
                  end: Instant | None = None, reorder_latency: Duration | None = None, late: str | None = None,
-                 _clock: Clock = time) -> None:
+                 partition: str | Partitions | None = None, _clock: Clock = time) -> None:
         where = f"replay({source.name}, speed={speed!r})"
         if source.live:
             raise PlanError(f"{source.name!r} is a feed already.", where=where, hint="replay a file or a table")
@@ -83,9 +86,15 @@ class Replay(Source):
         self.time = source.time
         self.arrival = source.arrival
         self.rows = source.rows if start is None and end is None else None
-        self.disorder = promise(reorder_latency, late or source.disorder.late, source.schema.unit,
-                                default=source.disorder.reorder_latency, where=where)
-        if self.disorder.reorder_latency is None:
+        known = source.disorder
+        promised = promise(reorder_latency, late or known.late, source.schema.unit, default=known.reorder_latency,
+                           where=where)
+        promised = replace(known, reorder_latency=promised.reorder_latency, late=promised.late)
+        self.disorder = in_partitions(promised, partition, source.schema, where=where)
+        if self.disorder.partition is not None and self.disorder.lag is None:
+            raise PlanError("A feed has no end, so it must say how far its partitions may be behind.", where=where,
+                            hint=f'give a lag: partition=wb.Partitions(by={self.disorder.partition!r}, lag="12h")')
+        if self.disorder.partition is None and self.disorder.reorder_latency is None:
             raise PlanError("A feed has no end, so it must say how late a row may be.", where=where,
                             hint='give a reorder latency: replay(..., reorder_latency="12h")')
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column
-from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock import INF
 from whimbrel.disorder.ingress import Ingress
 from whimbrel.errors import SourceError
 from whimbrel.kernels import encode_keys
@@ -40,6 +40,10 @@ class EdgeIngress(Ingress):
         Events whose start was late: where it was moved to, and their id.
     lost : dict
         How many starts were dropped whose end has not come.
+    coming : int
+        Late starts that have not left the sorter.
+    tight : array of int64
+        Times to come at which an event may end that was moved to begin there, in order.
     """
 
     def __init__(self, source: Source) -> None:
@@ -48,6 +52,8 @@ class EdgeIngress(Ingress):
         self.open: dict[Key, list[int]] = {}
         self.moved: dict[Key, list[tuple[int, int]]] = {}
         self.lost: dict[Key, int] = {}
+        self.coming = 0
+        self.tight = np.empty(0, np.int64)
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
@@ -55,39 +61,36 @@ class EdgeIngress(Ingress):
         first = self.rows
         self.rows += len(batch)
         told = batch.other == batch.sync
-        highest = np.maximum(np.maximum.accumulate(np.where(told, MIN_TIME, batch.sync)), self.newest)
-        self.newest = int(highest[-1])
-        current = np.maximum(np.maximum.accumulate(np.where(told, batch.sync, MIN_TIME)), self.frontier)
-        latency = self.disorder.reorder_latency
-        if latency is not None:
-            current = np.maximum(current, np.where(highest == MIN_TIME, MIN_TIME, highest - latency))
-        late = (batch.sync < current) & ~told
+        moments = self.time.follow(batch, told)
+        late = (batch.sync < moments.current) & ~told
         if late.any() and self.disorder.late == "raise":
-            raise self._error(batch, int(np.flatnonzero(late)[0]), current, first)
-        self.frontier = int(current[-1])
-        rows = replace(batch, sync=np.where(late, current, batch.sync), ends=batch.other, ids=batch.sync)
+            raise self._error(batch, int(np.flatnonzero(late)[0]), moments, first)
+        self.frontier = self.time.now
+        self.coming += int(np.count_nonzero(late & (batch.other == INF)))
+        self._note_tight(batch, moments.current)
+        rows = replace(batch, sync=np.where(late, moments.current, batch.sync), ends=batch.other, ids=batch.sync)
         self.sorter.add(rows.take(np.flatnonzero(~told)) if told.any() else rows)
-        return self._released(self._tight(batch, current, late))
+        return self._released()
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.frontier = max(self.frontier, frontier)
-        return self._released([])
+        return self._released()
 
     @property
     def buffered_rows(self) -> int:
         return self.sorter.rows + sum(map(len, self.open.values())) + sum(map(len, self.moved.values()))
 
-    def _tight(self, batch: Batch, current: Array, late: Array) -> list[int]:
+    def _note_tight(self, batch: Batch, current: Array) -> None:
         """Times at which an event may end that was moved to begin there."""
-        if not self.moved and not (late & (batch.other == INF)).any():
-            return []
-        ends = (batch.other < batch.sync) & (batch.sync <= current)
-        return [int(time) for time in np.unique(current[ends])]
+        if self.moved or self.coming:
+            ends = (batch.other < batch.sync) & (batch.sync <= current)
+            self.tight = np.union1d(self.tight, current[ends])
 
-    def _released(self, tight: list[int]) -> list[Batch]:
-        """Rows whose time has come. Those that `tight` times put off by a tick are sorted in before what follows."""
-        return [joined for time in (*tight, self.frontier) for rows in self.sorter.release(time)
-                if len(joined := self._join(rows))]
+    def _released(self) -> list[Batch]:
+        """Rows whose time has come. Those that tight times put off by a tick are sorted in before what follows."""
+        come = int(np.searchsorted(self.tight, self.frontier, "right"))
+        times, self.tight = [*self.tight[:come].tolist(), self.frontier], self.tight[come:]
+        return [joined for time in times for rows in self.sorter.release(time) if len(joined := self._join(rows))]
 
     def _join(self, rows: Batch) -> Batch:
         """Give rows in time order their ids, and ends the start that their event has here."""
@@ -118,6 +121,10 @@ class EdgeIngress(Ingress):
                 other[row], ids[row] = known
         self.late_dropped += int(np.count_nonzero(gone)) - len(too_soon)
         self.late_adjusted += int(np.count_nonzero(late & ~gone))
+        counted = gone | late
+        counted[too_soon] = False
+        if counted.any():
+            self.time.count_late(rows.take(np.flatnonzero(counted)))
         if too_soon:
             put_off = rows.take(np.array(too_soon))
             self.sorter.add(replace(put_off, sync=put_off.sync + 1))
@@ -126,6 +133,7 @@ class EdgeIngress(Ingress):
 
     def _begin(self, key: Key, sync: int, *, late: bool) -> tuple[int, int] | None:
         """No end known, and the id; None when the start is dropped."""
+        self.coming -= late
         if late and self.disorder.late == "drop":
             self.lost[key] = self.lost.get(key, 0) + 1
             return None

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch
+from whimbrel.batch import Batch, Mask
 from whimbrel.clock import INF, MIN_TIME, show_ticks
+from whimbrel.disorder.partition_time import PartitionTime
 from whimbrel.disorder.sorter import Sorter
+from whimbrel.disorder.source_time import SourceTime
+from whimbrel.disorder.timekeeper import Moments, Timekeeper
 from whimbrel.errors import DisorderError
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Disorder, Source
-
-Array = np.ndarray[Any, Any]
 
 
 class Ingress(Kernel):
@@ -27,69 +27,86 @@ class Ingress(Kernel):
         arrives  1  5  3  9  2     (L = 4)
         current  1  1  1  5  5     so the last row, at 2, is late
 
+    Where the source has partitions each has a current of its own, and rows leave, all in one order of time, when the
+    low watermark has passed them.
+
     Attributes
     ----------
     rows, late_dropped, late_adjusted : int
         Counted rows.
-    newest : int
-        Largest time seen, in ticks.
+    time : Timekeeper
+        How far time has come, for all rows or by partition.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.disorder: Disorder = source.disorder
         self.sorter = Sorter()
+        self.time = timekeeper(source)
         self.rows = self.late_dropped = self.late_adjusted = 0
-        self.newest = MIN_TIME
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
             return []
         first = self.rows
         self.rows += len(batch)
-        latency = self.disorder.reorder_latency
-        if latency == 0 and batch.sync[0] >= self.newest and (batch.sync[1:] >= batch.sync[:-1]).all():
-            self.newest = self.frontier = int(batch.sync[-1])  # in order: nothing to judge
+        if isinstance(self.time, SourceTime) and self.time.in_order(batch):
+            self.frontier = self.time.now
             return [batch]
-        highest = np.maximum(np.maximum.accumulate(batch.sync), self.newest)
-        self.newest = int(highest[-1])
-        if latency is None:
-            self.sorter.add(batch)
-            return []
-        current = np.maximum(np.maximum(highest, MIN_TIME + latency) - latency, self.frontier)
-        late = batch.sync < current
+        moments = self.time.follow(batch)
+        late = batch.sync < moments.current
         if late.any():
-            batch = self._late(batch, late, current, first)
-        self.frontier = int(current[-1])
+            batch = self._late(batch, late, moments, first)
+        self.frontier = self.time.now
         self.sorter.add(batch)
-        return self.sorter.release(self.frontier)
+        return self.sorter.release(self.frontier) if self.frontier > MIN_TIME else []
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.frontier = max(self.frontier, frontier)
         return self.sorter.release(INF if frontier == INF else self.frontier)
 
     @property
+    def newest(self) -> int:
+        """Largest time seen, in ticks."""
+        return self.time.newest
+
+    @property
     def buffered_rows(self) -> int:
         return self.sorter.rows
 
-    def _late(self, batch: Batch, late: Array, current: Array, first: int) -> Batch:
+    def _late(self, batch: Batch, late: Mask, moments: Moments, first: int) -> Batch:
         policy = self.disorder.late
         if policy == "raise":
-            raise self._error(batch, int(np.flatnonzero(late)[0]), current, first)
-        moved, ends = np.where(late, current, batch.sync), batch.other
+            raise self._error(batch, int(np.flatnonzero(late)[0]), moments, first)
+        self.time.count_late(batch.take(np.flatnonzero(late)))
+        moved, ends = np.where(late, moments.current, batch.sync), batch.other
         gone = late if policy == "drop" else moved >= ends
         self.late_dropped += int(np.count_nonzero(gone))
         self.late_adjusted += int(np.count_nonzero(late & ~gone))
         return replace(batch, sync=moved, ends=ends).take(np.flatnonzero(~gone))
 
-    def _error(self, batch: Batch, row: int, current: Array, first: int) -> DisorderError:
-        schema, latency = self.source.schema, self.disorder.reorder_latency or 0
-        by = show_ticks(int(current[row]) + latency - int(batch.sync[row]), schema.unit)
-        time, passed = (pa.scalar(int(ticks)).cast(schema.time_type).as_py()
-                        for ticks in (batch.sync[row], current[row] + latency))
-        promise = f"a reorder latency of {show_ticks(latency, schema.unit)}" if latency else "rows in time order"
+    def _error(self, batch: Batch, row: int, moments: Moments, first: int) -> DisorderError:
+        schema, latency = self.source.schema, self.disorder.reorder_latency
+        time, current, newest = (int(times[row]) for times in (batch.sync, moments.current, moments.newest))
+        promised = latency is None or current > newest - latency  # otherwise than by rows
+        passed = current if promised else newest
+        shown, when = (pa.scalar(ticks).cast(schema.time_type).as_py() for ticks in (time, passed))
+        hint = 'sort the rows; or pass reorder_latency="..." and late="drop"/"adjust"; or arrival= for a whole log'
+        if latency is None or promised:
+            why = f"{shown} came when no row before {when} was to follow"
+            if self.disorder.lag is not None:
+                hint = 'give partitions a longer lag: wb.Partitions(by=..., lag="..."); or pass late="drop"/"adjust"'
+        else:
+            promise = f"a reorder latency of {show_ticks(latency, schema.unit)}" if latency else "rows in time order"
+            why = f"{shown} came after {when}, with {promise}"
         return DisorderError(
-            f"Row {first + row:,} of {self.source.name} is late by {by}: {time} came after {passed}, with {promise}.",
-            where=f'time="{self.source.time}"',
-            hint='sort the rows; or pass reorder_latency="..." and late="drop"/"adjust"; or arrival= for a whole log',
-        )
+            f"Row {first + row:,} of {self.source.name}{self.time.where(batch, row)} is late by "
+            f"{show_ticks(passed - time, schema.unit)}: {why}.", where=f'time="{self.source.time}"', hint=hint)
+
+
+def timekeeper(source: Source) -> Timekeeper:
+    """What follows the time of a source."""
+    disorder = source.disorder
+    if disorder.partition is None:
+        return SourceTime(disorder.reorder_latency)
+    return PartitionTime(disorder, source.schema.type_of(disorder.partition))

@@ -1,4 +1,4 @@
-"""Sources read only the columns that the query needs."""
+"""Sources read only the columns that the query needs, or that say which rows are late."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def prune_columns(root: Node) -> Node:
                 wanted[id(below)] |= names
 
     def narrowed(node: Node) -> Node:
-        names = wanted.get(id(node), frozenset())
-        if not isinstance(node.op, Source) or node.op.edges or len(names) == len(node.schema.names):
+        if not isinstance(node.op, Source) or node.op.edges:
             return node
-        return Node(Pruned(node.op, tuple(name for name in node.schema.names if name in names)))
+        names = wanted.get(id(node), frozenset()) | {node.op.disorder.partition}
+        kept = tuple(name for name in node.schema.names if name in names)
+        return node if len(kept) == len(node.schema.names) else Node(Pruned(node.op, kept))
 
     return root.rewrite(narrowed)

@@ -23,10 +23,21 @@ class Disorder:
         and sorted (history), so every row is on time.
     late : {"raise", "drop", "adjust"}
         What happens to a row that is later than that.
+    partition : str, optional
+        The column by which order is promised: rows with another value there have nothing to do with it. Without it
+        the promise is about all rows together.
+    lag : int, optional
+        Ticks that the low watermark of a partitioned source stays behind its newest row; rows before the low watermark
+        are late in every partition. None: it moves only when the source says so.
+    every : int
+        The low watermark moves in multiples of so many ticks.
     """
 
     reorder_latency: int | None = 0
     late: LatePolicy = "raise"
+    partition: str | None = None
+    lag: int | None = None
+    every: int = 1
 
 
 class Source(ABC):
@@ -43,12 +54,13 @@ class Source(ABC):
     arrival : str or None
         The column that says when a row became known; rows are in its order.
     disorder : Disorder
-        Reorder latency and late policy.
+        Reorder latency and late policy, and the partitions for which they hold.
     rows : int or None
         How many rows there are; None when that is not known beforehand.
     edges : bool
         Whether rows may be start edges, end edges (``other < sync``) and punctuations (``other == sync``); then all
-        columns are read, since an end edge is found by its payload.
+        columns are read, since an end edge is found by its payload. Where there are partitions, a punctuation is for
+        the partition it names, and for all, as their low watermark, if it names none.
     live : bool
         True for a feed: rows become known as time passes, and :meth:`read` yields None while there is none.
     """

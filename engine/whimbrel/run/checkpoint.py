@@ -97,8 +97,9 @@ def _words(plan: Node) -> list[str]:
 def _source(source: Source) -> str:
     late = source.disorder
     edges = " in edges" if source.edges else ""
+    partitions = "" if late.partition is None else f", by {late.partition}, lag={late.lag}, every={late.every}"
     return (f"{source.name}({source.schema.show()}){edges} over {source.schema.time_type}, "
-            f"reorder_latency={late.reorder_latency}, late={late.late}")
+            f"reorder_latency={late.reorder_latency}, late={late.late}{partitions}")
 
 
 def _name(number: int) -> str:

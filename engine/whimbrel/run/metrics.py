@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 from pyarrow.lib import string_to_tzinfo
@@ -32,6 +34,8 @@ class Metrics:
         Largest event time seen.
     late_dropped, late_adjusted : int
         Rows that came later than promised.
+    late_by_partition : mapping of str to mapping
+        How many rows came late, by source and partition: of each source that has partitions, the hundred with most.
     buffered_rows, buffered_bytes : int
         Rows held back or remembered by all operators, and bytes of those that wait to be sorted.
     settled_rows, forgotten_rows : int
@@ -47,6 +51,7 @@ class Metrics:
     newest: Moment = None
     late_dropped: int = 0
     late_adjusted: int = 0
+    late_by_partition: Mapping[str, Mapping[Any, int]] = field(default_factory=dict, hash=False)
     buffered_rows: int = 0
     buffered_bytes: int = 0
     settled_rows: int = 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.reader import Reader
 
 _LATELY_S = 5.0
+_MOST_PARTITIONS = 100
 
 
 class Session:
@@ -119,12 +121,20 @@ class Session:
             newest=moment(max(ingress.newest for ingress in ingresses), self.schema),
             late_dropped=sum(ingress.late_dropped for ingress in ingresses),
             late_adjusted=sum(ingress.late_adjusted for ingress in ingresses),
+            late_by_partition=self._late_by_partition(),
             buffered_rows=self.pipeline.buffered_rows,
             buffered_bytes=sum(ingress.sorter.nbytes for ingress in ingresses),
             settled_rows=self._settled,
             forgotten_rows=self._forgotten,
             elapsed_s=now - self._began,
         )
+
+    def _late_by_partition(self) -> dict[str, Counter[Any]]:
+        found: dict[str, Counter[Any]] = {}
+        for ingress in self.pipeline.ingresses:
+            if ingress.disorder.partition is not None:
+                found.setdefault(ingress.source.name, Counter()).update(ingress.time.late_rows(_MOST_PARTITIONS))
+        return found
 
     def _rate(self, now: float, rows: int) -> float:
         self._lately.append((now, rows))

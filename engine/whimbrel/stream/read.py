@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from whimbrel.clock.duration import Duration
-from whimbrel.connect import ArrowSource, EdgeSource, ParquetSource, Replay, pandas_source
+from whimbrel.connect import ArrowSource, EdgeSource, ParquetSource, Partitions, Replay, pandas_source
 from whimbrel.connect.files import FilePath
 from whimbrel.connect.instant import Instant
 from whimbrel.errors import PlanError
@@ -15,7 +15,8 @@ from whimbrel.stream.stream import Stream
 
 
 def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | None = None, arrival: str | None = None,
-                 reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> Stream:
+                 reorder_latency: Duration | None = None, late: str | None = None,
+                 partition: str | Partitions | None = None, name: str | None = None) -> Stream:
     """Events of Parquet files; only the footer is read now.
 
     Parameters
@@ -32,15 +33,19 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
         How late a row may be. Default: nothing, unless there is an arrival: then the log is read whole and sorted.
     late : {"raise", "drop", "adjust"}, optional
         What happens to rows later than that.
+    partition : str or Partitions, optional
+        The column by which rows are in order, where they are not as a whole: late is what comes too late in its own
+        partition. See :class:`whimbrel.Partitions`, which also says when rows settle.
     name : str, optional
         For plans, errors and ``on({...})``.
     """
     return Stream(Node(ParquetSource(path, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                                     late=late, name=name)))
+                                     late=late, partition=partition, name=name)))
 
 
 def from_arrow(data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
-               reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> Stream:
+               reorder_latency: Duration | None = None, late: str | None = None,
+               partition: str | Partitions | None = None, name: str | None = None) -> Stream:
     """Events of a table in memory: Arrow, Polars, DuckDB, or a dict of lists. Parameters as in :func:`read_parquet`.
 
     Examples
@@ -50,11 +55,12 @@ def from_arrow(data: Any, *, time: str, end: str | None = None, arrival: str | N
     [{'start': 1, 'end': 2, 'at': 1, 'x': 10}, {'start': 4, 'end': 5, 'at': 4, 'x': 20}]
     """
     return Stream(Node(ArrowSource(data, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                                   late=late, name=name)))
+                                   late=late, partition=partition, name=name)))
 
 
 def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = None,
-               reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> Stream:
+               reorder_latency: Duration | None = None, late: str | None = None,
+               partition: str | Partitions | None = None, name: str | None = None) -> Stream:
     """Events of a table that says when they start and when they end in rows of their own.
 
     An end edge has the payload of its start edge; ends of equal starts and payloads are taken first in, first out.
@@ -68,11 +74,14 @@ def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = No
     other : str
         Null for a start edge, the event's start for an end edge, the end for a row that is a whole event.
     punctuation : str, optional
-        A bool column: true for rows that only say that no row before their `sync` follows.
+        A bool column: true for rows that only say that no row before their `sync` follows: in their partition, or
+        in any where the partition is null.
     reorder_latency : str, timedelta or int, optional
         How late a row may be; default: nothing.
     late : {"raise", "drop", "adjust"}, optional
         What happens to rows later than that. A start edge that is dropped or moved takes its end edge with it.
+    partition : str or Partitions, optional
+        The column by which rows are in order, where they are not as a whole. See :class:`whimbrel.Partitions`.
     name : str, optional
 
     Examples
@@ -83,18 +92,20 @@ def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = No
     [{'start': 1, 'end': 7, 'x': 'a'}, {'start': 3, 'end': 9, 'x': 'b'}]
     """
     return Stream(Node(EdgeSource(data, sync=sync, other=other, punctuation=punctuation,
-                                  reorder_latency=reorder_latency, late=late, name=name)))
+                                  reorder_latency=reorder_latency, late=late, partition=partition, name=name)))
 
 
 def from_pandas(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,
-                reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> Stream:
+                reorder_latency: Duration | None = None, late: str | None = None,
+                partition: str | Partitions | None = None, name: str | None = None) -> Stream:
     """Events of a pandas DataFrame. Parameters as in :func:`read_parquet`."""
     return Stream(Node(pandas_source(frame, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                                     late=late, name=name)))
+                                     late=late, partition=partition, name=name)))
 
 
 def replay(log: Stream | Source, speed: float = 1000, *, start: Instant | None = None, end: Instant | None = None,
-           reorder_latency: Duration | None = None, late: str | None = None) -> Stream:
+           reorder_latency: Duration | None = None, late: str | None = None,
+           partition: str | Partitions | None = None) -> Stream:
     """A log that happens again, as a live feed: rows come when they came, `speed` times as fast.
 
     Parameters
@@ -105,11 +116,12 @@ def replay(log: Stream | Source, speed: float = 1000, *, start: Instant | None =
         Seconds of the log per second; ``float("inf")`` for as fast as they are read.
     start, end : str, datetime, date or int, optional
         Only rows that arrived in [start, end).
-    reorder_latency, late
+    reorder_latency, late, partition
         The order that the feed promises; default: what the log promises.
     """
     source = log.node.op if isinstance(log, Stream) else log
     if not isinstance(source, Source):
         raise PlanError("Only a source can be replayed, not a query.", where="replay(...)",
                         hint="replay the source, and run the query on it: query.on(wb.replay(source))")
-    return Stream(Node(Replay(source, speed, start=start, end=end, reorder_latency=reorder_latency, late=late)))
+    return Stream(Node(Replay(source, speed, start=start, end=end, reorder_latency=reorder_latency, late=late,
+                              partition=partition)))

@@ -1,0 +1,112 @@
+"""Sources whose rows are in order by partition only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from whimbrel.batch import Schema
+from whimbrel.clock.duration import Duration, duration_ticks
+from whimbrel.errors import PlanError, SchemaError, near_match
+from whimbrel.plan.source import Disorder
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """Order is kept by each partition of a source (device, sensor, shard), not by the source as a whole.
+
+    A row is late if it comes too late in its own partition, whatever the others do; a partition that lags holds nobody
+    up and loses nothing. What all partitions have in common is a **low watermark**: no partition, not even one that is
+    still unknown, brings a row from before it. Rows leave, in order of time, when it has passed them; rows from before
+    it are late.
+
+    Parameters
+    ----------
+    by : str
+        The column that names the partition. Null is a partition like any other.
+    lag : str, timedelta or int (ticks), optional
+        How far the low watermark stays behind the newest row of any partition: as much as the slowest may lag. Without
+        it nothing settles before the source ends, or says how far time has come.
+    every : str, timedelta or int (ticks), optional
+        The low watermark moves in multiples of this. Default: with every row that is newer than all before it.
+
+    Notes
+    -----
+    Only time is partitioned. Rows of different partitions meet in windows, joins and patterns like all others; what
+    is to be kept apart says ``group_by("device")`` or ``on="device"``.
+
+    Examples
+    --------
+    Device b is 50 ticks behind a, which is no reason to call its rows late:
+
+    >>> import whimbrel as wb
+    >>> rows = {"at": [60, 10, 70, 20], "device": ["a", "b", "a", "b"]}
+    >>> wb.from_arrow(rows, time="at", partition="device").select("device").collect().column("start").to_pylist()
+    [10, 20, 60, 70]
+
+    When a moves on, b is late:
+
+    >>> slow = wb.Partitions(by="device", lag=55)
+    >>> wb.from_arrow(rows, time="at", partition=slow, late="drop").collect().column("at").to_pylist()
+    [10, 20, 60, 70]
+    >>> hasty = wb.Partitions(by="device", lag=45)
+    >>> wb.from_arrow(rows, time="at", partition=hasty, late="drop").collect().column("at").to_pylist()
+    [60, 70]
+    """
+
+    by: str
+    lag: Duration | None = None
+    every: Duration | None = None
+
+
+def in_partitions(disorder: Disorder, partition: str | Partitions | None, schema: Schema, *, where: str) -> Disorder:
+    """The same promise, given by each partition.
+
+    Parameters
+    ----------
+    disorder : Disorder
+    partition : str or Partitions, optional
+        As users say it; None for none.
+    schema : Schema
+        Payload of the source.
+    where : str
+        The user's call, for errors.
+
+    Raises
+    ------
+    SchemaError
+        For a column that is not there or cannot tell partitions apart.
+    PlanError
+        For a negative lag, or a period that is not positive or moves nothing.
+    """
+    if partition is None:
+        return disorder
+    told = Partitions(partition) if isinstance(partition, str) else partition
+    if not isinstance(told, Partitions):
+        raise PlanError(f"partition={partition!r} names no partitions.", where=where,
+                        hint='such as partition="device" or partition=wb.Partitions(by="device", lag="1m")')
+    _check_column(told.by, schema, where)
+    lag = None if told.lag is None else duration_ticks(told.lag, schema.unit, where=where)
+    every = 1 if told.every is None else duration_ticks(told.every, schema.unit, where=where)
+    if lag is not None and lag < 0:
+        raise PlanError(f"lag={told.lag!r} is negative.", where=where,
+                        hint='say how far a partition may be behind the newest row, such as "1m", or 0')
+    if every <= 0:
+        raise PlanError(f"every={told.every!r} is no period.", where=where, hint='such as every="10s"')
+    if told.every is not None and lag is None:
+        raise PlanError(f"every={told.every!r} moves nothing: without a lag there is no low watermark.", where=where,
+                        hint='such as wb.Partitions(by="device", lag="1m", every="10s")')
+    return replace(disorder, partition=told.by, lag=lag, every=every)
+
+
+def _check_column(name: str, schema: Schema, where: str) -> None:
+    names: Sequence[str] = schema.names
+    if name not in names:
+        raise SchemaError(f"partition={name!r} names no column of the payload.", where=where,
+                          hint=near_match(str(name), names))
+    type_ = schema.type_of(name)
+    if pa.types.is_nested(type_):
+        raise SchemaError(f"partition={name!r} is {type_}, which cannot tell partitions apart.", where=where,
+                          hint="numbers, texts, times or bools can")
