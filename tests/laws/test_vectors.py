@@ -27,6 +27,10 @@ ODD = fact("odd", [{"op": "where", "pred": "x % 2 == 1"}], [[0, 5, 1], [1, 2, 4]
 WRONG = fact("wrong", [{"op": "sum", "expr": "x.f"}], [[0, "inf", {"f": 1}]], [[0, "inf", 2]])
 UNKNOWN = fact("unknown", [{"op": "invert"}], [[0, 1, "a"]], [])
 LATE = fact("late", [{"op": "passthrough"}], [[5, 6, 0], [1, 2, 0]], None, disorder="throw", reorder_latency=2)
+PARTITIONS = fact("partitions", [{"op": "count"}], [[5, 8, 0, "a"], [1, 2, 0, "b"], ["lwm", 3], [2, 4, 0, "a"]],
+                  [[5, 8, 1, "a"], [1, 2, 1, "b"]], disorder="drop", partitioned=True)
+OPEN = fact("open", [{"op": "passthrough"}], [[1, 2, 0, "b"], [5, 8, 0, "a"], ["lwm", 3]], [[1, 2, 0, "b"]],
+            partitioned=True, on_completed="none")
 
 
 def folder(path: Path, *facts: dict[str, Any]) -> Path:
@@ -40,7 +44,7 @@ def verdict(path: Path, given: dict[str, Any]) -> tuple[str, str]:
     return found.outcome, found.why
 
 
-@pytest.mark.parametrize("given", [ODD, LATE], ids=lambda given: given["name"])
+@pytest.mark.parametrize("given", [ODD, LATE, PARTITIONS, OPEN], ids=lambda given: given["name"])
 def test_a_case_passes(tmp_path: Path, given: dict[str, Any]) -> None:
     assert verdict(tmp_path, given) == ("passed", "")
 
@@ -48,6 +52,11 @@ def test_a_case_passes(tmp_path: Path, given: dict[str, Any]) -> None:
 def test_a_difference_is_told(tmp_path: Path) -> None:
     assert verdict(tmp_path, WRONG) == (
         "failed", "1 rows a batch, interpreted: missing [0, inf) 2; unexpected [0, inf) 1")
+
+
+def test_a_partition_is_part_of_the_answer(tmp_path: Path) -> None:
+    mistaken = {**PARTITIONS, "expected": {"events": [[5, 8, 1, "b"], [1, 2, 1, "b"]]}}
+    assert verdict(tmp_path, mistaken)[1].endswith("missing [5, 8) 1 of 'b'; unexpected [5, 8) 1 of 'a'")
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:

@@ -38,19 +38,44 @@ class Halting(Source):
             yield None
 
 
-def collect_in_two(query: wb.Stream, rows: Mapping[str, int]) -> pa.Table:
+def collect_settled(query: wb.Stream) -> pa.Table:
+    """What comes out when all rows have come and no source has ended."""
+    run = _halting(query, _all(query)).start()
+    settled = _settled(run, sum(_all(query).values()))
+    run.stop()
+    return settled
+
+
+def collect_in_two(query: wb.Stream, rows: Mapping[str, int], *, ends: bool = True) -> pa.Table:
     """What comes out before and after a checkpoint that lies behind so many rows of each source."""
-    halting = query.on({source.name: Halting(source, rows[source.name]) for source in query.sources})
     with TemporaryDirectory() as folder:
-        run = halting.start()
-        while (before := run.snapshot()).metrics.rows < sum(rows.values()) and run.error is None:
-            time.sleep(_IDLE_S)
-        if run.error is not None:
-            raise run.error
+        run = _halting(query, rows).start()
+        before = _settled(run, sum(rows.values()))
         run.checkpoint(Path(folder) / "run")
         run.stop()
-        later = wb.restore(Path(folder) / "run", query)
+        later = wb.restore(Path(folder) / "run", query if ends else _halting(query, _all(query)))
+        if not ends:
+            after = _settled(later, sum(_all(query).values()))
+            later.stop()
+            return pa.concat_tables([before, after])
         later.wait()
         if later.error is not None:
             raise later.error
-        return pa.concat_tables([before.table.slice(0, before.settled), later.snapshot().table])
+        return pa.concat_tables([before, later.snapshot().table])
+
+
+def _halting(query: wb.Stream, rows: Mapping[str, int]) -> wb.Stream:
+    return query.on({source.name: Halting(source, rows[source.name]) for source in query.sources})
+
+
+def _all(query: wb.Stream) -> dict[str, int]:
+    return {source.name: source.rows or 0 for source in query.sources}
+
+
+def _settled(run: wb.Run, rows: int) -> pa.Table:
+    """What is settled when a run has read so many rows."""
+    while (found := run.snapshot()).metrics.rows < rows and run.error is None:
+        time.sleep(_IDLE_S)
+    if run.error is not None:
+        raise run.error
+    return found.table.slice(0, found.settled)

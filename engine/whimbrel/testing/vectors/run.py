@@ -7,20 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import pyarrow as pa
-
-import whimbrel as wb
 from whimbrel.errors import DisorderError
 from whimbrel.kernels import Tier, tier
 from whimbrel.testing.vectors.case import Case, Row, UnsupportedError
-from whimbrel.testing.vectors.halves import collect_in_two
-from whimbrel.testing.vectors.shape import flatten, names, transform
-from whimbrel.testing.vectors.steps import Flow, run_steps
+from whimbrel.testing.vectors.halves import collect_in_two, collect_settled
+from whimbrel.testing.vectors.inputs import flow_of, stays_open
+from whimbrel.testing.vectors.shape import transform
+from whimbrel.testing.vectors.steps import PARTITION, run_steps
 
 Outcome = Literal["passed", "failed", "unsupported"]
 
 _TOLERANCE = 1e-9
-_LATE = {"throw": "raise", "drop": "drop", "adjust": "adjust"}
 
 
 @dataclass(frozen=True)
@@ -79,52 +76,17 @@ def _difference(case: Case, circumstance: Circumstance) -> str:
 
 def answer(case: Case, circumstance: Circumstance) -> list[Row]:
     """What the engine makes of a case."""
-    inputs = {name: _input(name, given, case, circumstance.rows) for name, given in case.inputs.items()}
+    inputs = {name: flow_of(name, given, case, circumstance.rows) for name, given in case.inputs.items()}
     result = run_steps(inputs[case.op["from"]], case.op["steps"], inputs)
+    ends = not any(map(stays_open, case.inputs.values()))
     if circumstance.checkpoint:
         half = {source.name: case.cut_rows.get(source.name, (source.rows or 0) // 2)
                 for source in result.stream.sources}
-        table = collect_in_two(result.stream, half)
+        table = collect_in_two(result.stream, half, ends=ends)
     else:
-        table = result.stream.collect()
-    return [(row["start"], row["end"], transform(result.payload, row.__getitem__), None) for row in table.to_pylist()]
-
-
-def _input(name: str, given: Mapping[str, Any], case: Case, batch_rows: int | None) -> Flow:
-    options = given.get("ingress", {})
-    if options.get("partitioned") or any(len(row) > 3 for row in given["events"]):
-        raise UnsupportedError("partitioned streams")
-    rows = [row for row in given["events"] if row != ["punct", "inf"]]
-    payload = next(row[2] for row in rows if row[0] != "punct")
-    table = _chunked(_table(rows, payload), batch_rows)
-    promised = {"reorder_latency": options.get("reorder_latency", 0), "late": _LATE[options.get("disorder", "throw")]}
-    if any(row[0] == "punct" or (row[1] != "inf" and row[1] < row[0]) for row in rows):
-        stream = wb.from_edges(table, sync="vs", other="ve", punctuation="told", name=name, **promised)
-        times = None
-    else:
-        stream = wb.from_arrow(table, time="vs", end="ve", name=name, **promised)
-        times = {"vs": "vs"} if "vs" in str(case.op) else None
-    flow = Flow(stream, names(payload, "x"), times=times)
-    return flow.select(flow.values())
-
-
-def _table(rows: Sequence[Any], payload: Any) -> pa.Table:
-    """The rows as columns: vs, ve (null where it is inf), told (true for punctuations), and the payload's."""
-    told = [row[0] == "punct" for row in rows]
-    payloads = [flatten(payload if punctuation else row[2], "x") for row, punctuation in zip(rows, told, strict=True)]
-    vs = [row[1] if punctuation else row[0] for row, punctuation in zip(rows, told, strict=True)]
-    ve = [None if punctuation or row[1] == "inf" else row[1] for row, punctuation in zip(rows, told, strict=True)]
-    columns = {column: _column([values[column] for values in payloads]) for column in payloads[0]}
-    return pa.table({"vs": vs, "ve": pa.array(ve, pa.int64()), "told": told, **columns})
-
-
-def _column(values: Sequence[Any]) -> pa.Array:
-    array = pa.array(values)
-    return array.cast(pa.string()) if pa.types.is_null(array.type) else array
-
-
-def _chunked(table: pa.Table, rows: int | None) -> pa.Table:
-    return table if rows is None else pa.Table.from_batches(table.combine_chunks().to_batches(max_chunksize=rows))
+        table = result.stream.collect() if ends else collect_settled(result.stream)
+    return [(row["start"], row["end"], transform(result.payload, row.__getitem__), row.get(PARTITION))
+            for row in table.to_pylist()]
 
 
 def _told(expected: Sequence[Row], actual: Sequence[Row]) -> str:
@@ -142,8 +104,13 @@ def _told(expected: Sequence[Row], actual: Sequence[Row]) -> str:
 
 
 def _shown(rows: Sequence[Row]) -> str:
-    few = ", ".join(f"[{start}, {'inf' if end is None else end}) {payload!r}" for start, end, payload, _ in rows[:3])
+    few = ", ".join(f"[{start}, {'inf' if end is None else end}) {payload!r}{_of(partition)}"
+                    for start, end, payload, partition in rows[:3])
     return few if len(rows) <= 3 else f"{few} and {len(rows) - 3} more"
+
+
+def _of(partition: Any) -> str:
+    return "" if partition is None else f" of {partition!r}"
 
 
 def _same(expected: Any, actual: Any) -> bool:

@@ -16,6 +16,9 @@ from whimbrel.testing.vectors.expressions import choose, translate
 from whimbrel.testing.vectors.patterns import beginning, pattern, register_shape
 from whimbrel.testing.vectors.shape import Tree, flatten, names, transform
 
+PARTITION = "partition"
+"""The column that names the partition of a row."""
+
 Step = Mapping[str, Any]
 Inputs = Mapping[str, "Flow"]
 
@@ -46,7 +49,8 @@ class Flow:
     def translate(self, text: str, **more: Tree) -> Tree:
         """An expression over this stream."""
         times = {name: col(column) for name, column in (self.times or {}).items()}
-        return translate(text, {"x": self.values(), **times, **more})
+        partition = {"key": col(PARTITION)} if PARTITION in self.keys else {}
+        return translate(text, {"x": self.values(), **partition, **times, **more})
 
     def select(self, payload: Tree) -> Flow:
         """With another payload, given as a tree of expressions."""
