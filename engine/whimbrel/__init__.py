@@ -10,7 +10,9 @@ from whimbrel.stream import (
     aggregate,
     all,
     any,
+    collect,
     count,
+    count_distinct,
     datasets,
     first,
     from_arrow,
@@ -19,24 +21,27 @@ from whimbrel.stream import (
     last,
     max,
     mean,
+    median,
     min,
     product,
+    quantile,
     read_parquet,
     replay,
     restore,
     std,
     sum,
     sum_of_squares,
+    top_k,
     var,
 )
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Metrics", "Partitions", "Run", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all", "any", "col", "count",
-    "datasets", "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark", "last",
-    "last_of", "lit", "max", "mean", "min", "product", "read_parquet", "register", "replay", "restore", "sequence",
-    "std", "sum", "sum_of_squares", "var", "when",
+    "Metrics", "Partitions", "Run", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all", "any", "col", "collect",
+    "count", "count_distinct", "datasets", "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas",
+    "from_spark", "last", "last_of", "lit", "max", "mean", "median", "min", "product", "quantile", "read_parquet",
+    "register", "replay", "restore", "sequence", "std", "sum", "sum_of_squares", "top_k", "var", "when",
 ]
 
 

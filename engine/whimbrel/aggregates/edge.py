@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from whimbrel.batch import numpy_type
-from whimbrel.errors import ExpressionError
-from whimbrel.plan import Aggregate, State, Steps
+from whimbrel.aggregates.ordered import check_ordered, keeps_words, note_of_words
+from whimbrel.kernels.primitives import bags
+from whimbrel.plan import Aggregate, Bag, State, Steps
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -17,11 +18,10 @@ class Edge(Aggregate):
     """What first and last share: the state is (value, its start, how many), and no row can be taken back."""
 
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
-        assert input_type is not None
-        if numpy_type(input_type) is None:
-            raise ExpressionError(f"{self.name} of {input_type} has no meaning.", where=self.show(),
-                                  hint=f"{self.name} takes numbers, bools, dates, times and durations")
-        return input_type
+        return check_ordered(self, input_type)
+
+    def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
+        return note_of_words(self, input_type)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,7 +38,9 @@ class First(Edge):
 
     name: ClassVar[str] = "first"
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Bag:
+        if keeps_words(input_type):
+            return Bag(bags.LOWEST, timed=True)
         zero = 0.0 if pa.types.is_floating(input_type) else 0
         return Steps(init=(zero, 0, 0), accumulate=earlier, merge=earliest, result=edge, timed=True)
 
@@ -56,7 +58,9 @@ class Last(Edge):
 
     name: ClassVar[str] = "last"
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Bag:
+        if keeps_words(input_type):
+            return Bag(bags.HIGHEST, timed=True)
         zero = 0.0 if pa.types.is_floating(input_type) else 0
         return Steps(init=(zero, 0, 0), accumulate=later, merge=latest, result=edge, timed=True)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from whimbrel.batch import numpy_type
-from whimbrel.errors import ExpressionError
-from whimbrel.plan import Aggregate, State, Steps
+from whimbrel.aggregates.ordered import check_ordered, keeps_words, note_of_words
+from whimbrel.kernels.primitives import bags
+from whimbrel.plan import Aggregate, Bag, State, Steps
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -19,15 +19,19 @@ class Extreme(Aggregate):
     """What min and max share: the state is (value, how many), and a row that left cannot be taken back."""
 
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
-        assert input_type is not None
-        if numpy_type(input_type) is None:
-            raise ExpressionError(f"{self.name} of {input_type} has no meaning.", where=self.show(),
-                                  hint=f"{self.name} takes numbers, bools, dates, times and durations")
-        return input_type
+        return check_ordered(self, input_type)
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Bag:
+        if keeps_words(input_type):
+            return Bag(self.end)
         zero: State = (0.0, 0) if pa.types.is_floating(input_type) else (0, 0)
         return Steps(init=zero, accumulate=self.closer(), merge=self.closest(), result=extreme)
+
+    def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
+        return note_of_words(self, input_type)
+
+    end: ClassVar[int]
+    """Which end of the values in order it is."""
 
     @staticmethod
     @abstractmethod
@@ -40,9 +44,13 @@ class Extreme(Aggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Min(Extreme):
-    """Smallest value that is not null; null when there is none. NaN counts as larger than every number."""
+    """Smallest value that is not null; null when there is none. NaN counts as larger than every number.
+
+    Texts are ordered by their characters' numbers, as Python orders them.
+    """
 
     name: ClassVar[str] = "min"
+    end: ClassVar[int] = bags.LOWEST
 
     @staticmethod
     def closer() -> Callable[[Any, Any], State]:
@@ -55,9 +63,13 @@ class Min(Extreme):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Max(Extreme):
-    """Largest value that is not null; null when there is none. NaN counts as larger than every number."""
+    """Largest value that is not null; null when there is none. NaN counts as larger than every number.
+
+    Texts are ordered by their characters' numbers, as Python orders them.
+    """
 
     name: ClassVar[str] = "max"
+    end: ClassVar[int] = bags.HIGHEST
 
     @staticmethod
     def closer() -> Callable[[Any, Any], State]:

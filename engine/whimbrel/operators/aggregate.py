@@ -11,10 +11,12 @@ from whimbrel.clock import TickUnit, show_ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, Keys, check_name, columns_of, type_of
 from whimbrel.kernels import Kernel
+from whimbrel.operators.bag_measure import BagMeasure
 from whimbrel.operators.measure import Measure
+from whimbrel.operators.measurement import Measurement
 from whimbrel.operators.pane_kernel import PaneKernel
 from whimbrel.operators.snapshot_kernel import SnapshotKernel
-from whimbrel.plan import Aggregate, Beat, Grid, Operator, Properties, fluent
+from whimbrel.plan import Aggregate, Bag, Beat, Grid, Operator, Properties, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,7 +104,8 @@ class GroupAggregate(Operator):
 
     def kernel(self, *upstream: Schema) -> Kernel:
         remembers = self.grid is None
-        measures = [Measure(name, aggregate, upstream[0], remembers=remembers) for name, aggregate in self.measures]
+        measures = [_measurement(name, aggregate, upstream[0], remembers=remembers)
+                    for name, aggregate in self.measures]
         keys = [expr for _, expr in self.keys]
         if self.grid is None:
             return SnapshotKernel(self.schema(*upstream), keys, measures, self.condition)
@@ -122,6 +125,15 @@ class GroupAggregate(Operator):
         if self.condition is not None:
             text += f" where {self.condition.show()}"
         return text if self.grid is None else f"{text} in windows of {show_ticks(self.grid.size, self.unit)}"
+
+
+def _measurement(name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> Measurement:
+    """The aggregate at work: on a few numbers a group, or on all values of it."""
+    input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
+    steps = aggregate.steps(input_type, removable=remembers)
+    if isinstance(steps, Bag):
+        return BagMeasure(name, aggregate, steps, schema, remembers=remembers)
+    return Measure(name, aggregate, steps, schema, remembers=remembers)
 
 
 @fluent

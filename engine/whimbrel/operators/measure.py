@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from whimbrel.batch import Batch, Column, Mask, Schema, frozen, numpy_type
 from whimbrel.errors import KernelError
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.operators.aggregate_text import replay_function
+from whimbrel.operators.measurement import Inputs, Measurement, Remembered
 from whimbrel.operators.schedule import Schedule
-from whimbrel.plan import Aggregate
+from whimbrel.plan import Aggregate, Steps
 
 Array = np.ndarray[Any, Any]
 
@@ -22,13 +24,10 @@ _NONE = frozen(np.empty(0, np.int64))
 NO_ROWS = (_NONE, NO_MASK, _NONE)
 """What is read where there are no rows."""
 
-Inputs = tuple[Array, Mask, Array]
-"""Per row: value as int64 or float64, whether it counts (empty: everywhere), start (empty unless it matters)."""
-
 GROUPS_AT_FIRST = 1024
 
 
-class Measure:
+class Measure(Measurement):
     """State arrays of one aggregate, one element a group, and the replay that moves them.
 
     Parameters
@@ -36,18 +35,20 @@ class Measure:
     name : str
         The result column.
     aggregate : Aggregate
+    steps : Steps
+        Its algebra.
     schema : Schema
         Of the input.
     remembers : bool
         Whether rows also leave their group, so that their values must be kept until then.
     """
 
-    def __init__(self, name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> None:
+    def __init__(self, name: str, aggregate: Aggregate, steps: Steps, schema: Schema, *, remembers: bool) -> None:
         self.name = name
         self.aggregate = aggregate
         input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
         self.type = aggregate.result_type(input_type)
-        self.steps = aggregate.steps(input_type, removable=remembers)
+        self.steps = steps
         self.value_dtype = _dtype(input_type)
         self.out_dtype = _dtype(self.type)
         self.replay = replay_function(aggregate, self.steps)
@@ -59,20 +60,17 @@ class Measure:
         self.held_start = np.zeros(slots if self.steps.timed else 0, np.int64)
 
     def grow_groups(self, groups: int) -> None:
-        """Make room for so many groups."""
         self.state = [extend(array, groups, value) for array, value in zip(self.state, self.steps.init, strict=True)]
         self.stale = extend(self.stale, groups, False)
         if len(self.shown):
             self.shown, self.shown_valid = extend(self.shown, groups, 0), extend(self.shown_valid, groups, False)
 
     def grow_slots(self, slots: int) -> None:
-        """Make room for so many remembered rows."""
         self.held, self.held_valid = extend(self.held, slots, 0), extend(self.held_valid, slots, False)
         if self.steps.timed:
             self.held_start = extend(self.held_start, slots, 0)
 
     def read(self, batch: Batch) -> Inputs:
-        """What it takes of each row."""
         values, valid = self._values(batch)
         return values, valid, batch.first_start if self.steps.timed else _NONE
 
@@ -94,12 +92,7 @@ class Measure:
                               hint="cast the column to float64 first")
         return values.astype(self.value_dtype, copy=False)
 
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: tuple[Array, Array, Array, Array],
-              out: Array, out_valid: Mask) -> None:
-        """Replay a schedule: update the state of each group and write the values that are to be shown.
-
-        `remembered` holds start, end, and the chains (head per group, next per slot) of the rows that are kept.
-        """
+    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, out: Array, out_valid: Mask) -> None:
         values, valid, start = inputs
         if values.dtype != self.value_dtype:  # no row is read
             values = _NONE.astype(self.value_dtype)
@@ -111,7 +104,6 @@ class Measure:
                     *self.state)
 
     def column(self, values: Array, valid: Mask) -> Column:
-        """Result values as a column of the declared type."""
         physical = numpy_type(self.type)
         assert physical is not None
         if valid.all():
@@ -126,7 +118,7 @@ class Measure:
         return twin
 
 
-def overflow_error(measures: list[Measure], batch: Batch | None) -> KernelError:
+def overflow_error(measures: Sequence[Measurement], batch: Batch | None) -> KernelError:
     """Say which expression left int64: reading the inputs once more names an arithmetic one, else it is a sum."""
     if batch is not None:
         for measure in measures:

@@ -12,7 +12,8 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, IntegerKeys, Kernel, KeyTable, encode_keys, forced_tier
 from whimbrel.kernels.primitives.panes import CLEAR, EMIT, pane_schedule
-from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, Inputs, Measure, extend, overflow_error
+from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, Measure, extend, overflow_error
+from whimbrel.operators.measurement import Inputs, Measurement
 from whimbrel.operators.pane_text import PaneText, pane_text
 from whimbrel.operators.schedule import Schedule
 from whimbrel.plan import Grid
@@ -40,12 +41,12 @@ class PaneKernel(Kernel):
     lead : int
         Ticks from the beginning of a pane to the start of its result.
     keys : sequence of Expr
-    measures : sequence of Measure
+    measures : sequence of Measurement
     condition : Expr, optional
         Rows for which this is not true are left out.
     """
 
-    def __init__(self, out_schema: Schema, grid: Grid, lead: int, keys: Sequence[Expr], measures: Sequence[Measure],
+    def __init__(self, out_schema: Schema, grid: Grid, lead: int, keys: Sequence[Expr], measures: Sequence[Measurement],
                  condition: Expr | None) -> None:
         self.out_schema, self.grid, self.lead = out_schema, grid, lead
         self.key_exprs = tuple(keys)
@@ -93,12 +94,13 @@ class PaneKernel(Kernel):
     def _fused(self, batch: Batch) -> tuple[PaneText, Callable[..., int]] | None:
         """The generated loop for this batch's pattern of nulls, if it may be used now."""
         tier = forced_tier()
-        if tier == "primitives":
+        measures = [measure for measure in self.measures if isinstance(measure, Measure)]
+        if tier == "primitives" or len(measures) < len(self.measures):  # a bag is nothing for a loop of scalars
             return None
         nulls = (batch.absent is not None, *(column.valid is not None for column in batch.columns))
         text = self.texts.get(nulls)
         if text is None:
-            text = self.texts[nulls] = pane_text(self.measures, self.key_exprs, self.condition, batch)
+            text = self.texts[nulls] = pane_text(measures, self.key_exprs, self.condition, batch)
         if tier == "interpreted":
             return text, text.step.interpreted
         if nulls not in self.compiled:
@@ -143,7 +145,7 @@ class PaneKernel(Kernel):
         """The state and the outputs of the generated loop; arrays may have grown since the last call."""
         integers = _NO_KEYS if text.inline_key is None else self.keys.columns[0].integers
         stateful = [(measure, out) for measure, out in zip(self.measures, self._outs(), strict=True)
-                    if not measure.aggregate.counts_rows]
+                    if isinstance(measure, Measure) and not measure.aggregate.counts_rows]
         return [self.grid.hop, self.grid.offset, integers.table, integers.keys, integers.size, self.pane, self.rows,
                 self.touched, *(array for measure, _ in stateful for array in measure.state), self.schedule.count,
                 self.schedule.sync, self.schedule.group, self.schedule.rows,

@@ -12,7 +12,8 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.snapshots import DIRTY, ENDS, GONE, NOW, USED, snapshot_schedule
-from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, Inputs, Measure, extend, overflow_error
+from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, extend, overflow_error
+from whimbrel.operators.measurement import Inputs, Measurement
 from whimbrel.operators.schedule import Schedule
 
 Array = np.ndarray[Any, Any]
@@ -34,12 +35,12 @@ class SnapshotKernel(Kernel):
     out_schema : Schema
         Key columns, then one column a measure.
     keys : sequence of Expr
-    measures : sequence of Measure
+    measures : sequence of Measurement
     condition : Expr, optional
         Rows for which this is not true are left out.
     """
 
-    def __init__(self, out_schema: Schema, keys: Sequence[Expr], measures: Sequence[Measure],
+    def __init__(self, out_schema: Schema, keys: Sequence[Expr], measures: Sequence[Measurement],
                  condition: Expr | None) -> None:
         self.out_schema = out_schema
         self.key_exprs = tuple(keys)

@@ -1,6 +1,7 @@
 """The contracts (Operator, Aggregate, Source) and the graph they make; nothing here moves a row."""
 
 from whimbrel.plan.aggregate import Aggregate, State, Steps
+from whimbrel.plan.collection import Bag, is_ordered
 from whimbrel.plan.explain import explain
 from whimbrel.plan.fluent import FLUENT, fluent
 from whimbrel.plan.graph import Node
@@ -10,6 +11,6 @@ from whimbrel.plan.properties import Beat, Grid, Properties
 from whimbrel.plan.source import Disorder, LatePolicy, Pruned, Source
 
 __all__ = [
-    "FLUENT", "Aggregate", "Beat", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Properties", "Pruned",
-    "Source", "State", "Steps", "check_lookahead", "explain", "fluent",
+    "FLUENT", "Aggregate", "Bag", "Beat", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Properties", "Pruned",
+    "Source", "State", "Steps", "check_lookahead", "explain", "fluent", "is_ordered",
 ]

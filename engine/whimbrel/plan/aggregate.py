@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 
 from whimbrel.expr import Expr
+from whimbrel.plan.collection import Bag
 
 State = tuple[Any, ...]
 """The running value of one group: a tuple of ints and floats, kept as one plain array per position."""
@@ -70,8 +71,8 @@ class Aggregate(ABC):
         """Type of the value, or an ExpressionError for inputs that make no sense."""
 
     @abstractmethod
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
-        """The algebra for inputs of this type.
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Bag:
+        """The algebra for inputs of this type; or what is kept, where a few numbers do not do.
 
         `removable` asks for the form to use where rows also leave: the same values, from a state that does not drift.
         """

@@ -5,16 +5,21 @@ from whimbrel.stream.measures import (
     aggregate,
     all,
     any,
+    collect,
     count,
+    count_distinct,
     first,
     last,
     max,
     mean,
+    median,
     min,
     product,
+    quantile,
     std,
     sum,
     sum_of_squares,
+    top_k,
     var,
 )
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, read_parquet, replay
@@ -22,7 +27,7 @@ from whimbrel.stream.restore import restore
 from whimbrel.stream.stream import Stream
 
 __all__ = [
-    "Stream", "aggregate", "all", "any", "count", "datasets", "first", "from_arrow", "from_edges", "from_pandas",
-    "last", "max", "mean", "min", "product", "read_parquet", "replay", "restore", "std", "sum", "sum_of_squares",
-    "var",
+    "Stream", "aggregate", "all", "any", "collect", "count", "count_distinct", "datasets", "first", "from_arrow",
+    "from_edges", "from_pandas", "last", "max", "mean", "median", "min", "product", "quantile", "read_parquet",
+    "replay", "restore", "std", "sum", "sum_of_squares", "top_k", "var",
 ]

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from whimbrel.aggregates import (
     AllTrue,
     AnyTrue,
+    Collect,
     Count,
+    CountDistinct,
     First,
+    Interpolation,
     Last,
     Max,
     Mean,
+    Median,
     Min,
     Product,
+    Quantile,
     Std,
     Sum,
     SumOfSquares,
+    TopK,
     UserFunctions,
     Var,
 )
@@ -97,6 +103,81 @@ def first(value: Value) -> First:
 def last(value: Value) -> Last:
     """Value of the row that started last. See :class:`whimbrel.aggregates.Last`."""
     return Last(expr=trace(value, where="last()"))
+
+
+def median(value: Value) -> Median:
+    """Middle of the values that are not null. See :class:`whimbrel.aggregates.Median`."""
+    return Median(expr=trace(value, where="median()"))
+
+
+def quantile(value: Value, q: float, *, interpolation: Interpolation = "linear", descending: bool = False) -> Quantile:
+    """Value at a share `q` of the way through the values in order. See :class:`whimbrel.aggregates.Quantile`.
+
+    Parameters
+    ----------
+    value : Expr or callable
+    q : float
+        From 0 to 1.
+    interpolation : {"linear", "discrete"}
+        Whether it may lie between two values, or is one of them.
+    descending : bool
+        Whether the order begins with the largest.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1, 2, 3], "x": [2, 9, 4, 3]}, time="at")
+    >>> events.tumbling_window(5).aggregate(
+    ...     m=wb.median(wb.col.x), q=wb.quantile(wb.col.x, 0.5, interpolation="discrete"),
+    ... ).collect().to_pylist()
+    [{'start': 0, 'end': 5, 'm': 3.5, 'q': 3}]
+    """
+    where = f"quantile(..., {q!r})"
+    if not isinstance(q, int | float) or not 0 <= q <= 1:
+        raise PlanError(f"q is {q!r}.", where=where, hint="a share from 0 to 1, such as 0.95")
+    if interpolation not in get_args(Interpolation):
+        raise PlanError(f"interpolation is {interpolation!r}.", where=where, hint='"linear" or "discrete"')
+    return Quantile(expr=trace(value, where="quantile()"), q=q, interpolation=interpolation, descending=descending)
+
+
+def count_distinct(value: Value) -> CountDistinct:
+    """How many different values there are. See :class:`whimbrel.aggregates.CountDistinct`."""
+    return CountDistinct(expr=trace(value, where="count_distinct()"))
+
+
+def collect(value: Value) -> Collect:
+    """List of the values that are not null, by start. See :class:`whimbrel.aggregates.Collect`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1, 6], "x": [3, 2, 4]}, time="at")
+    >>> events.tumbling_window(5).aggregate(xs=wb.collect(wb.col.x)).collect()["xs"].to_pylist()
+    [[3, 2], [4]]
+    """
+    return Collect(expr=trace(value, where="collect()"))
+
+
+def top_k(value: Value, k: int, *, ties: bool = True) -> TopK:
+    """The `k` largest values with their ranks, largest first. See :class:`whimbrel.aggregates.TopK`.
+
+    Parameters
+    ----------
+    value : Expr or callable
+    k : int
+    ties : bool
+        Whether values equal to the last are listed too.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1, 2, 3], "x": [3, 4, 4, 1]}, time="at")
+    >>> events.tumbling_window(5).aggregate(top=wb.top_k(wb.col.x, 1)).collect()["top"].to_pylist()
+    [[{'rank': 1, 'value': 4}, {'rank': 1, 'value': 4}]]
+    """
+    if not isinstance(k, int) or not 1 <= k < 2**31:
+        raise PlanError(f"k is {k!r}.", where=f"top_k(..., {k!r})", hint="a whole number above 0, such as 5")
+    return TopK(expr=trace(value, where="top_k()"), k=k, ties=ties)
 
 
 def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callable[..., Any] | None = None,

@@ -1,0 +1,96 @@
+"""All values, the largest of them, and how many different ones there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from whimbrel.aggregates.ordered import check_ordered, note_of_values
+from whimbrel.kernels.primitives import bags
+from whimbrel.plan import Aggregate, Bag
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Collect(Aggregate):
+    """List of the values that are not null, by the start of their rows; empty when there is none.
+
+        time     0    5    10
+        in       3────────         [3] over [0, 5), [3, 2] over [5, 10), [2] over [10, 15)
+                      2────────
+
+    The start is that of the event before a window on a grid rounded it. Order inside one instant carries no meaning, so
+    values of rows that started together stand in their own order, smallest first, NaN last.
+    """
+
+    name: ClassVar[str] = "collect"
+
+    def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
+        return pa.list_(check_ordered(self, input_type))
+
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
+        return Bag(bags.ALL, timed=True)
+
+    def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
+        return note_of_values(self)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountDistinct(Aggregate):
+    """How many different values there are that are not null. All NaNs are one value; so are 0.0 and -0.0.
+
+        time     0    5    10
+        in       2────────         1 over [0, 10): both are 2
+                      2────
+    """
+
+    name: ClassVar[str] = "count_distinct"
+
+    def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
+        check_ordered(self, input_type)
+        return pa.int64()
+
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
+        return Bag(bags.DISTINCT)
+
+    def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
+        return note_of_values(self)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TopK(Aggregate):
+    """The `k` largest values that are not null with their ranks, largest first; an empty list when there is none.
+
+        time     0    5    10
+        in       2────────         [(1, 2)] over [0, 5), [(1, 3), (2, 2)] over [5, 10)
+                      3────
+
+    Equal values have one rank, and as many ranks are left out behind them (1, 1, 3), as in SQL's RANK.
+
+    Parameters
+    ----------
+    k : int
+    ties : bool
+        Whether values equal to the last are listed too, so that there may be more than `k`.
+    """
+
+    name: ClassVar[str] = "top_k"
+
+    k: int
+    ties: bool = True
+
+    @property
+    def options(self) -> str:
+        return f", {self.k}{'' if self.ties else ', ties=False'}"
+
+    def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
+        value = check_ordered(self, input_type)
+        return pa.list_(pa.struct([("rank", pa.int64()), ("value", value)]))
+
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
+        return Bag(bags.TOP_WITH_TIES if self.ties else bags.TOP, self.k)
+
+    def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
+        return note_of_values(self)

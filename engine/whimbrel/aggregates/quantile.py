@@ -1,0 +1,85 @@
+"""The value at a share of the way through all values in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+import pyarrow as pa
+
+from whimbrel.aggregates.ordered import check_ordered, note_of_values
+from whimbrel.errors import ExpressionError
+from whimbrel.kernels.primitives import bags
+from whimbrel.plan import Aggregate, Bag
+
+Interpolation = Literal["linear", "discrete"]
+
+_FINEST = 10**9  # a share of n values in 64 bits for n up to 10**9; and 0.1 is a tenth, not what a float makes of it
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Quantile(Aggregate):
+    """Value below which a share `q` of the values lies; null when there is none. Nulls are left out, NaN is largest.
+
+        time     0    5    10
+        in       2────────         median over [0, 5) is 2, over [5, 10) is 2.5
+                      3────
+
+    Parameters
+    ----------
+    q : float
+        From 0 (the smallest) to 1 (the largest).
+    interpolation : {"linear", "discrete"}
+        ``"linear"``: a float `q` of the way from the first to the last, between two values where it falls between them.
+        ``"discrete"``: one of the values, of any type that has an order: of n values in order, number ``ceil(q * n)``.
+    descending : bool
+        Whether the order begins with the largest. Then discrete 0.4 of five values is the second largest, whereas 0.6
+        in ascending order is the third smallest.
+    """
+
+    name: ClassVar[str] = "quantile"
+
+    q: float
+    interpolation: Interpolation = "linear"
+    descending: bool = False
+
+    @property
+    def options(self) -> str:
+        discrete = "" if self.interpolation == "linear" else f', interpolation="{self.interpolation}"'
+        return f", {self.q}{discrete}{', descending=True' if self.descending else ''}"
+
+    def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
+        if self.interpolation == "discrete":
+            return check_ordered(self, input_type)
+        if not pa.types.is_integer(input_type) and not pa.types.is_floating(input_type):
+            hint = f'quantile(..., {self.q}, interpolation="discrete") takes whatever has an order'
+            raise ExpressionError(f"Between two values of {input_type} there is no third.", where=self.show(),
+                                  hint=hint)
+        return pa.float64()
+
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
+        share = Fraction(self.q).limit_denominator(_FINEST)
+        if self.interpolation == "discrete":
+            choice = bags.NUMBER_FROM_TOP if self.descending else bags.NUMBER
+        else:
+            choice = bags.BETWEEN
+            share = 1 - share if self.descending else share
+        return Bag(choice, share.numerator, share.denominator)
+
+    def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
+        return note_of_values(self)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Median(Quantile):
+    """The middle value, or the mean of the two middle ones: :class:`Quantile` with q = 0.5, linear."""
+
+    name: ClassVar[str] = "median"
+
+    q: float = 0.5
+
+    @property
+    def options(self) -> str:
+        return ""

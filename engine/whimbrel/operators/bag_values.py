@@ -1,0 +1,109 @@
+"""Values of a column as integers in the same order, and back: what a bag holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.batch import Column, Mask, frozen, numpy_type
+from whimbrel.kernels.keys import ColumnKeys
+
+Array = np.ndarray[Any, Any]
+
+WORDS_AT_FIRST = 65_536
+"""Words that are remembered before any is forgotten."""
+
+
+class FixedValues:
+    """Numbers, bools and times: their bits, rearranged where a larger value had smaller ones.
+
+    NaN is larger than every number, and all NaNs are one value; so are 0.0 and -0.0.
+    """
+
+    def __init__(self, type_: pa.DataType) -> None:
+        self.type = type_
+        self.rank = self.by_rank = np.empty(0, np.int64)
+
+    def encode(self, column: Column) -> Array:
+        values = np.asarray(column.values)
+        if values.dtype.kind == "f":
+            wide = values.astype(np.float64) + 0.0  # -0.0 becomes 0.0
+            wide[np.isnan(wide)] = np.nan
+            return frozen(_swap_negatives(wide.view(np.int64)))
+        if values.dtype == np.uint64:
+            return frozen((values ^ np.uint64(1 << 63)).view(np.int64))
+        return frozen(values.astype(np.int64, copy=False))
+
+    def decode(self, keys: Array, valid: Mask | None = None) -> Column:
+        physical = numpy_type(self.type)
+        assert physical is not None
+        if physical.kind == "f":
+            values = _swap_negatives(keys).view(np.float64).astype(physical)
+        elif physical == np.uint64:
+            values = keys.view(np.uint64) ^ np.uint64(1 << 63)
+        else:
+            values = keys.astype(physical)
+        return Column(self.type, values if valid is None else np.where(valid, values, np.zeros(1, physical)), valid)
+
+    def fork(self) -> FixedValues:
+        return self
+
+    def state_parts(self) -> dict[str, Any]:
+        """Nothing: it only translates."""
+        return {}
+
+
+class WordValues:
+    """Texts and all else that Arrow holds: an id for each word, and the rank of each id among the words so far."""
+
+    def __init__(self, type_: pa.DataType) -> None:
+        self.type = type_
+        self.words = ColumnKeys(type_)
+        self.rank = self.by_rank = np.empty(0, np.int64)
+        self.limit = WORDS_AT_FIRST
+
+    def encode(self, column: Column) -> Array:
+        ids = self.words.ids(column, None)
+        if len(self.words) != len(self.rank):  # new words lie between the old ones, whose order stays what it was
+            self._rank_words()
+        return frozen(ids.astype(np.int64))
+
+    def decode(self, keys: Array, valid: Mask | None = None) -> Column:
+        if not len(self.words):
+            return Column.nulls(self.type, len(keys))
+        column = self.words.column(keys if valid is None else np.where(valid, keys, 0))
+        if valid is None or valid.all():
+            return column
+        return Column(self.type, pc.if_else(Column(pa.bool_(), valid).to_arrow(), column.to_arrow(),
+                                            Column.nulls(self.type, 1).to_arrow()[0]))
+
+    def keep_only(self, live: Array) -> Array:
+        """Forget all words but these; answers with the new id of each old one."""
+        words = ColumnKeys(self.type)
+        moved = np.zeros(len(self.words), np.int64)
+        if len(live):
+            moved[live] = words.ids(self.words.column(live), None)
+        self.words = words
+        self.limit = max(WORDS_AT_FIRST, 2 * len(live))
+        self._rank_words()
+        return moved
+
+    def fork(self) -> WordValues:
+        """A twin that shares the words, which only ever get more until they are replaced as a whole."""
+        twin = object.__new__(WordValues)
+        twin.__dict__.update(vars(self))
+        return twin
+
+    def _rank_words(self) -> None:
+        words = self.words.column(np.arange(len(self.words))).to_arrow()
+        order = Column.from_arrow(pc.sort_indices(words)).values if len(words) else np.empty(0)
+        self.by_rank = np.asarray(order).astype(np.int64)
+        self.rank = np.empty(len(words), np.int64)
+        self.rank[self.by_rank] = np.arange(len(words))
+
+
+def _swap_negatives(bits: Array) -> Array:
+    return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)

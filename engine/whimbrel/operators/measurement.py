@@ -1,0 +1,57 @@
+"""What an aggregate at work shows to the kernels that move rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Mask
+from whimbrel.operators.schedule import Schedule
+from whimbrel.plan import Aggregate
+
+Array = np.ndarray[Any, Any]
+
+Inputs = tuple[Array, Mask, Array]
+"""Per row: value as int64 or float64, whether it counts (empty: everywhere), start (empty unless it matters)."""
+
+Remembered = tuple[Array, Array, Array, Array]
+"""Start, end, and the chains (head per group, next per slot) of the rows that are kept."""
+
+
+class Measurement(ABC):
+    """What one aggregate reads from a batch, its state per group, and the column it makes."""
+
+    name: str
+    """The result column."""
+    aggregate: Aggregate
+    type: pa.DataType
+    """Of the result column."""
+    out_dtype: np.dtype[Any]
+    """Of what it writes for each row of a schedule."""
+
+    @abstractmethod
+    def grow_groups(self, groups: int) -> None:
+        """Make room for so many groups."""
+
+    @abstractmethod
+    def grow_slots(self, slots: int) -> None:
+        """Make room for so many remembered rows."""
+
+    @abstractmethod
+    def read(self, batch: Batch) -> Inputs:
+        """What it takes of each row."""
+
+    @abstractmethod
+    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, out: Array, out_valid: Mask) -> None:
+        """Replay a schedule: update the state of each group and write what is to be shown."""
+
+    @abstractmethod
+    def column(self, values: Array, valid: Mask) -> Column:
+        """What the last replay wrote, as a column of the declared type."""
+
+    @abstractmethod
+    def fork(self) -> Measurement:
+        """An independent copy."""
