@@ -115,7 +115,7 @@ class BagMeasure(Measurement):
                 return self._ranked(ends, told)
             case bags.BETWEEN:
                 return self._between(told, valid)
-        return self.values.decode(told, None if valid.all() else valid)
+        return self.values.decode(told, None if valid.all() else valid.copy())
 
     def fork(self) -> BagMeasure:
         twin = object.__new__(BagMeasure)

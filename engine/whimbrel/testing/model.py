@@ -52,7 +52,8 @@ class Model(LifetimeWords, JoinWords):
         return replace(self, keys={name: _col(name) for name in names} | _terms(columns))
 
     def aggregate(self, **aggregates: ModelAggregate) -> Model:
-        forms = {name: oracle.Aggregated(each.kind, each.of, each.condition) for name, each in aggregates.items()}
+        forms = {name: oracle.Aggregated(each.kind, each.of, each.condition, each.options)
+                 for name, each in aggregates.items()}
         return Model(oracle.aggregate(self.facts, forms, self.keys), columns=(*self.keys, *forms))
 
     def detect(self, pattern: ModelPattern, within: int, *, output: Mapping[str, Any] | None = None,
@@ -67,6 +68,7 @@ class ModelAggregate:
     kind: Any
     of: Term | None = None
     condition: Term | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def where(self, condition: Term) -> ModelAggregate:
         return replace(self, condition=condition if self.condition is None else self.condition & condition)
@@ -130,6 +132,11 @@ def _terms(columns: Mapping[str, Any]) -> dict[str, Term]:
     return {name: value if isinstance(value, Term) else MODEL_API.lit(value) for name, value in columns.items()}
 
 
+def _quantile(of: Term, q: float, interpolation: str = "linear", *, descending: bool = False) -> ModelAggregate:
+    options = {"q": q, "interpolation": interpolation, "descending": descending}
+    return ModelAggregate("quantile", of, options=options)
+
+
 def _when_it_started(of: Term) -> Term:
     """Pairs of start and value: the column `time` is the start that the event had before any window."""
     return Term(lambda payload: None if of(payload) is None else (payload["time"], of(payload)))
@@ -150,6 +157,11 @@ MODEL_API = SimpleNamespace(
     all=lambda of: ModelAggregate("all", of),
     first=lambda of: ModelAggregate("first", _when_it_started(of)),
     last=lambda of: ModelAggregate("last", _when_it_started(of)),
+    median=lambda of: _quantile(of, 0.5),
+    quantile=_quantile,
+    count_distinct=lambda of: ModelAggregate("count_distinct", of),
+    collect=lambda of: ModelAggregate("collect", _when_it_started(of)),
+    top_k=lambda of, k, ties=True: ModelAggregate("top_k", of, options={"k": k, "ties": ties}),
     event=_event,
     sequence=_sequence,
     register=_Memory("register"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal
@@ -20,14 +20,15 @@ class Aggregated:
     """One aggregate: what is taken of each row (None: the row itself) and which rows count."""
 
     kind: Literal["count", "sum", "mean", "min", "max", "product", "sum_of_squares", "var", "var_of_all", "std",
-                  "std_of_all", "any", "all", "first", "last"]
+                  "std_of_all", "any", "all", "first", "last", "quantile", "count_distinct", "collect", "top_k"]
     of: Function | None = None
     condition: Function | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def value(self, rows: Sequence[Payload]) -> Any:
         kept = [row for row in rows if self.condition is None or self.condition(row) is True]
         values = [1 if self.of is None else self.of(row) for row in kept]
-        return _AGGREGATES[self.kind]([value for value in values if value is not None])
+        return _AGGREGATES[self.kind]([value for value in values if value is not None], **self.options)
 
 
 def aggregate(facts: Iterable[Fact], aggregates: Mapping[str, Aggregated],
@@ -90,10 +91,35 @@ def _edge(pick: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any
     return lambda pairs: pick(pairs)[1] if pairs else None
 
 
-_AGGREGATES: Mapping[str, Callable[[Sequence[Any]], Any]] = {
+def _quantile(values: Sequence[Any], q: float, interpolation: str, *, descending: bool) -> Any:
+    """Of n in order: discrete is number ceil(q * n), linear lies q * (n - 1) behind the first; of nothing null."""
+    share, ordered = Fraction(str(q)), sorted(values, reverse=descending)
+    if not ordered:
+        return None
+    if interpolation == "discrete":
+        return ordered[max(math.ceil(share * len(ordered)), 1) - 1]
+    way = share * (len(ordered) - 1)
+    low, high = (Fraction(ordered[at]) for at in (math.floor(way), math.ceil(way)))
+    return float(low + (high - low) * (way - math.floor(way)))
+
+
+def _collect(pairs: Sequence[Any]) -> list[Any]:
+    """In the order of their starts, then of the values; of nothing an empty list."""
+    return [value for _, value in sorted(pairs)]
+
+
+def _top_k(values: Sequence[Any], k: int, *, ties: bool) -> list[dict[str, Any]]:
+    """"SQL RANK, ties of the last rank included, so it can exceed k; ties=False to cut"."""
+    ranked = [{"rank": 1 + sum(other > value for other in values), "value": value}
+              for value in sorted(values, reverse=True)]
+    return [row for row in ranked if row["rank"] <= k] if ties else ranked[:k]
+
+
+_AGGREGATES: Mapping[str, Callable[..., Any]] = {
     "count": len, "sum": _sum, "mean": _mean, "min": _extreme(min), "max": _extreme(max),
     "product": _whole(math.prod), "sum_of_squares": _whole(lambda values: sum(value * value for value in values)),
     "var": _spread(statistics.variance, 2), "var_of_all": _spread(statistics.pvariance, 1),
     "std": _spread(statistics.stdev, 2), "std_of_all": _spread(statistics.pstdev, 1),
     "any": any, "all": all, "first": _edge(min), "last": _edge(max),
+    "quantile": _quantile, "count_distinct": lambda values: len(set(values)), "collect": _collect, "top_k": _top_k,
 }

@@ -1,0 +1,46 @@
+"""Aggregates that keep every value, against the shared laws and the oracle."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.laws.test_laws import INPUTS
+from whimbrel.testing import Query, check_operator, laws
+
+QUANTILES = ("n=wb.count(), m=wb.median(col.x), my=wb.median(col.y), p=wb.quantile(col.x, 0.3), "
+             "q=wb.quantile(col.key, 0.4, interpolation='discrete', descending=True), "
+             "z=wb.quantile(col.k2, 0.75, interpolation='discrete').where(col.flag)")
+EXTREMES = "lo=wb.min(col.key), hi=wb.max(col.key), f=wb.first(col.key), l=wb.last(col.key).where(col.x > 1)"
+DISTINCT = "d=wb.count_distinct(col.key), e=wb.count_distinct(col.y).where(col.flag), s=wb.sum(col.x)"
+LISTS = "xs=wb.collect(col.x), ys=wb.collect(col.key).where(col.flag)"
+RANKS = "top=wb.top_k(col.x, 2), topmost=wb.top_k(col.key, 1, ties=False), topz=wb.top_k(col.y, 3)"
+
+QUERIES = {
+    "quantiles": f".aggregate({QUANTILES})",
+    "quantiles_by_key": f".group_by('flag').tumbling_window(8).aggregate({QUANTILES})",
+    "quantiles_sliding": f".group_by('flag').sliding_window(9).aggregate({QUANTILES})",
+    "extremes_of_texts": f".group_by('k2').aggregate({EXTREMES})",
+    "extremes_of_texts_in_panes": f".tumbling_window(7, offset=2).aggregate({EXTREMES})",
+    "extremes_of_texts_hopping": f".group_by('flag').hopping_window(12, 3).aggregate({EXTREMES})",
+    "distinct": f".aggregate({DISTINCT})",
+    "distinct_in_panes": f".group_by('k2').tumbling_window(8, label='end').aggregate({DISTINCT})",
+    "lists": f".group_by('k2').aggregate({LISTS})",
+    "lists_in_panes": f".group_by('k2').tumbling_window(9).aggregate({LISTS})",
+    "lists_hopping": f".hopping_window(10, 4).aggregate({LISTS})",
+    "ranks": f".aggregate({RANKS})",
+    "ranks_in_panes": f".group_by('flag').tumbling_window(9).aggregate({RANKS})",
+    "ranks_sliding": f".group_by('k2').sliding_window(5).aggregate({RANKS})",
+    "window_over_window": ".hopping_window(4, 2).tumbling_window(8)"
+                          ".aggregate(xs=wb.collect(col.x), f=wb.first(col.key))",
+}
+
+
+@pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", QUERIES)
+def test_law(name: str, law: laws.Law) -> None:
+    query = Query((QUERIES[name],))
+    # The model orders by the column `time`, which stays what it was when a late row is moved.
+    by_start = law is laws.late_rows_follow_the_policy and re.search(r"first|last|collect", QUERIES[name])
+    check_operator(query.build, *INPUTS[:query.arity], reference=None if by_start else query.reference, laws=[law])
