@@ -7,57 +7,90 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch
+from whimbrel.clock import INF
+from whimbrel.disorder.arrivals import Arrivals
+from whimbrel.disorder.runs import Runs
+from whimbrel.kernels import forced_tier, time_order
 
 Array = np.ndarray[Any, Any]
 
-_MOST_RUNS = 64
-_BATCH_ROWS = 65_536
+_SLACK_ROWS = 262_144
 
 
 class Sorter:
-    """Sorted runs of rows; a release cuts off their heads and merges them.
+    """An Impatience sort: rows wait in sorted runs; a release cuts the heads off the runs and merges them.
 
-    Rows of one time keep the order in which they came. Each arriving batch becomes one run; NumPy's stable sort finds
-    the runs within a concatenation of heads, so a merge costs little more than a copy.
+    Only times and numbers of rows are moved; the rows themselves are gathered once, when they leave. Rows of one time
+    keep the order in which they came. What leaves at the end of the stream, as a history that is read whole does, never
+    sees a run: all times are put in order at once.
+
+        time     1  2  3  5  6
+        arrives  2  6  5  1  3     runs  2 6 | 5 | 1 3  (tails 6, 5, 3)
+        release(3)                 gives 1 2 3; runs  6 | 5
     """
 
     def __init__(self) -> None:
-        self.runs: list[Batch] = []
+        self.arrivals = Arrivals()
+        self.runs = Runs()
+        self.fresh: list[tuple[Array, Array]] = []
+        """Times and numbers of rows that are in no run yet."""
 
     @property
     def rows(self) -> int:
-        return sum(len(run) for run in self.runs)
+        return self.arrivals.rows
 
     @property
     def nbytes(self) -> int:
-        return sum(run.nbytes for run in self.runs)
+        return self.arrivals.nbytes + self.runs.nbytes
 
     def add(self, batch: Batch) -> None:
         """Take in rows in the order of arrival."""
-        if not len(batch):
-            return
-        self.runs.append(_sorted([batch]))
-        if len(self.runs) > _MOST_RUNS:
-            self.runs = [_sorted(self.runs)]
+        batch = batch.compact()
+        if len(batch):
+            self.fresh.append((batch.sync, self.arrivals.add(batch)))
 
     def release(self, time: int) -> list[Batch]:
         """Give up all rows with ``sync <= time``, in time order."""
-        cuts = [int(np.searchsorted(run.sync, time, "right")) for run in self.runs]
-        heads = [run.slice(0, cut) for run, cut in zip(self.runs, cuts, strict=True) if cut]
-        self.runs = [run.slice(cut, len(run)) for run, cut in zip(self.runs, cuts, strict=True) if cut < len(run)]
-        if not heads:
+        if not self.rows:
             return []
-        rows = _sorted(heads)
-        return [rows.slice(start, start + _BATCH_ROWS) for start in range(0, len(rows), _BATCH_ROWS)]
+        if time == INF:
+            return self._all()
+        numbers = self._cut(time)
+        out = self.arrivals.take(numbers) if len(numbers) else []
+        if self.arrivals.held_rows > 2 * self.rows + _SLACK_ROWS:
+            self._tighten()
+        return out
+
+    def _cut(self, time: int) -> Array:
+        """The numbers of all rows up to a time, in order."""
+        if forced_tier() is None and not self.runs.rows and not self.runs.ready():
+            return self._cut_plainly(time)
+        for times, numbers in self.fresh:
+            self.runs.insert(times, numbers)
+        self.fresh = []
+        return self.runs.cut(time)
+
+    def _cut_plainly(self, time: int) -> Array:
+        """The same without kernels, as long as they are being compiled."""
+        times, numbers = (np.concatenate(parts) for parts in zip(*self.fresh, strict=True))
+        stays = times > time
+        self.fresh = [(times[stays], numbers[stays])]
+        return numbers[~stays][times[~stays].argsort(kind="stable")]
+
+    def _all(self) -> list[Batch]:
+        numbers, times = self.arrivals.waiting()
+        order = time_order(times)
+        out = self.arrivals.take(numbers if order is None else numbers[order])
+        self.runs, self.fresh = Runs(), []
+        return out
+
+    def _tighten(self) -> None:
+        old, new = self.arrivals.tighten()
+        if len(old):
+            self.runs.renumber(old, new)
+        self.fresh = [(times, new[np.searchsorted(old, numbers)]) for times, numbers in self.fresh if len(numbers)]
 
     def fork(self) -> Sorter:
         twin = Sorter()
-        twin.runs = list(self.runs)
+        twin.arrivals, twin.runs, twin.fresh = self.arrivals.fork(), self.runs.fork(), list(self.fresh)
         return twin
-
-
-def _sorted(batches: list[Batch]) -> Batch:
-    rows = Batch.concat(batches)
-    if (rows.sync[1:] >= rows.sync[:-1]).all():
-        return rows
-    return rows.take(np.argsort(rows.sync, kind="stable"))

@@ -5,9 +5,10 @@ from whimbrel.kernels.compile import Compiled, Tier, forced_tier, load_text, pat
 from whimbrel.kernels.contract import Kernel, Stateless
 from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, encode_keys
 from whimbrel.kernels.state import FIXED, Parts, restored, state_of
+from whimbrel.kernels.time_order import time_order
 
 __all__ = [
     "FIXED", "ColumnKeys", "Compiled", "IntegerKeys", "Kernel", "KeyTable", "Parts", "Stateless", "Tier",
     "cache_directory", "encode_keys", "forced_tier", "foundation", "load_text", "patience", "refusal", "restored",
-    "state_of", "tier",
+    "state_of", "tier", "time_order",
 ]

@@ -1,0 +1,256 @@
+"""Impatience sort (Chandramouli et al., ICDE 2018, section III): sorted runs that punctuations cut and merge.
+
+A row goes to the first run whose tail it does not undercut; tails descend, so a binary search finds it, and most rows
+go where the last one went. A run is a chain of chunks of one pool: what was cut off is free at once. Rows are pairs of
+a time and a number, numbers grow as rows arrive, and pairs are what is ordered: equal times keep their order.
+
+One step past the paper: the last rows of a run may still be moved. A row that comes a few places too late is put in
+where it belongs, instead of beginning a run of stragglers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+CHUNK = 512
+"""Rows of a chunk."""
+REACH = 32
+"""How far from its end a run is still open."""
+
+RUNS, FREE, ROWS, LAST = 0, 1, 2, 3
+"""Positions in the array of scalars: runs, free chunks, rows held, the run that the last row went to."""
+HEAD, HEAD_AT, TAIL, TAIL_AT = 0, 1, 2, 3
+"""Columns of a run: first chunk and first row in it, last chunk and how many rows are in it."""
+
+
+def insert(row: int, sync: Array, number: Array, times: Array, numbers: Array, after: Array, free: Array, runs: Array,
+           tails: Array, scalars: Array) -> int:
+    """Deal rows from `row` on to runs; returns the first one that found no room.
+
+    Parameters
+    ----------
+    row : int
+        Where to begin in `sync`.
+    sync, number : arrays of int64
+        Times and numbers of the rows, in the order of arrival.
+    times, numbers : arrays of int64
+        The pool, ``CHUNK`` places a chunk.
+    after, free : arrays of int64
+        The chunk behind each chunk; chunks that are free.
+    runs, tails : arrays of int64
+        Four values a run, one run behind the other; the largest time of each run, descending.
+    scalars : array of int64
+    """
+    begun = row
+    while row < sync.shape[0] and scalars[FREE] >= 2 and scalars[RUNS] < tails.shape[0]:
+        run = _run_for(sync[row], tails, scalars)
+        if run > 0 and _moved_in(sync[row], number[row], 4 * run - 4, times, numbers, runs):
+            _make_room(4 * run - 4, after, free, runs, scalars)
+            row += 1
+            continue
+        scalars[LAST] = run
+        if run == scalars[RUNS]:
+            _begin(4 * run, after, free, runs, scalars)
+            scalars[RUNS] += 1
+        place = runs[4 * run + TAIL] * CHUNK + runs[4 * run + TAIL_AT]
+        room = place + CHUNK - runs[4 * run + TAIL_AT]
+        tail = sync[row]
+        while place < room and row < sync.shape[0] and sync[row] >= tail and (run == 0 or sync[row] < tails[run - 1]):
+            tail = sync[row]
+            times[place], numbers[place] = tail, number[row]
+            place += 1
+            row += 1
+        tails[run] = tail
+        runs[4 * run + TAIL_AT] = place - runs[4 * run + TAIL] * CHUNK
+        _make_room(4 * run, after, free, runs, scalars)
+    scalars[ROWS] += row - begun
+    return row
+
+
+def _run_for(time: int, tails: Array, scalars: Array) -> int:
+    """The first run whose tail is not above a time; the number of runs if there is none."""
+    last, runs = scalars[LAST], scalars[RUNS]
+    if last < runs and tails[last] <= time and (last == 0 or time < tails[last - 1]):
+        return last
+    if runs == 0 or tails[0] <= time:
+        return 0
+    low, high = 1, runs
+    while low < high:
+        middle = (low + high) >> 1
+        if tails[middle] <= time:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _moved_in(time: int, number: int, run: int, times: Array, numbers: Array, runs: Array) -> bool:
+    """Put a row where it belongs near the end of a run, if it belongs there."""
+    begin = runs[run + TAIL] * CHUNK
+    if runs[run + HEAD] == runs[run + TAIL]:
+        begin += runs[run + HEAD_AT]
+    place = runs[run + TAIL] * CHUNK + runs[run + TAIL_AT]
+    if place - begin <= REACH or times[place - REACH] > time:
+        return False
+    while times[place - 1] > time:
+        times[place], numbers[place] = times[place - 1], numbers[place - 1]
+        place -= 1
+    times[place], numbers[place] = time, number
+    runs[run + TAIL_AT] += 1
+    return True
+
+
+def _begin(run: int, after: Array, free: Array, runs: Array, scalars: Array) -> None:
+    scalars[FREE] -= 1
+    chunk = free[scalars[FREE]]
+    after[chunk] = -1
+    runs[run + HEAD], runs[run + HEAD_AT], runs[run + TAIL], runs[run + TAIL_AT] = chunk, 0, chunk, 0
+
+
+def _make_room(run: int, after: Array, free: Array, runs: Array, scalars: Array) -> None:
+    """Append a chunk to a run whose last one is full."""
+    if runs[run + TAIL_AT] == CHUNK:
+        scalars[FREE] -= 1
+        chunk = free[scalars[FREE]]
+        after[chunk], after[runs[run + TAIL]] = -1, chunk
+        runs[run + TAIL], runs[run + TAIL_AT] = chunk, 0
+
+
+def cut(time: int, times: Array, numbers: Array, after: Array, free: Array, runs: Array, tails: Array, scalars: Array,
+        out_times: Array, out_numbers: Array, bounds: Array) -> int:
+    """Move all rows up to a time out of the runs, piece behind piece; returns how many pieces, which end at `bounds`.
+
+    A run that has none left is gone, so that a burst of late rows does not leave runs behind.
+    """
+    moved, pieces, kept = 0, 0, 0
+    for run in range(scalars[RUNS]):
+        begun = moved
+        at = 4 * run
+        emptied = tails[run] <= time
+        while True:
+            chunk = runs[at + HEAD]
+            is_last = chunk == runs[at + TAIL]
+            end = chunk * CHUNK + (runs[at + TAIL_AT] if is_last else CHUNK)
+            place = chunk * CHUNK + runs[at + HEAD_AT]
+            while place < end and times[place] <= time:
+                out_times[moved], out_numbers[moved] = times[place], numbers[place]
+                place += 1
+                moved += 1
+            runs[at + HEAD_AT] = place - chunk * CHUNK
+            if place < end or (is_last and not emptied):
+                break
+            free[scalars[FREE]] = chunk
+            scalars[FREE] += 1
+            if is_last:
+                break
+            runs[at + HEAD], runs[at + HEAD_AT] = after[chunk], 0
+        if not emptied:
+            tails[kept] = tails[run]
+            for part in range(4):
+                runs[4 * kept + part] = runs[at + part]
+            kept += 1
+        if moved > begun:
+            bounds[pieces] = moved
+            pieces += 1
+    scalars[RUNS], scalars[LAST] = kept, 0
+    scalars[ROWS] -= moved
+    return pieces
+
+
+def merge_pieces(pieces: int, bounds: Array, times: Array, numbers: Array, out_times: Array, out_numbers: Array,
+                 begin: Array, end: Array, by_size: Array) -> int:
+    """Merge sorted pieces, always the two smallest (Huffman); returns where in `out` the result begins.
+
+    Sizes of merged pieces never shrink, so they wait in a queue and `out` is used as a ring; it has room for three
+    times the rows. With a single piece nothing is done, and the answer is -1.
+    """
+    last = 0
+    for piece in range(pieces):
+        begin[piece], end[piece] = last, bounds[piece]
+        last = bounds[piece]
+        place = piece
+        while place > 0 and end[by_size[place - 1]] - begin[by_size[place - 1]] > end[piece] - begin[piece]:
+            by_size[place] = by_size[place - 1]
+            place -= 1
+        by_size[place] = piece
+    leaf, first, made, free = 0, pieces, pieces, 0
+    while pieces - leaf + made - first > 1:
+        left = _smallest(leaf, pieces, first, made, by_size, begin, end)
+        leaf, first = (leaf + 1, first) if left < pieces else (leaf, first + 1)
+        right = _smallest(leaf, pieces, first, made, by_size, begin, end)
+        leaf, first = (leaf + 1, first) if right < pieces else (leaf, first + 1)
+        size = end[left] - begin[left] + end[right] - begin[right]
+        if free + size > out_times.shape[0]:
+            free = 0
+        merge_two(times if left < pieces else out_times, numbers if left < pieces else out_numbers,
+                  begin[left], end[left],
+                  times if right < pieces else out_times, numbers if right < pieces else out_numbers,
+                  begin[right], end[right], out_times, out_numbers, free)
+        begin[made], end[made] = free, free + size
+        free += size
+        made += 1
+    return begin[made - 1] if pieces > 1 else -1
+
+
+def _smallest(leaf: int, pieces: int, first: int, made: int, by_size: Array, begin: Array, end: Array) -> int:
+    """The smaller of the first piece of each queue."""
+    if leaf == pieces:
+        return first
+    mine = by_size[leaf]
+    if first == made or end[mine] - begin[mine] <= end[first] - begin[first]:
+        return mine
+    return first
+
+
+def merge_two(times: Array, numbers: Array, at: int, end: int, other_times: Array, other_numbers: Array, other_at: int,
+              other_end: int, out_times: Array, out_numbers: Array, place: int) -> None:
+    """Merge two sorted stretches. Where one goes first many times in a row, its stretch is found in growing steps."""
+    streak = 0
+    while at < end and other_at < other_end:
+        time, number = times[at], numbers[at]
+        other_time, other_number = other_times[other_at], other_numbers[other_at]
+        mine = time < other_time or (time == other_time and number < other_number)
+        out_times[place] = time if mine else other_time
+        out_numbers[place] = number if mine else other_number
+        place += 1
+        at += mine
+        other_at += not mine
+        streak = (max(streak, 0) + 1) if mine else (min(streak, 0) - 1)
+        if streak >= 32 and at < end:
+            stop = _stretch(times, numbers, at, end, other_time, other_number)
+            place = _copy(times, numbers, at, stop, out_times, out_numbers, place)
+            at, streak = stop, 0
+        elif streak <= -32 and other_at < other_end:
+            stop = _stretch(other_times, other_numbers, other_at, other_end, time, number)
+            place = _copy(other_times, other_numbers, other_at, stop, out_times, out_numbers, place)
+            other_at, streak = stop, 0
+    place = _copy(times, numbers, at, end, out_times, out_numbers, place)
+    _copy(other_times, other_numbers, other_at, other_end, out_times, out_numbers, place)
+
+
+def _stretch(times: Array, numbers: Array, at: int, end: int, time: int, number: int) -> int:
+    """The first place whose row is not before another row."""
+    step = 32
+    while at + step <= end and (times[at + step - 1] < time
+                                or (times[at + step - 1] == time and numbers[at + step - 1] < number)):
+        at += step
+        step *= 2
+    high = min(at + step, end)
+    while at < high:
+        middle = (at + high) >> 1
+        if times[middle] < time or (times[middle] == time and numbers[middle] < number):
+            at = middle + 1
+        else:
+            high = middle
+    return at
+
+
+def _copy(times: Array, numbers: Array, at: int, end: int, out_times: Array, out_numbers: Array, place: int) -> int:
+    for row in range(at, end):
+        out_times[place], out_numbers[place] = times[row], numbers[row]
+        place += 1
+    return place

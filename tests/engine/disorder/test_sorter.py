@@ -1,0 +1,104 @@
+"""Rows leave a sorter in time order, each once, those of one time as they came, whatever it keeps them in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.clock import INF
+from whimbrel.disorder import Sorter, sorter
+from whimbrel.kernels import Tier, tier
+from whimbrel.kernels.primitives.impatience import REACH
+
+SCHEMA = Schema((Field("number", pa.int64()), Field("text", pa.string())))
+
+
+def rows(times: list[int], first: int) -> Batch:
+    numbers = np.arange(first, first + len(times))
+    texts = Column.from_arrow(pa.array([str(number) for number in numbers], pa.string()))
+    return Batch(SCHEMA, np.array(times, np.int64), 1, (Column(pa.int64(), numbers), texts))
+
+
+def told(batches: list[Batch]) -> list[tuple[int, int, str]]:
+    return [(int(time), int(number), text) for batch in batches for time, number, text in
+            zip(batch.sync, batch.columns[0].values, batch.columns[1].to_arrow().to_pylist(), strict=True)]
+
+
+def check(steps: list[tuple[list[int], int]], fork_at: int) -> None:
+    """Add and release, step by step; compare with sorting a list."""
+    held: list[tuple[int, int, str]] = []
+    sort, arrived, frontier = Sorter(), 0, -(10**9)
+    for number, (wanted, ahead) in enumerate(steps):
+        times = [max(time, frontier) for time in wanted]
+        sort.add(rows(times, arrived))
+        held += told([rows(times, arrived)])
+        arrived += len(times)
+        if number == fork_at:
+            twin = sort.fork()
+            assert told(twin.release(INF)) == sorted(held)
+            assert twin.rows == 0
+        frontier += ahead
+        assert told(sort.release(frontier)) == sorted(row for row in held if row[0] <= frontier)
+        held = [row for row in held if row[0] > frontier]
+        assert sort.rows == len(held)
+    assert told(sort.release(INF)) == sorted(held)
+
+
+@given(st.lists(st.tuples(st.lists(st.integers(-50, 50), max_size=12), st.sampled_from([0, 1, 10, 10**9 + 10])),
+                max_size=8), st.integers(0, 8))
+def test_every_row_leaves_once_and_in_order(steps: list[tuple[list[int], int]], fork_at: int) -> None:
+    with tier("interpreted"):
+        check(steps, fork_at)
+
+
+@pytest.mark.parametrize("form", ["primitives", None])
+@pytest.mark.parametrize("slack", [0, 1_000_000])
+@pytest.mark.parametrize("seed", range(6))
+def test_many_rows(seed: int, slack: int, form: Tier | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorter, "_SLACK_ROWS", slack)
+    chance = np.random.default_rng(seed)
+    spread = [5, 300, 30_000][seed % 3]
+    steps = [((chance.integers(0, 3 * spread, chance.integers(0, 3000)) + at * spread).tolist(), spread)
+             for at in range(12)]
+    steps[0] = (steps[0][0], 10**9)
+    if form is None:
+        check(steps, 5)
+    else:
+        with tier(form):
+            check(steps, 5)
+
+
+def test_a_burst_of_late_rows_leaves_no_runs_behind() -> None:
+    sort = Sorter()
+    with tier("primitives"):
+        sort.add(rows(list(range(10_000, 10_200)), 0))
+        sort.add(rows(list(range(9_000, 5_000, -10)), 200))
+        sort.release(4_000)
+        assert len(sort.runs) > 100
+        sort.release(9_500)
+        assert len(sort.runs) == 1
+
+
+def test_a_row_a_few_places_late_begins_no_run() -> None:
+    sort = Sorter()
+    with tier("primitives"):
+        sort.add(rows([time + REACH // 2 * (time % 2) for time in range(4 * REACH)], 0))
+        sort.release(-1)
+        assert len(sort.runs) <= REACH // 4
+        assert len(sort.release(3 * REACH)) == 1
+
+
+def test_memory_follows_what_waits() -> None:
+    sort = Sorter()
+    with tier("primitives"):
+        sort.add(rows([10**9], 0))  # one row that waits for ever keeps the memory of no other row
+        for at in range(1, 40):
+            sort.add(rows(list(range(at * 20_000, (at + 1) * 20_000)), at * 20_000))
+            assert len(sort.release((at + 1) * 20_000)) == 1
+    assert sort.rows == 1
+    assert sort.arrivals.held_rows < 300_000
+    assert sort.runs.rows == 1

@@ -1,0 +1,46 @@
+"""The order of times is that of a stable sort, in each of its forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whimbrel.kernels import tier, time_order
+
+ROWS = 40_000
+CHANCE = np.random.default_rng(7)
+FORWARD = np.arange(ROWS) * 7
+DATA = {
+    "a few rows late": np.where(CHANCE.random(ROWS) < 0.01, FORWARD - CHANCE.integers(0, 90_000, ROWS), FORWARD),
+    "half of them late": np.where(CHANCE.random(ROWS) < 0.5, FORWARD - CHANCE.integers(0, 900, ROWS), FORWARD),
+    "one row very late": np.append(FORWARD, -(2**62)),
+    "no order": CHANCE.integers(0, 10**6, ROWS),
+    "many of one time": CHANCE.integers(0, 5, ROWS),
+    "wide times": CHANCE.integers(-(2**62), 2**62, ROWS),
+    "the ends of time": CHANCE.integers(-(2**63), 2**63 - 1, ROWS),
+    "crowded": (CHANCE.pareto(0.5, ROWS) * 1000).clip(max=2.0**60).astype(np.int64),
+    "backwards": FORWARD[::-1].copy(),
+    "sorted runs, interleaved": CHANCE.integers(0, 10**7, (20, ROWS // 20)).cumsum(axis=1).ravel(),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_the_order_is_stable(name: str) -> None:
+    with tier("primitives"):
+        order = time_order(DATA[name])
+    assert order is not None
+    assert (order == DATA[name].argsort(kind="stable")).all()
+
+
+def test_times_in_order_need_none() -> None:
+    assert time_order(FORWARD) is None
+    assert time_order(FORWARD[:0]) is None
+
+
+@given(st.lists(st.integers(-(2**63) + 1, 2**63 - 2), max_size=40))
+def test_any_times(times: list[int]) -> None:
+    sync = np.array(times, np.int64)
+    order = time_order(sync)
+    assert (sync if order is None else sync[order]).tolist() == sorted(times)
