@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from whimbrel.spark import has_java
 
@@ -18,6 +19,9 @@ NEEDS = {
     "spark": ("a Java runtime", "openjdk-17-jre-headless", has_java),
 }
 NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
+
+settings.register_profile("untimed", deadline=None)  # the machine may be busy, and a first call compiles
+settings.load_profile("untimed")
 
 missing: Counter[str] = Counter()
 
