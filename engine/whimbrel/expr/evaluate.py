@@ -199,6 +199,9 @@ def _call(expr: Call, scope: Scope) -> Value:
     match expr.function:
         case "is_in":
             return _is_in(expr, x, scope)
+        case "field":
+            inside = Column.from_arrow(pc.struct_field(x.arrow(), [expr.options[0]]))
+            return from_column(inside)
         case "abs":
             return _unary(expr, "abs", x, scope)
         case "floor" | "ceil" | "round" if t.is_integer(result):

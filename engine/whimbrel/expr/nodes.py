@@ -183,6 +183,10 @@ class Expr:
         """
         return Cast(self, _data_type(type_, self))
 
+    def field(self, name: Text) -> Expr:
+        """One field of a struct, such as ``col.top.field("value")``."""
+        return Call("field", (self,), (name,))
+
     def abs(self) -> Expr:
         return Call("abs", (self,))
 

@@ -11,7 +11,7 @@ from pyarrow import types as t
 
 from whimbrel.batch import Schema
 from whimbrel.clock import duration_ticks
-from whimbrel.errors import ExpressionError, WhimbrelError
+from whimbrel.errors import ExpressionError, WhimbrelError, near_match
 from whimbrel.expr.kinds import is_bool, is_number, is_ordered, is_text
 from whimbrel.expr.literals import finer, literal_beside, literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
@@ -213,6 +213,8 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
         case "is_in":
             in_type(expr, x)
             return BOOL
+        case "field":
+            return _field_type(expr, x, expr.options[0])
         case "abs":
             return unary_type(expr, "abs", x)
         case "floor" | "ceil" | "round":
@@ -242,6 +244,15 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
             return x
         case _:
             raise ExpressionError(f"There is no function {expr.function!r}.", where=expr.show())
+
+
+def _field_type(expr: Call, x: pa.DataType, name: str) -> pa.DataType:
+    require(expr, t.is_struct(x), "field takes a struct", x)
+    types = {field.name: field.type for field in x}
+    if name not in types:
+        raise ExpressionError(f"There is no field {name!r}.", where=expr.show(),
+                              hint=near_match(name, types, noun="field"))
+    return types[name]
 
 
 def _require_text(expr: Call, x: pa.DataType) -> None:

@@ -85,8 +85,15 @@ def answer(case: Case, circumstance: Circumstance) -> list[Row]:
         table = collect_in_two(result.stream, half, ends=ends)
     else:
         table = result.stream.collect() if ends else collect_settled(result.stream)
-    return [(row["start"], row["end"], transform(result.payload, row.__getitem__), row.get(PARTITION))
-            for row in table.to_pylist()]
+    return [(row["start"], row["end"], transform(result.payload, lambda name: _ranked(row[name])),  # noqa: B023
+             row.get(PARTITION)) for row in table.to_pylist()]
+
+
+def _ranked(value: Any) -> Any:
+    """Lists of ranks as the cases have them: what has a rank is called payload there."""
+    if isinstance(value, list) and all(isinstance(item, dict) and item.keys() == {"rank", "value"} for item in value):
+        return [{"rank": item["rank"], "payload": item["value"]} for item in value]
+    return value
 
 
 def _told(expected: Sequence[Row], actual: Sequence[Row]) -> str:

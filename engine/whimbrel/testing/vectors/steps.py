@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+
 import whimbrel
 from whimbrel import col
 from whimbrel.stream import Stream
@@ -173,8 +175,10 @@ def _measure(flow: Flow, form: Step) -> Any:
         raise UnsupportedError(name)
     options: dict[str, Any] = {}
     if kind.startswith("percentile"):
-        options = {"q": 1 - form["p"] if form.get("descending") else form["p"],
+        options = {"q": form["p"], "descending": form.get("descending", False),
                    "interpolation": "linear" if kind.endswith("cont") else "discrete"}
+    elif kind == "top_k":
+        options = {"k": form["k"]}
     values = [flow.translate(form["expr"])] if "expr" in form else []
     measure = getattr(whimbrel, name)(*values, **options)
     return measure.where(flow.translate(form["where"])) if "where" in form else measure
@@ -217,8 +221,13 @@ def _detect(flow: Flow, step: Step, inputs: Inputs) -> Flow:
 
 
 def _select_many(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    """Lists whose length the case says: ``[a, b]``, ``[a] * 2``."""
+    """Lists whose length the case says (``[a, b]``, ``[a] * 2``), or the list that the payload is (``x``)."""
     match ast.parse(step["expr"], mode="eval").body:
+        case ast.Name("x"):
+            exploded = replace(flow, stream=flow.call("select_many", flow.payload))
+            ranked = pa.types.is_struct(exploded.stream.schema.type_of(flow.payload))
+            item = col(flow.payload)
+            return exploded.select({"rank": item.field("rank"), "payload": item.field("value")} if ranked else item)
         case ast.List(items):
             times = 1
         case ast.BinOp(ast.List(items), ast.Mult(), ast.Constant(int(times))):
@@ -289,8 +298,8 @@ STEPS: dict[str, Callable[[Flow, Step, Inputs], Flow]] = {
     "clip_duration": _lifetime("clip_duration", "limit"), "stitch": _lifetime("stitch"),
     "point_at_end": _lifetime("point_at_end"), "shift": _shift, "alter_lifetime": _alter_lifetime, "chop": _chop,
     "hopping_window": _hopping_window, "quantize": _quantize, "session_window": _session_window,
-    **dict.fromkeys(("count", "count_not_null", "sum", "avg", "min", "max", "percentile_disc", "percentile_cont"),
-                    _aggregate_one),
+    **dict.fromkeys(("count", "count_not_null", "sum", "avg", "min", "max", "percentile_disc", "percentile_cont",
+                     "top_k"), _aggregate_one),
     "detect": _detect, "select_many": _select_many, "aggregate": _aggregate,
     "group_apply": _group_apply, "group_aggregate": _group_aggregate,
     "join": _join, "left_outer_join": _left_outer_join, "multicast": _multicast, "clip": _of_left("clip"),
