@@ -1,13 +1,13 @@
 """A slow, exact model of every operator, written only from the semantics and sharing no code with the engine.
 
 A stream is a list of facts ``(start, end, payload)``: plain tuples, dicts and Python numbers, in any order. Every
-function takes facts and answers facts; none looks at batches, order or arrival except :func:`ingress`, whose very
-subject they are. Read each against the rule that its docstring quotes.
+function takes facts and answers facts; none looks at batches, order or arrival except :func:`ingress` and
+:func:`partitioned_ingress`, whose very subject they are. Read each against the rule that its docstring quotes.
 """
 
 from whimbrel.testing.oracle.aggregation import Aggregated, aggregate
 from whimbrel.testing.oracle.facts import INF, Fact, Payload, Time, coalesced, differences
-from whimbrel.testing.oracle.ingress import Ingested, ingress
+from whimbrel.testing.oracle.ingress import Ingested, Punctuation, ingress, partitioned_ingress
 from whimbrel.testing.oracle.joining import Match, anti_join, asof_join, clip, join, semi_join, union
 from whimbrel.testing.oracle.lifetimes import (
     ceil_to,
@@ -24,7 +24,8 @@ from whimbrel.testing.oracle.terms import Columns, Term
 
 __all__ = [
     "INF", "Aggregated", "Columns", "Either", "Event", "Fact", "Function", "Ingested", "Match", "Optional", "Pattern",
-    "Payload", "Repeat", "Term", "Then", "Time", "aggregate", "anti_join", "asof_join", "ceil_to", "clip", "coalesced",
-    "detect", "differences", "floor_to", "hopping_window", "ingress", "join", "select", "semi_join", "set_duration",
-    "shift", "sliding_window", "tumbling_window", "union", "where", "with_columns",
+    "Payload", "Punctuation", "Repeat", "Term", "Then", "Time", "aggregate", "anti_join", "asof_join", "ceil_to",
+    "clip", "coalesced", "detect", "differences", "floor_to", "hopping_window", "ingress", "join",
+    "partitioned_ingress", "select", "semi_join", "set_duration", "shift", "sliding_window", "tumbling_window", "union",
+    "where", "with_columns",
 ]
