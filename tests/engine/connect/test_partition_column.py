@@ -1,0 +1,132 @@
+"""How users say by which column a source is in order, and what becomes of that column."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import whimbrel as wb
+from whimbrel.connect import ArrowSource, EdgeSource
+from whimbrel.errors import CheckpointError, PlanError, SchemaError
+from whimbrel.optimize import optimize
+from whimbrel.plan import Disorder
+
+TABLE = pa.table({"at": pa.array([60, 10, 70, 20], pa.timestamp("s", "UTC")), "device": ["a", "b", "a", "b"],
+                  "x": [1, 2, 3, 4], "y": [0, 0, 0, 0]})
+INFINITE = float("inf")
+
+
+def told(stream: wb.Stream) -> Disorder:
+    source, = stream.sources
+    return source.disorder
+
+
+def values(stream: wb.Stream) -> list[int]:
+    return stream.select("x").collect().column("x").to_pylist()
+
+
+@pytest.mark.parametrize(("partition", "disorder"), [
+    ("device", Disorder(0, "raise", "device")),
+    (wb.Partitions("device"), Disorder(0, "raise", "device")),
+    (wb.Partitions(by="device", lag="1m", every="10s"), Disorder(0, "raise", "device", 60, 10)),
+    (wb.Partitions(by="device", lag=timedelta(minutes=1)), Disorder(0, "raise", "device", 60)),
+    (wb.Partitions(by="x", lag=0, every=5), Disorder(0, "raise", "x", 0, 5)),
+])
+def test_partitions_in_ticks(partition: Any, disorder: Disorder) -> None:
+    assert told(wb.from_arrow(TABLE, time="at", partition=partition)) == disorder
+
+
+def test_every_reader_takes_partitions(tmp_path: Path) -> None:
+    pq.write_table(TABLE, tmp_path / "log.parquet")
+    slow = wb.Partitions("device", lag="1m")
+    readers = [wb.read_parquet(tmp_path / "log.parquet", time="at", partition=slow),
+               wb.from_arrow(TABLE, time="at", partition=slow),
+               wb.from_pandas(pd.DataFrame(TABLE.to_pydict()), time="at", partition=slow)]
+    assert [values(stream) for stream in readers] == [[2, 4, 1, 3]] * 3
+    by_index = pd.DataFrame(TABLE.to_pydict()).set_index("device")
+    assert values(wb.from_pandas(by_index, time="at", partition=slow)) == [2, 4, 1, 3]
+
+
+def test_the_column_is_read_though_the_query_does_not_need_it() -> None:
+    query = wb.from_arrow(TABLE, time="at", partition="device").where(wb.col.x > 1).select("x")
+    source, = optimize(query.node).sources()
+    assert source.schema.names == ("device", "x")
+    assert query.collect().column_names == ["start", "end", "x"]
+    assert values(query) == [2, 4, 3]
+
+
+def test_a_column_that_is_read_for_its_partitions_only_disturbs_no_join() -> None:
+    left = wb.from_arrow(TABLE, time="at", partition="device").set_duration("1m")
+    right = wb.from_arrow(TABLE.sort_by("at"), time="at").set_duration("1m")
+    joined = left.join(right, on="y").where(wb.col.x < 3).select("x", "device_right")
+    found = sorted((row["x"], row["device_right"]) for row in joined.collect().to_pylist())
+    assert found == [(1, "a"), (1, "a"), (1, "b"), (1, "b"), (2, "a"), (2, "b"), (2, "b")]
+
+
+@pytest.mark.parametrize(("partition", "error", "what"), [
+    ("devise", SchemaError, "partition='devise' names no column of the payload"),
+    (7, PlanError, "partition=7 names no partitions"),
+    (wb.Partitions("device", lag="-1s"), PlanError, "lag='-1s' is negative"),
+    (wb.Partitions("device", lag="1s", every=0), PlanError, "every=0 is no period"),
+    (wb.Partitions("device", every="1s"), PlanError, "every='1s' moves nothing: without a lag"),
+    (wb.Partitions("device", lag="1ms"), PlanError, "'1ms' is not a whole number of ticks"),
+])
+def test_mistakes_are_named(partition: Any, error: type[Exception], what: str) -> None:
+    with pytest.raises(error) as caught:
+        wb.from_arrow(TABLE, time="at", partition=partition)
+    assert what in str(caught.value)
+    assert "from_arrow(..., time='at')" in str(caught.value)
+    assert len(str(caught.value).splitlines()) <= 8
+
+
+def test_a_list_is_no_partition() -> None:
+    with pytest.raises(SchemaError, match=r"partition='p' is list<.*>, which cannot tell partitions apart"):
+        wb.from_arrow({"t": [1], "p": [[1]]}, time="t", partition="p")
+
+
+def test_edges_are_partitioned_by_their_payload() -> None:
+    rows = {"sync": [5, 1], "other": [7, 3], "x": [1, 2]}
+    assert EdgeSource(rows, sync="sync", other="other", partition="x").disorder.partition == "x"
+    with pytest.raises(SchemaError, match="partition='other' names no column of the payload"):
+        wb.from_edges(rows, sync="sync", other="other", partition="other")
+
+
+def test_a_replay_keeps_the_partitions_of_its_log_or_has_its_own() -> None:
+    rows = TABLE.append_column("seen", pa.array([1, 2, 3, 4], pa.timestamp("s", "UTC")))
+    log = wb.from_arrow(rows, time="at", arrival="seen", partition=wb.Partitions("device", lag="1m"))
+    assert told(wb.replay(log, INFINITE)) == Disorder(None, "raise", "device", 60)
+    assert values(wb.replay(log, INFINITE)) == [2, 4, 1, 3]
+    hasty = wb.replay(log, INFINITE, late="drop", partition=wb.Partitions("device", lag="45s"), reorder_latency="1s")
+    assert told(hasty) == Disorder(1, "drop", "device", 45)
+    assert values(hasty) == [1, 3]
+
+
+def test_a_feed_says_how_far_its_partitions_may_be_behind() -> None:
+    source = ArrowSource(TABLE, time="x", partition="device")
+    with pytest.raises(PlanError) as caught:
+        wb.replay(source)
+    assert "must say how far its partitions may be behind" in str(caught.value)
+    assert "partition=wb.Partitions(by='device', lag=" in str(caught.value)
+
+
+def test_a_checkpoint_is_of_its_partitions(tmp_path: Path) -> None:
+    run = wb.from_arrow(TABLE, time="at", partition="device").start()
+    run.wait()
+    run.checkpoint(tmp_path / "run")
+    other = wb.from_arrow(TABLE, time="at", partition=wb.Partitions("device", lag="1m"))
+    with pytest.raises(CheckpointError, match=r"by device, lag=None, every=1, not .* by device, lag=60, every=1"):
+        wb.restore(tmp_path / "run", other)
+
+
+def test_late_rows_by_partitions_of_other_types() -> None:
+    days = pa.array([datetime(2024, 1, 2, tzinfo=UTC), None, datetime(2024, 1, 2, tzinfo=UTC), None],
+                    pa.timestamp("us", "UTC"))
+    query = wb.from_arrow({"t": [5, 9, 3, 2], "day": days}, time="t", partition="day", late="drop")
+    assert list(query.progress())[-1].metrics.late_by_partition == {
+        "table": {datetime(2024, 1, 2, tzinfo=UTC): 1, None: 1}}
