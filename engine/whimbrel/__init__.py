@@ -6,6 +6,7 @@ from whimbrel.expr import col, first_of, last_of, lit, register, when
 from whimbrel.operators import event, sequence
 from whimbrel.run import Metrics, Run, Snapshot
 from whimbrel.stream import (
+    Lateness,
     Stream,
     aggregate,
     all,
@@ -19,6 +20,7 @@ from whimbrel.stream import (
     from_edges,
     from_pandas,
     last,
+    lateness,
     max,
     mean,
     median,
@@ -38,10 +40,11 @@ from whimbrel.stream import (
 __version__ = "0.1.0"
 
 __all__ = [
-    "Metrics", "Partitions", "Run", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all", "any", "col", "collect",
-    "count", "count_distinct", "datasets", "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas",
-    "from_spark", "last", "last_of", "lit", "max", "mean", "median", "min", "product", "quantile", "read_parquet",
-    "register", "replay", "restore", "sequence", "std", "sum", "sum_of_squares", "top_k", "var", "when",
+    "Lateness", "Metrics", "Partitions", "Run", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all", "any", "col",
+    "collect", "count", "count_distinct", "datasets", "event", "first", "first_of", "from_arrow", "from_edges",
+    "from_pandas", "from_spark", "last", "last_of", "lateness", "lit", "max", "mean", "median", "min", "product",
+    "quantile", "read_parquet", "register", "replay", "restore", "sequence", "std", "sum", "sum_of_squares", "top_k",
+    "var", "when",
 ]
 
 

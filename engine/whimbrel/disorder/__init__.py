@@ -1,7 +1,8 @@
 """From arrival order to time order: late rows, reordering, and the frontier that follows from both."""
 
 from whimbrel.disorder.edges import EdgeIngress
-from whimbrel.disorder.ingress import Ingress
+from whimbrel.disorder.ingress import Ingress, timekeeper
+from whimbrel.disorder.measures import Disorderliness, measure_disorder
 from whimbrel.disorder.sorter import Sorter
 
-__all__ = ["EdgeIngress", "Ingress", "Sorter"]
+__all__ = ["Disorderliness", "EdgeIngress", "Ingress", "Sorter", "measure_disorder", "timekeeper"]

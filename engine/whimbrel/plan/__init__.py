@@ -8,9 +8,9 @@ from whimbrel.plan.graph import Node
 from whimbrel.plan.lookahead import check_lookahead
 from whimbrel.plan.operator import Operator
 from whimbrel.plan.properties import Beat, Grid, Properties
-from whimbrel.plan.source import Disorder, LatePolicy, Pruned, Source
+from whimbrel.plan.source import Disorder, LatePolicy, Promising, Pruned, Source
 
 __all__ = [
-    "FLUENT", "Aggregate", "Bag", "Beat", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Properties", "Pruned",
-    "Source", "State", "Steps", "check_lookahead", "explain", "fluent", "is_ordered",
+    "FLUENT", "Aggregate", "Bag", "Beat", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Promising",
+    "Properties", "Pruned", "Source", "State", "Steps", "check_lookahead", "explain", "fluent", "is_ordered",
 ]

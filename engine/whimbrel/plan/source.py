@@ -96,3 +96,16 @@ class Pruned(Source):
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         return self.source.read(columns, offset)
+
+
+class Promising(Source):
+    """A source with another promise about its order."""
+
+    def __init__(self, source: Source, disorder: Disorder) -> None:
+        self.source = source
+        self.name, self.time, self.arrival = source.name, source.time, source.arrival
+        self.schema, self.rows, self.live, self.edges = source.schema, source.rows, source.live, source.edges
+        self.disorder = disorder
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        return self.source.read(columns, offset)

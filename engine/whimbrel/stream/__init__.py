@@ -1,6 +1,7 @@
 """What a notebook user types."""
 
 from whimbrel.stream import datasets
+from whimbrel.stream.lateness import Lateness, lateness
 from whimbrel.stream.measures import (
     aggregate,
     all,
@@ -27,7 +28,7 @@ from whimbrel.stream.restore import restore
 from whimbrel.stream.stream import Stream
 
 __all__ = [
-    "Stream", "aggregate", "all", "any", "collect", "count", "count_distinct", "datasets", "first", "from_arrow",
-    "from_edges", "from_pandas", "last", "max", "mean", "median", "min", "product", "quantile", "read_parquet",
-    "replay", "restore", "std", "sum", "sum_of_squares", "top_k", "var",
+    "Lateness", "Stream", "aggregate", "all", "any", "collect", "count", "count_distinct", "datasets", "first",
+    "from_arrow", "from_edges", "from_pandas", "last", "lateness", "max", "mean", "median", "min", "product",
+    "quantile", "read_parquet", "replay", "restore", "std", "sum", "sum_of_squares", "top_k", "var",
 ]

@@ -1,0 +1,201 @@
+"""How late the rows of a log came, and what each reorder latency would cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch
+from whimbrel.clock import Duration, duration_ticks, show_ticks
+from whimbrel.disorder import Disorderliness, measure_disorder, timekeeper
+from whimbrel.errors import PlanError
+from whimbrel.kernels import patience
+from whimbrel.plan import Disorder, Promising, Source
+from whimbrel.stream.stream import Stream
+
+_QUANTILES = (0.5, 0.9, 0.99, 0.999, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Lateness:
+    """How far rows came behind the newest row before them, as they lie in a log.
+
+    A row is late by the largest time seen when it came, less its own time; where the source has partitions, by the
+    largest time seen in its partition. Times are event times; what the arrival column says plays no part, so a clock
+    that runs ahead does not either.
+
+    Parameters
+    ----------
+    source : Source
+    batches : list of Batch
+        Its rows as they came: their times, and the column by which they are partitioned.
+    late_by : numpy.ndarray of int64
+        Per row, in ticks.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": [1, 5, 3, 9, 2], "seen": [1, 5, 6, 9, 9]}, time="at", arrival="seen", name="log")
+    >>> late = wb.lateness(log)
+    >>> late
+    log: 5 rows, 2 late (40%); late by 50%: 0, 90%: 7, 99%: 7, 99.9%: 7, 100%: 7
+    inversions=4, distance=3, runs=3, interleaved=3
+    >>> totals = log.tumbling_window(4).aggregate(n=wb.count())
+    >>> for row in late.at(0, 2, 7, query=totals).to_pylist():
+    ...     print(row)
+    {'latency': '0', 'rows_lost': 2, 'share_lost': 0.4, 'results': 3, 'results_changed': 1, 'share_changed': 0.33...}
+    {'latency': '2', 'rows_lost': 1, 'share_lost': 0.2, 'results': 3, 'results_changed': 1, 'share_changed': 0.33...}
+    {'latency': '7', 'rows_lost': 0, 'share_lost': 0.0, 'results': 3, 'results_changed': 0, 'share_changed': 0.0}
+    """
+
+    source: Source
+    batches: list[Batch]
+    late_by: np.ndarray[tuple[int], np.dtype[np.int64]]
+
+    @property
+    def rows(self) -> int:
+        return len(self.late_by)
+
+    @property
+    def late_rows(self) -> int:
+        """Rows that came behind a row with a larger time."""
+        return int(np.count_nonzero(self.late_by))
+
+    @cached_property
+    def measures(self) -> Disorderliness:
+        """Inversions, distance, runs and interleaved runs."""
+        with patience():
+            return measure_disorder(np.concatenate([batch.sync for batch in self.batches]) if self.batches
+                                    else self.late_by)
+
+    def quantiles(self, *shares: float) -> pa.Table:
+        """By how much at most a share of the rows was late: columns share, late_by (ticks) and shown.
+
+        Parameters
+        ----------
+        *shares : float
+            Between 0 and 1; default: 0.5, 0.9, 0.99, 0.999 and 1.
+        """
+        asked = shares or _QUANTILES
+        late_by = np.quantile(self.late_by, asked, method="inverted_cdf") if self.rows else np.zeros(len(asked))
+        ticks = [int(value) for value in late_by]
+        return pa.table({"share": list(asked), "late_by": pa.array(ticks, pa.int64()), "shown": self._shown(ticks)})
+
+    def histogram(self, bins: int = 20) -> pa.Table:
+        """Late rows by how late they were: columns above, up_to (ticks) and rows, in steps that grow evenly.
+
+        Rows that were not late stand first, above -1 and up to 0.
+        """
+        most = int(self.late_by.max(initial=0))
+        edges = np.unique(np.geomspace(1, most, max(bins, 1) + 1).round().astype(np.int64)) if most else np.array([0])
+        edges = np.concatenate([[-1, 0], edges[edges > 0]])
+        counts, _ = np.histogram(self.late_by, edges + 1)
+        return pa.table({"above": edges[:-1], "up_to": edges[1:], "rows": counts})
+
+    def at(self, *latencies: Duration, query: Stream | None = None) -> pa.Table:
+        """What each reorder latency would lose, with ``late="drop"``; just what a run with that promise loses.
+
+        Parameters
+        ----------
+        *latencies : str, timedelta or int (ticks)
+        query : Stream, optional
+            A query over the source: how many of its result rows, with nothing lost, would be missing or others.
+
+        Returns
+        -------
+        pyarrow.Table
+            latency, rows_lost, share_lost; with a query also results (with nothing lost), results_changed and
+            share_changed.
+        """
+        if not latencies:
+            raise PlanError("at() needs a latency.", where=f"lateness({self.source.name}).at()",
+                            hint='such as at("1s", "1m")')
+        unit, where = self.source.schema.unit, f"lateness({self.source.name}).at(...)"
+        ticks = [duration_ticks(latency, unit, where=where) for latency in latencies]
+        if min(ticks) < 0:
+            raise PlanError(f"A reorder latency cannot be {show_ticks(min(ticks), unit)}.", where=where,
+                            hint='such as "5m", or 0')
+        lost = [self._lost(latency) for latency in ticks]
+        columns = {"latency": self._shown(ticks), "rows_lost": pa.array(lost, pa.int64()),
+                   "share_lost": [rows / self.rows if self.rows else 0.0 for rows in lost]}
+        if query is not None:
+            columns |= self._effect(query, ticks)
+        return pa.table(columns)
+
+    def _lost(self, latency: int) -> int:
+        keeper = timekeeper(self._losing(latency))
+        return sum(int(np.count_nonzero(batch.sync < keeper.follow(batch).current)) for batch in self.batches)
+
+    def _effect(self, query: Stream, latencies: Sequence[int]) -> dict[str, list[float]]:
+        whole = query.on({self.source.name: Promising(self.source, Disorder(None))}).collect()
+        changed = [_missing(whole, query.on({self.source.name: self._losing(latency)}).collect())
+                   for latency in latencies]
+        return {"results": [whole.num_rows] * len(changed), "results_changed": changed,
+                "share_changed": [rows / whole.num_rows if whole.num_rows else 0.0 for rows in changed]}
+
+    def _losing(self, latency: int) -> Source:
+        return Promising(self.source, replace(self.source.disorder, reorder_latency=latency, late="drop"))
+
+    def _shown(self, ticks: Sequence[int]) -> list[str]:
+        return [show_ticks(value, self.source.schema.unit) for value in ticks]
+
+    def __repr__(self) -> str:
+        share = f" ({self.late_rows / self.rows:.0%})" if self.rows else ""
+        known = self.quantiles()
+        late = ", ".join(f"{q:.4g}%: {text}" for q, text in
+                         zip((100 * q for q in _QUANTILES), known["shown"].to_pylist(), strict=True))
+        found = self.measures
+        return (f"{self.source.name}: {self.rows:,} rows, {self.late_rows:,} late{share}; late by {late}\n"
+                f"inversions={found.inversions:,}, distance={found.distance:,}, runs={found.runs:,}, "
+                f"interleaved={found.interleaved:,}")
+
+
+def lateness(source: Stream) -> Lateness:
+    """Measure how late the rows of a log came. See :class:`whimbrel.stream.Lateness`.
+
+    Reads the whole source once: its times, and nothing else.
+
+    Parameters
+    ----------
+    source : Stream
+        A log as it was read, without further steps.
+
+    Raises
+    ------
+    PlanError
+        For a feed, which has no end, and for a stream that is more than a source.
+    """
+    if not isinstance(source, Stream) or not isinstance(source.node.op, Source):
+        raise PlanError("Lateness is asked of a source.", where="lateness(...)",
+                        hint="give a log as it was read; and the query to at(..., query=...)")
+    log = source.node.op
+    if log.live:
+        raise PlanError(f"{log.name} is a feed and has no end.", where=f"lateness({log.name})",
+                        hint="measure the log that it replays")
+    if log.edges:
+        raise PlanError(f"Edges of {log.name} come twice an event.", where=f"lateness({log.name})",
+                        hint="lateness is measured on logs of points or intervals")
+    partition = [] if log.disorder.partition is None else [log.disorder.partition]
+    keeper = timekeeper(Promising(log, replace(log.disorder, reorder_latency=None)))
+    batches, late_by = [], [np.empty(0, np.int64)]
+    with closing(log.read(partition)) as parts:  # type: ignore[type-var]
+        for batch in parts:
+            if batch is not None and len(batch):
+                batches.append(batch)
+                late_by.append(keeper.follow(batch).newest - batch.sync)
+    return Lateness(log, batches, np.concatenate(late_by))
+
+
+def _missing(whole: pa.Table, part: pa.Table) -> int:
+    """How many rows of a table another one has not, each counted as often as it occurs."""
+    return (_counted(whole) - _counted(part)).total()
+
+
+def _counted(table: pa.Table) -> Counter[str]:
+    return Counter(map(repr, zip(*(column.to_pylist() for column in table.columns), strict=True)))

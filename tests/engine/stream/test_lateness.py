@@ -1,0 +1,95 @@
+"""What a log says of its own lateness is what runs that promise less lose."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from tests.conftest import SHARED_DATA
+from whimbrel import col
+from whimbrel.errors import PlanError
+
+CATALOG = ("flights_nyc_2013", "trace_spans_train", "app_logs_train", "market_feed_usdm", "git_commits", "quakes_2015_08",
+           "bike_trips_jc_2021_09", "net_dns_zeek")
+
+
+def log(seed: int, rows: int = 300) -> wb.Stream:
+    chance = random.Random(seed)
+    times = [at + chance.choice([0, 0, -3, -40]) for at in range(rows)]
+    return wb.from_arrow({"at": times, "seen": list(range(rows)), "x": [chance.randrange(9) for _ in range(rows)]},
+                         time="at", arrival="seen", name="log")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_lost_is_what_runs_lose(seed: int) -> None:
+    source = log(seed)
+    query = source.tumbling_window(20).aggregate(n=wb.count(), total=wb.sum(col.x))
+    whole = query.collect().to_pylist()
+    table = wb.lateness(source).at(0, 2, 3, 39, 40, 50, query=query).to_pylist()
+    for row in table:
+        feed = wb.replay(source, speed=float("inf"), reorder_latency=int(row["latency"]), late="drop")
+        final = list(query.on(feed).progress(every=1000))[-1]
+        assert final.metrics.late_dropped == row["rows_lost"]
+        assert sum(one not in final.table.to_pylist() for one in whole) == row["results_changed"]
+        assert row["results"] == len(whole)
+    assert table[0]["rows_lost"] > table[-1]["rows_lost"] == 0
+
+
+def test_lateness_against_a_loop() -> None:
+    times = [5, 9, 3, 9, 1, 12, 11]
+    late = wb.lateness(wb.from_arrow({"at": times, "seen": list(range(7))}, time="at", arrival="seen"))
+    newest = [max(times[: at + 1]) for at in range(len(times))]
+    assert late.late_by.tolist() == [high - time for high, time in zip(newest, times, strict=True)]
+    assert late.late_rows == 3
+    assert late.quantiles(0.5, 1.0).to_pydict() == {"share": [0.5, 1.0], "late_by": [0, 8], "shown": ["0", "8"]}
+    histogram = late.histogram(4)
+    assert sum(histogram["rows"].to_pylist()) == 7
+    assert histogram.to_pylist()[0] == {"above": -1, "up_to": 0, "rows": 4}
+
+
+def test_partitions_are_late_each_on_its_own() -> None:
+    rows = {"at": [1, 50, 2, 51, 1], "who": ["a", "b", "a", "b", "a"]}
+    source = wb.from_arrow(rows, time="at", partition="who", name="log")
+    late = wb.lateness(source)
+    assert late.late_by.tolist() == [0, 0, 0, 0, 1]
+    assert late.at(0, 1)["rows_lost"].to_pylist() == [1, 0]
+
+
+def test_nothing_at_all() -> None:
+    empty = wb.from_arrow(pa.table({"at": pa.array([], pa.int64())}), time="at", name="log")
+    late = wb.lateness(empty)
+    assert late.at(0)["rows_lost"].to_pylist() == [0]
+    assert late.measures.interleaved == 0
+    assert repr(late).startswith("log: 0 rows, 0 late; late by 50%: 0")
+
+
+def test_misuse_is_told_in_words() -> None:
+    source = log(1)
+    with pytest.raises(PlanError, match="Lateness is asked of a source"):
+        wb.lateness(source.where(col.x > 1))
+    with pytest.raises(PlanError, match="log is a feed and has no end"):
+        wb.lateness(wb.replay(source, reorder_latency=5))
+    with pytest.raises(PlanError, match="A reorder latency cannot be -1"):
+        wb.lateness(source).at(-1)
+    with pytest.raises(PlanError, match="needs a latency"):
+        wb.lateness(source).at()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", CATALOG)
+def test_catalogued_files(name: str) -> None:
+    text = (SHARED_DATA / "CATALOG.md").read_text(encoding="utf-8")
+    known = next(fact for fact in map(json.loads, re.findall(r"```json\n(.*?)```", text, re.DOTALL))
+                 if fact["name"] == name)
+    source = wb.read_parquet(Path(SHARED_DATA) / f"{name}.parquet", time=known["event_time"],
+                             arrival=known.get("arrival_time"), reorder_latency=None if known.get("arrival_time") else 0)
+    late = wb.lateness(source)
+    measured = {name: getattr(late.measures, name) for name in ("inversions", "distance", "runs", "interleaved")}
+    assert measured.items() <= known["disorder"].items()
+    assert 100 * late.late_rows / late.rows == pytest.approx(known["disorder"]["late_percent"], abs=0.001)
