@@ -15,8 +15,8 @@ from tests.conftest import SHARED_DATA
 from whimbrel import col
 from whimbrel.errors import PlanError
 
-CATALOG = ("flights_nyc_2013", "trace_spans_train", "app_logs_train", "market_feed_usdm", "git_commits", "quakes_2015_08",
-           "bike_trips_jc_2021_09", "net_dns_zeek")
+CATALOG = ("flights_nyc_2013", "trace_spans_train", "app_logs_train", "market_feed_usdm", "git_commits",
+           "quakes_2015_08", "bike_trips_jc_2021_09", "net_dns_zeek")
 
 
 def log(seed: int, rows: int = 300) -> wb.Stream:
@@ -87,8 +87,7 @@ def test_catalogued_files(name: str) -> None:
     text = (SHARED_DATA / "CATALOG.md").read_text(encoding="utf-8")
     known = next(fact for fact in map(json.loads, re.findall(r"```json\n(.*?)```", text, re.DOTALL))
                  if fact["name"] == name)
-    source = wb.read_parquet(Path(SHARED_DATA) / f"{name}.parquet", time=known["event_time"],
-                             arrival=known.get("arrival_time"), reorder_latency=None if known.get("arrival_time") else 0)
+    source = wb.read_parquet(Path(SHARED_DATA) / f"{name}.parquet", time=known["event_time"], reorder_latency=0)
     late = wb.lateness(source)
     measured = {name: getattr(late.measures, name) for name in ("inversions", "distance", "runs", "interleaved")}
     assert measured.items() <= known["disorder"].items()
