@@ -25,7 +25,6 @@ NOT_IN_THE_MODEL = {
     "lifetime/shrink_edges_drops_nonpositive": "extend",
     "lifetime/point_at_end_edges": "point_at_end", "lifetime/point_at_end_constant_duration": "point_at_end",
     "aggregates/top3_combined_with_count": "top_k", "aggregates/top5_ranked_lists": "top_k",
-    "aggregates/percentile_disc_40_descending": "quantile", "aggregates/percentile_cont_40_descending": "quantile",
     "group/group_apply_identity": "a group's sub-query other than an aggregate",
     "join/fixed_interval_partitioned_keyed": "partitions", "join/equi_join_partition_cleanup": "partitions",
     "join/shift_selector_is_an_amount_not_a_time": "a group's sub-query other than an aggregate",
@@ -138,10 +137,16 @@ def _result(step: Any, payload: Payload) -> Payload:
 
 
 def _aggregated(form: Any) -> Aggregated:
-    kind = {"avg": "mean", "count_not_null": "count"}.get(form["op"], form["op"])
+    kind = {"avg": "mean", "count_not_null": "count", **dict.fromkeys(_QUANTILES, "quantile")}.get(
+        form["op"], form["op"])
     condition = form.get("where")
+    options = {} if kind != "quantile" else {
+        "q": form["p"], "interpolation": _QUANTILES[form["op"]], "descending": form.get("descending", False)}
     return Aggregated(kind, _function(form["expr"]) if "expr" in form else None,
-                      _function(condition) if condition else None)
+                      _function(condition) if condition else None, options)
+
+
+_QUANTILES = {"percentile_disc": "discrete", "percentile_cont": "linear"}
 
 
 def _detect(facts: list[Fact], step: Any, _: dict[str, list[Fact]]) -> list[Fact]:
@@ -212,5 +217,5 @@ _STEPS: dict[str, Callable[[list[Fact], Any, dict[str, list[Fact]]], list[Fact]]
     "detect": _detect,
     "group_apply": _group,
     **dict.fromkeys(("aggregate", "group_aggregate"), _aggregate),
-    **dict.fromkeys(("count", "count_not_null", "sum", "avg", "min", "max"), _aggregate),
+    **dict.fromkeys(("count", "count_not_null", "sum", "avg", "min", "max", *_QUANTILES), _aggregate),
 }
