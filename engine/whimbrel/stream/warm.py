@@ -45,4 +45,5 @@ def _queries() -> list[Stream]:
         events.clip(events, on="k"),
         events.asof_join(events.select("name", "y"), on="name"),
         events.group_by("k").detect(pattern, within=8),
+        from_arrow(table, time="at", partition="k"),
     ]
