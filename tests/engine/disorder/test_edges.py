@@ -74,6 +74,12 @@ def test_a_punctuation_makes_what_is_before_it_late() -> None:
     assert answer(rows, reorder_latency=20, late="drop") == [(8, 9, "x"), (9, 12, "y")]
 
 
+def test_what_a_punctuation_made_late_is_told_so() -> None:
+    with pytest.raises(DisorderError) as caught:
+        answer([(9, 12, "y"), (15, 15, ""), (11, 12, "z")], reorder_latency=20)
+    assert caught.value.what == "Row 2 of edges is late by 4: 11 came when no row before 15 was to follow."
+
+
 @pytest.mark.parametrize("late", ["drop", "adjust"])
 @pytest.mark.parametrize("seed", range(20))
 def test_batches_change_nothing(late: str, seed: int) -> None:

@@ -223,6 +223,14 @@ def test_an_event_that_is_moved_to_its_end_lasts_a_tick_in_its_partition_too() -
         (2, 9, 1), (9, 10, 3), (10, None, 3)]
 
 
+def test_a_punctuation_is_for_the_partition_that_it_names() -> None:
+    rows: list[Edge] = [(9, 12, "a", "x"), (15, 15, "a", ""), (11, 12, "b", "x"), (11, 12, "a", "x")]
+    with pytest.raises(DisorderError) as caught:
+        edge_stream(rows, [], partition="part", reorder_latency=20).collect()
+    assert caught.value.what == ("Row 3 of edges (part = 'a') is late by 4: 11 came when no row before 15 was to "
+                                 "follow.")
+
+
 ROWS = {"at": [60, 10, 70, 20, 100, 30], "device": ["a", "b", "a", "b", "c", "b"], "x": [1, 2, 3, 4, 5, 6]}
 
 
