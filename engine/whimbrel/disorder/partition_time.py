@@ -33,7 +33,7 @@ class PartitionTime(Timekeeper):
         arrives      a1   b90  a5   a150   b60  b101      (L = 0, lag = 50, every = 50)
         low         -50   0    0    100    100  100
         current[a]   1    1    5    150    150  150
-        current[b]   0    90   90   100    100  101        so b60 is late
+        current[b]  -50   90   90   100    100  101        so b60 is late
 
     Parameters
     ----------
