@@ -40,21 +40,24 @@ class Methods:
     """What every stream can do; :mod:`whimbrel.operators` says what each method means."""
 
     keys: Keys
+    node: Node
 
-    def _unary(self, build: Callable[..., Operator], *arguments: Any, **options: Any) -> Stream:
+    def _unary(self, build: Callable[..., Operators], *arguments: Any, **options: Any) -> Stream:
         raise TypeError(type(self))
 
-    def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, allow_lookahead: bool,
+    def _binary(self, build: Callable[..., Operators], right: Stream, *arguments: Any, allow_lookahead: bool,
                 **options: Any) -> Stream:
         raise TypeError(type(self))
 
-    def _nary(self, build: Callable[..., Operator], *others: Stream) -> Stream:
+    def _nary(self, build: Callable[..., Operators], *others: Stream) -> Stream:
         raise TypeError(type(self))
 '''
 ALLOW_LOOKAHEAD = """
 allow_lookahead : bool
     Let one stream show values before they are known to the other one, as windows labelled at their start do."""
-NEEDED_BY_HEAD = {"Any", "Callable", "Keys", "Operator"}
+NEEDED_BY_HEAD = {"Any", "Callable", "Keys", "Node", "Operators"}
+HANDED_OVER = {"keys": "self.keys", "known": "self.node.properties"}
+"""Parameters that do not come from the user."""
 
 
 def files() -> dict[Path, str]:
@@ -120,15 +123,14 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
         signature.args[0].annotation = ast.Name("Stream")
         signature.kwonlyargs.append(ast.arg("allow_lookahead", ast.Name("bool")))
         signature.kw_defaults.append(ast.Constant(False))
-    grouped = [argument.arg for argument in signature.kwonlyargs] + ["keys"]
-    place = grouped.index("keys")
-    keys = place < len(signature.kwonlyargs)
-    if keys:
-        del signature.kwonlyargs[place], signature.kw_defaults[place]
+    named = dict(zip((argument.arg for argument in signature.kwonlyargs),
+                     zip(signature.kwonlyargs, signature.kw_defaults, strict=True), strict=True))
+    handed_over = [f"{name}={value}" for name, value in HANDED_OVER.items() if named.pop(name, None)]
+    signature.kwonlyargs, signature.kw_defaults = [each for each, _ in named.values()], [d for _, d in named.values()]
     passed = [f"operators.{build.__name__}", *(argument.arg for argument in signature.args)]
     passed += [f"*{signature.vararg.arg}"] if signature.vararg else []
     passed += [f"{argument.arg}={argument.arg}" for argument in signature.kwonlyargs]
-    passed += ["keys=self.keys"] if keys else []
+    passed += handed_over
     passed += [f"**{signature.kwarg.arg}"] if signature.kwarg else []
     names = {node.id for node in ast.walk(signature) if isinstance(node, ast.Name)}
     signature.args.insert(0, ast.arg("self"))

@@ -3,7 +3,7 @@
 from whimbrel.plan.aggregate import Aggregate, State, Steps
 from whimbrel.plan.collection import Bag, is_ordered
 from whimbrel.plan.explain import explain
-from whimbrel.plan.fluent import FLUENT, fluent
+from whimbrel.plan.fluent import FLUENT, Operators, fluent
 from whimbrel.plan.graph import Node
 from whimbrel.plan.lookahead import check_lookahead
 from whimbrel.plan.operator import Operator
@@ -11,6 +11,7 @@ from whimbrel.plan.properties import Beat, Grid, Properties
 from whimbrel.plan.source import Disorder, LatePolicy, Promising, Pruned, Source
 
 __all__ = [
-    "FLUENT", "Aggregate", "Bag", "Beat", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Promising",
-    "Properties", "Pruned", "Source", "State", "Steps", "check_lookahead", "explain", "fluent", "is_ordered",
+    "FLUENT", "Aggregate", "Bag", "Beat", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Operators",
+    "Promising", "Properties", "Pruned", "Source", "State", "Steps", "check_lookahead", "explain", "fluent",
+    "is_ordered",
 ]

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from whimbrel.plan.operator import Operator
 
-Build = TypeVar("Build", bound=Callable[..., Operator])
+Operators = Operator | Sequence[Operator]
+"""What a builder makes: an operator, or several, each behind the one before it."""
 
-FLUENT: dict[str, Callable[..., Operator]] = {}
+Build = TypeVar("Build", bound=Callable[..., Operators])
+
+FLUENT: dict[str, Callable[..., Operators]] = {}
 """Builders by the name of the method they become, in the order in which their files are imported."""
 
 
 def fluent(build: Build) -> Build:
-    """Make a method of every stream out of a function that builds an operator.
+    """Make a method of every stream out of a function that builds an operator, or several in a row.
 
     The function's first parameter is the schema of the stream; with a second one named ``right`` (also a schema) the
     method takes another stream, with ``*others`` any number of them. A keyword parameter ``keys`` receives the keys of
-    ``group_by``. What is left is what users pass. `make generate` writes the method, with this signature and docstring,
-    into ``stream/methods.py``.
+    ``group_by``, one named ``known`` the :class:`Properties` of the stream. What is left is what users pass.
+    `make generate` writes the method, with this signature and docstring, into ``stream/methods.py``.
     """
     FLUENT[build.__name__] = build
     return build

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Simultaneous,
         Span,
     )
-    from whimbrel.plan import Aggregate, Operator
+    from whimbrel.plan import Aggregate, Node, Operators
     from whimbrel.stream.stream import Stream
 
 
@@ -33,15 +33,16 @@ class Methods:
     """What every stream can do; :mod:`whimbrel.operators` says what each method means."""
 
     keys: Keys
+    node: Node
 
-    def _unary(self, build: Callable[..., Operator], *arguments: Any, **options: Any) -> Stream:
+    def _unary(self, build: Callable[..., Operators], *arguments: Any, **options: Any) -> Stream:
         raise TypeError(type(self))
 
-    def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, allow_lookahead: bool,
+    def _binary(self, build: Callable[..., Operators], right: Stream, *arguments: Any, allow_lookahead: bool,
                 **options: Any) -> Stream:
         raise TypeError(type(self))
 
-    def _nary(self, build: Callable[..., Operator], *others: Stream) -> Stream:
+    def _nary(self, build: Callable[..., Operators], *others: Stream) -> Stream:
         raise TypeError(type(self))
 
     def aggregate(self, **aggregates: Aggregate) -> Stream:

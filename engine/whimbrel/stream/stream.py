@@ -13,7 +13,7 @@ from whimbrel.batch import Schema
 from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, named_columns, type_of
 from whimbrel.optimize import optimize
-from whimbrel.plan import Node, Operator, Source, check_lookahead, explain
+from whimbrel.plan import Node, Operator, Operators, Source, check_lookahead, explain
 from whimbrel.run import Pipeline, Run, Snapshot
 from whimbrel.stream import display
 from whimbrel.stream.methods import Methods
@@ -141,29 +141,33 @@ class Stream(Methods):
         keys = f"   grouped by {', '.join(name for name, _ in self.keys)}" if self.keys else ""
         return f"{explain(self.node)}{keys}\n{self.schema.show()}"
 
-    # What the methods of operators do: build the operator for this stream, and put it behind.
+    # What the methods of operators do: build the operators for this stream, and put them behind.
 
-    def _unary(self, build: Callable[..., Operator], *arguments: Any, **options: Any) -> Stream:
+    def _unary(self, build: Callable[..., Operators], *arguments: Any, **options: Any) -> Stream:
         return self._behind(build(self.schema, *arguments, **options), self.node)
 
-    def _binary(self, build: Callable[..., Operator], right: Stream, *arguments: Any, allow_lookahead: bool,
+    def _binary(self, build: Callable[..., Operators], right: Stream, *arguments: Any, allow_lookahead: bool,
                 **options: Any) -> Stream:
         _check_streams(build, right)
-        made = self._behind(build(self.schema, right.schema, *arguments, **options), self.node, right.node)
-        if not allow_lookahead:
-            check_lookahead(made.node)
-        return made
+        made = build(self.schema, right.schema, *arguments, **options)
+        return self._behind(made, self.node, right.node, allow_lookahead=allow_lookahead)
 
-    def _nary(self, build: Callable[..., Operator], *others: Stream) -> Stream:
+    def _nary(self, build: Callable[..., Operators], *others: Stream) -> Stream:
         _check_streams(build, *others)
-        op = build(self.schema, *(other.schema for other in others))
-        return self._behind(op, self.node, *(other.node for other in others))
+        made = build(self.schema, *(other.schema for other in others))
+        return self._behind(made, self.node, *(other.node for other in others))
 
-    def _behind(self, op: Operator, *inputs: Node) -> Stream:
-        return Stream(Node(op, inputs), () if op.ends_grouping else self.keys)
+    def _behind(self, made: Operators, *inputs: Node, allow_lookahead: bool = True) -> Stream:
+        first, *others = (made,) if isinstance(made, Operator) else made
+        node = Node(first, inputs)
+        if not allow_lookahead:
+            check_lookahead(node)
+        for op in others:
+            node = Node(op, (node,))
+        return Stream(node, () if any(op.ends_grouping for op in (first, *others)) else self.keys)
 
 
-def _check_streams(build: Callable[..., Operator], *others: object) -> None:
+def _check_streams(build: Callable[..., Operators], *others: object) -> None:
     for other in others:
         if not isinstance(other, Stream):
             raise PlanError(f"Cannot {build.__name__.replace('_', ' ')} with a {type(other).__name__}.",
