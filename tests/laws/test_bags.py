@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.laws.test_laws import INPUTS
+from whimbrel.operators import sketch_measure
 from whimbrel.testing import Query, check_operator, laws
 
 QUANTILES = ("n=wb.count(), m=wb.median(col.x), my=wb.median(col.y), p=wb.quantile(col.x, 0.3), "
@@ -16,6 +17,9 @@ EXTREMES = "lo=wb.min(col.key), hi=wb.max(col.key), f=wb.first(col.key), l=wb.la
 DISTINCT = "d=wb.count_distinct(col.key), e=wb.count_distinct(col.y).where(col.flag), s=wb.sum(col.x)"
 LISTS = "xs=wb.collect(col.x), ys=wb.collect(col.key).where(col.flag)"
 RANKS = "top=wb.top_k(col.x, 2), topmost=wb.top_k(col.key, 1, ties=False), topz=wb.top_k(col.y, 3)"
+SKETCHES = ("d=wb.approx_count_distinct(col.key), e=wb.approx_count_distinct(col.y, 8).where(col.flag), "
+            "q=wb.approx_quantile(col.x, 0.3), m=wb.approx_quantile(col.y, 0.5, k=20)")
+"""Exact, as long as values are few."""
 
 QUERIES = {
     "quantiles": f".aggregate({QUANTILES})",
@@ -32,6 +36,9 @@ QUERIES = {
     "ranks": f".aggregate({RANKS})",
     "ranks_in_panes": f".group_by('flag').tumbling_window(9).aggregate({RANKS})",
     "ranks_sliding": f".group_by('k2').sliding_window(5).aggregate({RANKS})",
+    "sketches": f".group_by('flag').aggregate({SKETCHES})",
+    "sketches_in_panes": f".tumbling_window(9).aggregate({SKETCHES})",
+    "sketches_by_key": f".group_by('k2').tumbling_window(7, offset=2).aggregate({SKETCHES})",
     "window_over_window": ".hopping_window(4, 2).tumbling_window(8)"
                           ".aggregate(xs=wb.collect(col.x), f=wb.first(col.key))",
 }
@@ -44,3 +51,13 @@ def test_law(name: str, law: laws.Law) -> None:
     # The model orders by the column `time`, which stays what it was when a late row is moved.
     by_start = law is laws.late_rows_follow_the_policy and re.search(r"first|last|collect", QUERIES[name])
     check_operator(query.build, *INPUTS[:query.arity], reference=None if by_start else query.reference, laws=[law])
+
+
+@pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", ("sketches_in_panes", "sketches_by_key"))
+def test_law_of_summed_up_values(name: str, law: laws.Law, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No oracle knows what a sketch answers, but it is the same answer however the values came."""
+    monkeypatch.setattr(sketch_measure, "CHUNK", 3)
+    monkeypatch.setattr(sketch_measure, "PENDING_AT_FIRST", 4)
+    query = Query((QUERIES[name].replace("(7,", "(30,").replace("(9)", "(20)"),))
+    check_operator(query.build, *INPUTS[:1], laws=[law])

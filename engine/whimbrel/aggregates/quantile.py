@@ -16,7 +16,14 @@ from whimbrel.plan import Aggregate, Bag
 
 Interpolation = Literal["linear", "discrete"]
 
-_FINEST = 10**9  # a share of n values in 64 bits for n up to 10**9; and 0.1 is a tenth, not what a float makes of it
+FINEST = 10**9  # a share of n values in 64 bits for n up to 10**9; and 0.1 is a tenth, not what a float makes of it
+
+
+def check_numbers(aggregate: Aggregate, input_type: pa.DataType | None) -> None:
+    """Fail unless there are values between the values."""
+    if not pa.types.is_integer(input_type) and not pa.types.is_floating(input_type):
+        raise ExpressionError(f"Between two values of {input_type} there is no third.", where=aggregate.show(),
+                              hint='quantile(..., interpolation="discrete") takes whatever has an order')
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,14 +60,11 @@ class Quantile(Aggregate):
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         if self.interpolation == "discrete":
             return check_ordered(self, input_type)
-        if not pa.types.is_integer(input_type) and not pa.types.is_floating(input_type):
-            hint = f'quantile(..., {self.q}, interpolation="discrete") takes whatever has an order'
-            raise ExpressionError(f"Between two values of {input_type} there is no third.", where=self.show(),
-                                  hint=hint)
+        check_numbers(self, input_type)
         return pa.float64()
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
-        share = Fraction(self.q).limit_denominator(_FINEST)
+        share = Fraction(self.q).limit_denominator(FINEST)
         if self.interpolation == "discrete":
             choice = bags.NUMBER_FROM_TOP if self.descending else bags.NUMBER
         else:

@@ -15,8 +15,9 @@ from whimbrel.operators.bag_measure import BagMeasure
 from whimbrel.operators.measure import Measure
 from whimbrel.operators.measurement import Measurement
 from whimbrel.operators.pane_kernel import PaneKernel
+from whimbrel.operators.sketch_measure import SketchMeasure
 from whimbrel.operators.snapshot_kernel import SnapshotKernel
-from whimbrel.plan import Aggregate, Bag, Beat, Grid, Operator, Properties, fluent
+from whimbrel.plan import Aggregate, Bag, Beat, Grid, Operator, Properties, Sketch, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -133,6 +134,8 @@ def _measurement(name: str, aggregate: Aggregate, schema: Schema, *, remembers: 
     steps = aggregate.steps(input_type, removable=remembers)
     if isinstance(steps, Bag):
         return BagMeasure(name, aggregate, steps, schema, remembers=remembers)
+    if isinstance(steps, Sketch):
+        return SketchMeasure(name, aggregate, steps, schema)
     return Measure(name, aggregate, steps, schema, remembers=remembers)
 
 

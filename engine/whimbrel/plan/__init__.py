@@ -1,7 +1,7 @@
 """The contracts (Operator, Aggregate, Source) and the graph they make; nothing here moves a row."""
 
 from whimbrel.plan.aggregate import Aggregate, State, Steps
-from whimbrel.plan.collection import Bag, is_ordered
+from whimbrel.plan.collection import Bag, Sketch, Summary, is_ordered
 from whimbrel.plan.explain import explain
 from whimbrel.plan.fluent import FLUENT, Operators, fluent
 from whimbrel.plan.graph import Node
@@ -12,6 +12,6 @@ from whimbrel.plan.source import Disorder, LatePolicy, Promising, Pruned, Source
 
 __all__ = [
     "FLUENT", "Aggregate", "Bag", "Beat", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Operators",
-    "Promising", "Properties", "Pruned", "Source", "State", "Steps", "check_lookahead", "explain", "fluent",
-    "is_ordered",
+    "Promising", "Properties", "Pruned", "Sketch", "Source", "State", "Steps", "Summary", "check_lookahead", "explain",
+    "fluent", "is_ordered",
 ]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 
 from whimbrel.expr import Expr
-from whimbrel.plan.collection import Bag
+from whimbrel.plan.collection import Bag, Sketch
 
 State = tuple[Any, ...]
 """The running value of one group: a tuple of ints and floats, kept as one plain array per position."""
@@ -71,7 +71,7 @@ class Aggregate(ABC):
         """Type of the value, or an ExpressionError for inputs that make no sense."""
 
     @abstractmethod
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Bag:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Bag | Sketch:
         """The algebra for inputs of this type; or what is kept, where a few numbers do not do.
 
         `removable` asks for the form to use where rows also leave: the same values, from a state that does not drift.

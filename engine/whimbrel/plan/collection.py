@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import numpy_type
+from whimbrel.batch import Column, numpy_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +40,53 @@ def is_ordered(type_: pa.DataType | None) -> bool:
     return numpy_type(type_) is not None or any(holds(type_) for holds in (
         pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary,
         pa.types.is_fixed_size_binary, pa.types.is_decimal))
+
+
+class Summary(ABC):
+    """What a sketch knows of the values it was given: less than the values, and never more than a bounded size."""
+
+    @abstractmethod
+    def add(self, values: np.ndarray[Any, Any]) -> None:
+        """Take in values, in this order."""
+
+    @abstractmethod
+    def result(self) -> float:
+        """What is asked, of all values so far; there was at least one."""
+
+    @abstractmethod
+    def merge(self, other: Self) -> None:
+        """Take in what another one, of the same parameters, was given."""
+
+    @abstractmethod
+    def fork(self) -> Self:
+        """An independent copy."""
+
+    @abstractmethod
+    def to_bytes(self) -> bytes:
+        """For a checkpoint, or for another place that merges it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """Values are kept until there are many, then summed up with a bounded error. No row can be taken back.
+
+    Parameters
+    ----------
+    encode : callable
+        A column -> one int64 or float64 a row, which is what is summed up.
+    exact : callable
+        (values ordered by group and value, where each group begins, where it ends) -> result of each group, none empty:
+        the answer while values are few.
+    new : callable
+        The summary of no values.
+    load : callable
+        The summary that :meth:`Summary.to_bytes` wrote.
+    of_nothing : float or None
+        Result of no values.
+    """
+
+    encode: Callable[[Column], np.ndarray[Any, Any]]
+    exact: Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]], np.ndarray[Any, Any]]
+    new: Callable[[], Summary]
+    load: Callable[[bytes], Summary]
+    of_nothing: float | None

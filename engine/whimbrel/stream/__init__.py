@@ -6,6 +6,8 @@ from whimbrel.stream.measures import (
     aggregate,
     all,
     any,
+    approx_count_distinct,
+    approx_quantile,
     collect,
     count,
     count_distinct,
@@ -28,7 +30,8 @@ from whimbrel.stream.restore import restore
 from whimbrel.stream.stream import Stream
 
 __all__ = [
-    "Lateness", "Stream", "aggregate", "all", "any", "collect", "count", "count_distinct", "datasets", "first",
-    "from_arrow", "from_edges", "from_pandas", "last", "lateness", "max", "mean", "median", "min", "product",
-    "quantile", "read_parquet", "replay", "restore", "std", "sum", "sum_of_squares", "top_k", "var",
+    "Lateness", "Stream", "aggregate", "all", "any", "approx_count_distinct", "approx_quantile", "collect", "count",
+    "count_distinct", "datasets", "first", "from_arrow", "from_edges", "from_pandas", "last", "lateness", "max", "mean",
+    "median", "min", "product", "quantile", "read_parquet", "replay", "restore", "std", "sum", "sum_of_squares",
+    "top_k", "var",
 ]

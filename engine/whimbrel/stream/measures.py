@@ -8,6 +8,8 @@ from typing import Any, get_args
 from whimbrel.aggregates import (
     AllTrue,
     AnyTrue,
+    ApproximateCountDistinct,
+    ApproximateQuantile,
     Collect,
     Count,
     CountDistinct,
@@ -26,6 +28,7 @@ from whimbrel.aggregates import (
     TopK,
     UserFunctions,
     Var,
+    check_installed,
 )
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, trace
@@ -143,6 +146,52 @@ def quantile(value: Value, q: float, *, interpolation: Interpolation = "linear",
 def count_distinct(value: Value) -> CountDistinct:
     """How many different values there are. See :class:`whimbrel.aggregates.CountDistinct`."""
     return CountDistinct(expr=trace(value, where="count_distinct()"))
+
+
+def approx_count_distinct(value: Value, precision: int = 12) -> ApproximateCountDistinct:
+    """About how many different values there are. See :class:`whimbrel.aggregates.ApproximateCountDistinct`.
+
+    Parameters
+    ----------
+    value : Expr or callable
+    precision : int
+        From 7 to 21: the standard error is about 1 / sqrt(2**precision).
+
+    Raises
+    ------
+    MissingExtraError
+        Without the extra ``whimbrel[sketches]``.
+    """
+    where = f"approx_count_distinct(..., {precision!r})"
+    check_installed(where)
+    if not isinstance(precision, int) or not 7 <= precision <= 21:
+        raise PlanError(f"precision is {precision!r}.", where=where, hint="a whole number from 7 to 21, such as 12")
+    return ApproximateCountDistinct(expr=trace(value, where="approx_count_distinct()"), precision=precision)
+
+
+def approx_quantile(value: Value, q: float, *, k: int = 500) -> ApproximateQuantile:
+    """About the value at a share `q` of the way through. See :class:`whimbrel.aggregates.ApproximateQuantile`.
+
+    Parameters
+    ----------
+    value : Expr or callable
+    q : float
+        From 0 to 1.
+    k : int
+        From 10 to 65,535: the larger, the closer; with 500 the share of values below is within 0.01 of `q`.
+
+    Raises
+    ------
+    MissingExtraError
+        Without the extra ``whimbrel[sketches]``.
+    """
+    where = f"approx_quantile(..., {q!r})"
+    check_installed(where)
+    if not isinstance(q, int | float) or not 0 <= q <= 1:
+        raise PlanError(f"q is {q!r}.", where=where, hint="a share from 0 to 1, such as 0.95")
+    if not isinstance(k, int) or not 10 <= k <= 65_535:
+        raise PlanError(f"k is {k!r}.", where=where, hint="a whole number from 10 to 65,535, such as 500")
+    return ApproximateQuantile(expr=trace(value, where="approx_quantile()"), q=q, k=k)
 
 
 def collect(value: Value) -> Collect:

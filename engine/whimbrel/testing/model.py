@@ -160,6 +160,8 @@ MODEL_API = SimpleNamespace(
     median=lambda of: _quantile(of, 0.5),
     quantile=_quantile,
     count_distinct=lambda of: ModelAggregate("count_distinct", of),
+    approx_count_distinct=lambda of, _=12: ModelAggregate("count_distinct", of),
+    approx_quantile=lambda of, q, **_: _quantile(of, q),
     collect=lambda of: ModelAggregate("collect", _when_it_started(of)),
     top_k=lambda of, k, ties=True: ModelAggregate("top_k", of, options={"k": k, "ties": ties}),
     event=_event,

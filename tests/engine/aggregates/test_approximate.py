@@ -1,0 +1,146 @@
+"""Distinct counts and quantiles with a bounded error."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+from whimbrel.aggregates.approximate import DistinctSummary, QuantileSummary, fingerprints
+from whimbrel.batch import Column
+from whimbrel.errors import MissingExtraError
+from whimbrel.kernels import tier
+from whimbrel.operators import sketch_measure
+
+ROWS = 120_000
+
+
+def log(rows: int = ROWS) -> pa.Table:
+    chance = np.random.default_rng(3)
+    return pa.table({
+        "at": np.arange(rows) // 3, "g": chance.integers(0, 2, rows), "x": chance.integers(0, 30_000, rows),
+        "y": chance.lognormal(3, 2, rows), "w": [f"word {number}" for number in chance.integers(0, 9000, rows)],
+    })
+
+
+def asked(table: pa.Table, batch: int = ROWS, window: int = ROWS) -> list[dict[str, Any]]:
+    rows = wb.from_arrow(pa.Table.from_batches(table.to_batches(max_chunksize=batch)), time="at", reorder_latency=0)
+    with tier("primitives"):
+        return rows.group_by("g").tumbling_window(window).aggregate(
+            d=wb.approx_count_distinct(col.x), w=wb.approx_count_distinct(col.w, 14),
+            p=wb.approx_quantile(col.y, 0.99), m=wb.approx_quantile(col.y, 0.5, k=1000),
+            r=wb.approx_quantile(col.y, 0.25).where(col.x < 100),
+        ).collect().sort_by([("start", "ascending"), ("g", "ascending")]).to_pylist()
+
+
+def columns(table: pa.Table, mine: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    return [np.array(table[name].to_pylist())[mine] for name in ("x", "y", "w")]
+
+
+def test_errors_are_bounded() -> None:
+    table = log()
+    for row in asked(table):
+        x, y, w = columns(table, table["g"].to_numpy() == row["g"])
+        assert row["d"] == pytest.approx(len(set(x)), rel=3 * 1.04 / 2**6)
+        assert row["w"] == pytest.approx(len(set(w)), rel=3 * 1.04 / 2**7)
+        for found, share, error in ((row["p"], 0.99, 0.002), (row["m"], 0.5, 0.01)):
+            assert (y <= found).mean() == pytest.approx(share, abs=error)
+        assert row["r"] == pytest.approx(np.quantile(y[x < 100], 0.25))  # few values: exact
+
+
+def test_batches_and_the_order_of_ties_change_nothing() -> None:
+    table = log(30_000)
+    whole = asked(table)
+    order = np.lexsort((np.random.default_rng(4).random(len(table)), table["at"].to_numpy()))
+    assert asked(table, batch=999) == whole
+    assert asked(table.take(order), batch=5000) == whole
+
+
+def test_many_windows_at_once_are_each_their_own() -> None:
+    table = log(9000)
+    for row in asked(table, window=100):
+        inside = table["at"].to_numpy() // 100 == row["start"] // 100
+        x, y, w = columns(table, inside & (table["g"].to_numpy() == row["g"]))
+        assert (row["d"], row["w"]) == (len(set(x)), len(set(w)))
+        assert row["p"] == pytest.approx(np.quantile(y, 0.99))
+
+
+def test_what_is_not_finite_stays_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sketch_measure, "CHUNK", 10)
+    values = [math.nan] * 10 + [math.inf] * 20 + [-math.inf] * 30 + [float(number) for number in range(40)]
+    rows = wb.from_arrow(pa.table({"at": [0] * 100, "y": values}), time="at").tumbling_window(1)
+    shares = {"low": 0.2, "middle": 0.5, "high": 0.75, "none": 0.95}
+    found = rows.aggregate(**{name: wb.approx_quantile(col.y, q) for name, q in shares.items()}).collect()
+    low, middle, high, none = (found[name][0].as_py() for name in shares)
+    assert (low, high) == (-math.inf, math.inf)
+    assert middle == pytest.approx(19.5, abs=1)
+    assert math.isnan(none)
+
+
+def test_parts_are_merged() -> None:
+    values = np.random.default_rng(1).normal(size=40_000)
+    left, right = QuantileSummary(0.9, 500), QuantileSummary(0.9, 500)
+    left.add(values[:15_000])
+    right.add(np.append(values[15_000:], math.nan))
+    left.merge(right)
+    assert (values <= left.result()).mean() == pytest.approx(0.9, abs=0.01)
+    assert left.others.tolist() == [0, 0, 1]
+    words = fingerprints(Column.from_arrow(pa.array([f"{number}" for number in range(20_000)])))
+    one, other = DistinctSummary(12), DistinctSummary(12)
+    one.add(words[:12_000])
+    other.add(words[8_000:])
+    one.merge(other)
+    assert one.result() == pytest.approx(20_000, rel=0.05)
+
+
+def test_a_copy_goes_its_own_way_and_what_is_written_is_read() -> None:
+    values = np.random.default_rng(1).integers(0, 99_000, 20_000)
+    for summary in (DistinctSummary(12), QuantileSummary(0.9, 500)):
+        given = values if isinstance(summary, DistinctSummary) else values.astype(np.float64)
+        summary.add(given[:9000])
+        before, twin = summary.result(), summary.fork()
+        twin.add(given[9000:])
+        assert summary.result() == before
+        again = (DistinctSummary.from_bytes(summary.to_bytes()) if isinstance(summary, DistinctSummary)
+                 else QuantileSummary.from_bytes(0.9, summary.to_bytes()))
+        again.add(given[9000:])
+        assert again.result() == twin.result()
+
+
+def test_fingerprints_do_not_depend_on_the_encoding() -> None:
+    plain = pa.array(["a", None, "b", "a"])
+    one, other = (fingerprints(Column.from_arrow(array)) for array in (plain, plain.dictionary_encode()))
+    assert one[[0, 2, 3]].tolist() == other[[0, 2, 3]].tolist()
+    assert len(set(one[[0, 2, 3]].tolist())) == 2
+
+
+@pytest.mark.parametrize(("make", "told"), (
+    (lambda: wb.approx_count_distinct(col.x), "approx_count_distinct"),
+    (lambda: wb.approx_quantile(col.x, 0.5), "approx_quantile"),
+))
+def test_the_library_may_be_missing(make: Any, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match=f"(?s){told}.* needs datasketches.*whimbrel\\[sketches\\]"):
+        make()
+
+
+@pytest.mark.parametrize(("make", "told"), (
+    (lambda: wb.approx_count_distinct(col.x, 4), "precision is 4"), (lambda: wb.approx_quantile(col.x, 2), "q is 2"),
+    (lambda: wb.approx_quantile(col.x, 0.5, k=1), "k is 1"),
+))
+def test_arguments_are_checked(make: Any, told: str) -> None:
+    with pytest.raises(wb.WhimbrelError, match=told):
+        make()
+
+
+def test_the_library_is_loaded_when_it_is_needed() -> None:
+    sys.modules.pop("datasketches", None)
+    rows = wb.from_arrow(pa.table({"at": [0, 0], "x": [1, 2]}), time="at")
+    assert rows.tumbling_window(1).aggregate(d=wb.approx_count_distinct(col.x)).collect()["d"].to_pylist() == [2]
+    assert "datasketches" not in sys.modules
