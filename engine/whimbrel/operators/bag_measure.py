@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 _replay = Compiled(bags.replay_bags)
 _repack = Compiled(bags.repack)
 _NONE = frozen(np.empty(0, np.int64))
-PLACES_AT_FIRST = 4096
+PLACES_AT_FIRST = 64
 
 
 class BagMeasure(Measurement):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from whimbrel.expr import col
 from whimbrel.kernels import tier
 from whimbrel.operators import event
-from whimbrel.stream.measures import count, max, mean, min, sum
+from whimbrel.stream.measures import collect, count, max, mean, median, min, sum
 from whimbrel.stream.read import from_arrow
 from whimbrel.stream.stream import Stream
 
@@ -32,6 +32,7 @@ def _queries() -> list[Stream]:
         "rows": count(), "some": count().where(col.x > 1), "values": count(col.y),
         **{f"{name}_{column}": aggregate(col(column)) for column in ("x", "y")
            for name, aggregate in (("sum", sum), ("mean", mean), ("min", min), ("max", max))},
+        "middle": median(col.y),
     }
     pattern = event(col.x % 2 == 0).then(event(col.x % 2 == 1))
     filtered = events.where(col.x > 3)
@@ -40,6 +41,7 @@ def _queries() -> list[Stream]:
         filtered.group_by("name").tumbling_window(8).aggregate(**measures),
         events.group_by("k", "name").hopping_window(8, 4).aggregate(**measures),
         filtered.group_by("k").sliding_window(8).aggregate(**measures),
+        events.sliding_window(64).aggregate(least=min(col.name), names=collect(col.name)),
         events.select("k", "x").join(events.select("k", "y").sliding_window(4), on="k"),
         events.select("k", "x").join(events.select("k", "y").sliding_window(4), on="k", how="full"),
         events.clip(events, on="k"),
