@@ -188,9 +188,12 @@ class _Plan:
 
     def _aggregate_text(self) -> tuple[str, str]:
         number, kind = self.number()
-        wide = [(f"wb.{extreme}(col.{name})", "wide") for name in self.of_kind("wide") for extreme in ("min", "max")]
+        extremes = [(f"wb.{extreme}(col.{name})", self.columns[name]) for name in self.of_kind("wide", "str")
+                    for extreme in ("min", "max")]
         text, made = self.pick([("wb.count()", "int"), (f"wb.sum({number})", kind), (f"wb.mean({number})", "float"),
-                                (f"wb.min({number})", kind), (f"wb.max({number})", kind), *wide])
+                                (f"wb.min({number})", kind), (f"wb.max({number})", kind),
+                                (f"wb.median({number})", "float"), (f"wb.count_distinct({number})", "int"),
+                                (f"wb.quantile({number}, 0.3, interpolation='discrete')", kind), *extremes])
         return (f"{text}.where({self.predicate(0)})" if self.draw(st.booleans()) else text), made
 
     def _keys_in_both(self) -> list[str]:
