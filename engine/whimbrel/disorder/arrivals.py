@@ -61,71 +61,60 @@ class Arrivals:
         self.gone.append(_NONE_GONE)
         return np.arange(self.first[-1], self.following)
 
-    def waiting(self) -> tuple[Array, Array]:
-        """Numbers and times of the rows that wait, as they arrived."""
-        if not self.batches:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        numbers = [first + (np.flatnonzero(~gone) if len(gone) else np.arange(len(batch)))
-                   for batch, first, gone in zip(self.batches, self.first, self.gone, strict=True)]
-        times = [batch.sync[~gone] if len(gone) else batch.sync
-                 for batch, gone in zip(self.batches, self.gone, strict=True)]
-        return np.concatenate(numbers), np.concatenate(times)
+    def times(self) -> Array:
+        """Times of the rows that wait, as they arrived."""
+        return np.concatenate([batch.sync[~gone] if len(gone) else batch.sync
+                               for batch, gone in zip(self.batches, self.gone, strict=True)])
+
+    def numbers(self) -> Array:
+        """Numbers of the rows that wait, as they arrived."""
+        return np.concatenate([first + (np.flatnonzero(~gone) if len(gone) else np.arange(len(batch)))
+                               for batch, first, gone in zip(self.batches, self.first, self.gone, strict=True)])
+
+    def take_all(self, order: Array | None) -> list[Batch]:
+        """All rows that wait, in this order of their arrival (None: as they came); they leave."""
+        batches = [batch.take(np.flatnonzero(~gone)) if len(gone) else batch
+                   for batch, gone in zip(self.batches, self.gone, strict=True)]
+        self._keep([])
+        if order is None:
+            return batches
+        ends = np.cumsum([len(batch) for batch in batches])
+        return _picked(batches, ends, order)
 
     def take(self, numbers: Array) -> list[Batch]:
         """The rows with these numbers, in this order; they leave."""
-        out = []
-        if len(numbers) * _SPARSE > self.held_rows:
-            whole, places = Batch.concat(self.batches), self._places(numbers)
-            out = [_picked(whole, places[start : start + _BATCH_ROWS]) for start in range(0, len(places), _BATCH_ROWS)]
-        else:
-            out = [self._gathered(numbers[start : start + _BATCH_ROWS])
-                   for start in range(0, len(numbers), _BATCH_ROWS)]
-        self._leave(numbers)
+        first = np.array(self.first)
+        ends = np.cumsum([len(batch) for batch in self.batches])
+        places = numbers - first[0]
+        if ends[-1] != first[-1] + len(self.batches[-1]) - first[0]:  # batches between these have left
+            which = np.searchsorted(first, numbers, "right") - 1
+            places = numbers - first[which] + (ends - np.diff(ends, prepend=0))[which]
+        out = _picked(self.batches, ends, places)
+        self._leave(places, ends)
         return out
 
     def tighten(self) -> tuple[Array, Array]:
         """Give up the memory of rows that left, by copying those that wait; old and new numbers, both ascending."""
-        numbers, _ = self.waiting()
-        rows = self._gathered(numbers) if len(numbers) else None
-        self.batches, self.first, self.left, self.gone = [], [], [], []
-        return numbers, numbers if rows is None else self.add(rows)
+        numbers = self.numbers() if self.batches else np.empty(0, np.int64)
+        rows = self.take_all(None)
+        return numbers, self.add(Batch.concat(rows)) if rows else numbers
 
-    def _leave(self, numbers: Array) -> None:
-        which = self._batch_of(numbers)
-        inside = numbers - np.array(self.first)[which]
-        order = which.argsort(kind="stable")
-        counts = np.bincount(which, minlength=len(self.first))
-        for place, rows in enumerate(np.split(inside[order], counts.cumsum()[:-1])):
-            self.left[place] -= len(rows)
-            if len(rows) and self.left[place]:
-                gone = self.gone[place] if len(self.gone[place]) else np.zeros(len(self.batches[place]), np.bool_)
-                gone[rows] = True
-                self.gone[place] = gone
-        stay = [place for place, left in enumerate(self.left) if left]
-        self.batches, self.first = [self.batches[place] for place in stay], [self.first[place] for place in stay]
-        self.left, self.gone = [self.left[place] for place in stay], [self.gone[place] for place in stay]
+    def _leave(self, places: Array, ends: Array) -> None:
+        low, high = np.searchsorted(ends, [places.min(), places.max()], "right")
+        for number in range(low, high + 1):
+            begin = int(ends[number]) - len(self.batches[number])
+            inside = places if low == high else places[(places >= begin) & (places < ends[number])]
+            self.left[number] -= len(inside)
+            if len(inside) and self.left[number]:
+                gone = self.gone[number] if len(self.gone[number]) else np.zeros(len(self.batches[number]), np.bool_)
+                gone[inside - begin] = True
+                self.gone[number] = gone
+        self._keep([number for number, left in enumerate(self.left) if left])
 
-    def _batch_of(self, numbers: Array) -> Array:
-        return np.searchsorted(self.first, numbers, "right") - 1
-
-    def _places(self, numbers: Array) -> Array:
-        """Where rows would lie if all batches were put end to end."""
-        lengths = np.array([len(batch) for batch in self.batches])
-        return numbers + (lengths.cumsum() - lengths - self.first)[self._batch_of(numbers)]
-
-    def _gathered(self, numbers: Array) -> Batch:
-        which = self._batch_of(numbers)
-        touched, place = np.unique(which, return_inverse=True)
-        parts = [self.batches[number] for number in touched]
-        inside = numbers - np.array(self.first)[which]
-        if sum(map(len, parts)) <= _SPARSE * len(numbers):
-            lengths = np.array([len(part) for part in parts])
-            return _picked(Batch.concat(parts), inside + (lengths.cumsum() - lengths)[place])
-        order = place.argsort(kind="stable")  # batch by batch, then put in order: no more work than there are rows
-        pieces = np.split(inside[order], np.bincount(place).cumsum()[:-1])
-        back = np.empty_like(order)
-        back[order] = np.arange(len(order))
-        return Batch.concat([part.take(rows) for part, rows in zip(parts, pieces, strict=True)]).take(back)
+    def _keep(self, stay: list[int]) -> None:
+        if len(stay) < len(self.left):
+            self.batches, self.gone = [self.batches[number] for number in stay], [self.gone[number] for number in stay]
+            self.first, self.left = [self.first[number] for number in stay], [self.left[number] for number in stay]
 
     def fork(self) -> Arrivals:
         twin = Arrivals()
@@ -134,7 +123,22 @@ class Arrivals:
         return twin
 
 
-def _picked(batch: Batch, rows: Array) -> Batch:
+def _picked(batches: list[Batch], ends: Array, places: Array) -> list[Batch]:
+    """Rows by their place in batches put end to end, of which no more are put together than needed."""
+    steps = range(0, len(places), _BATCH_ROWS)
+    if len(places) * _SPARSE > ends[-1]:  # memory that is asked for at once is had sooner than piece by piece
+        whole = _rows_of(Batch.concat(batches), places)
+        return [whole.slice(start, start + _BATCH_ROWS) for start in steps]
+    out = []
+    for start in steps:
+        some = places[start : start + _BATCH_ROWS]
+        low, high = np.searchsorted(ends, [some.min(), some.max()], "right")
+        begin = int(ends[low]) - len(batches[low])
+        out.append(_rows_of(Batch.concat(batches[low : high + 1]), some - begin))
+    return out
+
+
+def _rows_of(batch: Batch, rows: Array) -> Batch:
     """Rows of a batch; without copying where they follow each other."""
     start, length = int(rows[0]), len(rows)
     if rows[-1] - start == length - 1 and (rows[1:] > rows[:-1]).all():

@@ -78,9 +78,7 @@ class Sorter:
         return numbers[~stays][times[~stays].argsort(kind="stable")]
 
     def _all(self) -> list[Batch]:
-        numbers, times = self.arrivals.waiting()
-        order = time_order(times)
-        out = self.arrivals.take(numbers if order is None else numbers[order])
+        out = self.arrivals.take_all(time_order(self.arrivals.times()))
         self.runs, self.fresh = Runs(), []
         return out
 

@@ -1,0 +1,56 @@
+"""Sorting as rows come, all inside one compiled loop: Impatience runs, and a binary heap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whimbrel.kernels.primitives.heap import heap_pop, heap_push
+from whimbrel.kernels.primitives.impatience import cut, insert, merge_pieces
+
+Array = np.ndarray[Any, Any]
+
+
+def impatience(sync: Array, every: int, latency: int, numbers: Array, pool_times: Array, pool_numbers: Array,
+               after: Array, free: Array, runs: Array, tails: Array, scalars: Array, times: Array, kept: Array,
+               merged_times: Array, merged_numbers: Array, bounds: Array, begin: Array, end: Array, by_size: Array,
+               out: Array) -> int:
+    """Numbers in the order in which rows leave, with a punctuation every so many rows; how many left."""
+    newest = sync[0]
+    row, done = 0, 0
+    while row < sync.shape[0]:
+        stop = min(row + every, sync.shape[0])
+        for position in range(row, stop):
+            newest = max(newest, sync[position])
+        if insert(0, sync[row:stop], numbers[row:stop], pool_times, pool_numbers, after, free, runs, tails,
+                  scalars) != stop - row:
+            return -1
+        row = stop
+        time = newest - latency if row < sync.shape[0] else newest
+        pieces = cut(time, pool_times, pool_numbers, after, free, runs, tails, scalars, times, kept, bounds)
+        if pieces:
+            size = bounds[pieces - 1]
+            at = merge_pieces(pieces, bounds, times, kept, merged_times, merged_numbers, begin, end, by_size)
+            for position in range(size):
+                out[done + position] = kept[position] if at < 0 else merged_numbers[at + position]
+            done += size
+    return done
+
+
+def heap(sync: Array, every: int, latency: int, ends: Array, slots: Array, out: Array) -> int:
+    """The same with a binary heap; rows of one time leave in any order."""
+    newest = sync[0]
+    row, done, size = 0, 0, 0
+    while row < sync.shape[0]:
+        stop = min(row + every, sync.shape[0])
+        for position in range(row, stop):
+            newest = max(newest, sync[position])
+            size = heap_push(ends, slots, size, sync[position], position)
+        row = stop
+        time = newest - latency if row < sync.shape[0] else newest
+        while size > 0 and ends[0] <= time:
+            out[done] = slots[0]
+            done += 1
+            size = heap_pop(ends, slots, size)
+    return done

@@ -1,0 +1,121 @@
+"""C. Sorting disorder (after Impatience, ICDE 2018, figures 7 and 8): whole logs, and rows as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from bench import disordered, online_sort
+from bench.compare import Row, compare
+from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.clock import INF
+from whimbrel.disorder import Sorter, measure_disorder
+from whimbrel.kernels import Compiled, patience
+from whimbrel.kernels.primitives import impatience as primitive
+
+Array = np.ndarray[Any, Any]
+
+ROWS, QUICK_ROWS = 20_000_000, 2_000_000
+PERIODS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
+PAYLOAD = Schema(tuple(Field(f"c{number}", pa.int32()) for number in range(4)))
+BATCH_ROWS = 65_536
+
+_impatience, _heap = Compiled(online_sort.impatience), Compiled(online_sort.heap)
+
+
+def run(*, quick: bool) -> Iterator[Row]:
+    """Rows of figures: times and four 32-bit columns in memory; output pages are fresh on both sides."""
+    rows = QUICK_ROWS if quick else ROWS
+    made = {"CloudLog-like": disordered.cloud_log(rows), "AndroidLog-like": disordered.android_log(rows)}
+    with patience():
+        for name, times in made.items():
+            print(f"   {name}: {measure_disorder(times)}; the paper's: {disordered.PAPER[name.removesuffix('-like')]}")
+        for name, times in made.items():
+            yield from _offline(name, times)
+        for percent in (1, 10, 30, 100):
+            yield from _offline(f"{percent}% moved by N(0, 1,000)", disordered.synthetic(rows, percent, 1_000))
+        for name, times in disordered.catalogued(rows):
+            yield from _offline(name, times)
+        for name, times in made.items():
+            for every in PERIODS:
+                yield from _online(name, times, every)
+
+
+def _offline(name: str, times: Array) -> Iterator[Row]:
+    columns = [np.arange(len(times), dtype=np.int32) + number for number in range(4)]
+    batches = [Batch(PAYLOAD, times[at : at + BATCH_ROWS], 1,
+                     tuple(Column(pa.int32(), column[at : at + BATCH_ROWS]) for column in columns))
+               for at in range(0, len(times), BATCH_ROWS)]
+    frame = pl.DataFrame({"time": times, **{f"c{number}": column for number, column in enumerate(columns)}})
+
+    def ours() -> list[Batch]:
+        sorter = Sorter()
+        for batch in batches:
+            sorter.add(batch)
+        return sorter.release(INF)
+
+    def by_numpy() -> list[Array]:
+        order = times.argsort(kind="stable")
+        return [times[order], *(column[order] for column in columns)]
+
+    def same(mine: list[Batch], theirs: Any) -> bool:
+        other = theirs if isinstance(theirs, list) else [theirs[name].to_numpy() for name in theirs.columns]
+        whole = Batch.concat(mine)
+        return all(np.array_equal(one, two) for one, two in
+                   zip((whole.sync, *(np.asarray(column.values) for column in whole.columns)), other, strict=True))
+
+    peers: dict[str, Callable[[], Any]] = {
+        "NumPy stable": by_numpy,
+        "Polars stable": lambda: frame.sort("time", maintain_order=True),
+    }
+    yield from compare("C offline", name, len(times), ours, peers, same)
+
+
+def _online(name: str, all_times: Array, every: int) -> Iterator[Row]:
+    late_by = np.maximum.accumulate(all_times) - all_times
+    latency = int(np.quantile(late_by, 0.99))
+    times = np.ascontiguousarray(all_times[late_by <= latency])
+    columns = [np.arange(len(times), dtype=np.int32) + number for number in range(4)]
+    rows, numbers = len(times), np.arange(len(times))
+    chunks = 2 * (rows // primitive.CHUNK) + 4_096
+    pool = [np.zeros(chunks * primitive.CHUNK, np.int64) for _ in range(2)]
+    after, runs, tails = np.zeros(chunks, np.int64), np.zeros(4 * 4_096, np.int64), np.zeros(4_096, np.int64)
+    scratch = [np.zeros(size, np.int64) for size in (rows, rows, 3 * rows, 3 * rows, 4_096, 8_192, 8_192, 8_192)]
+    ends, slots, out = (np.zeros(rows, np.int64) for _ in range(3))
+
+    def ours() -> list[Array]:
+        scalars = np.zeros(4, np.int64)
+        scalars[primitive.FREE] = chunks
+        done = _impatience(times, every, latency, numbers, *pool, after, np.arange(chunks), runs, tails, scalars,
+                           *scratch, out)
+        assert done == rows
+        return [times[out], *(column[out] for column in columns)]
+
+    def by_heap() -> list[Array]:
+        assert _heap(times, every, latency, ends, slots, out) == rows
+        return [times[out], *(column[out] for column in columns)]
+
+    def by_merging() -> list[Array]:
+        """A sorted buffer into which each stretch is merged, by a sort that finds the two runs."""
+        held, kept, left, newest = times[:0], numbers[:0], [], times[0]
+        for at in range(0, rows, every):
+            held = np.concatenate([held, times[at : at + every]])
+            kept = np.concatenate([kept, numbers[at : at + every]])
+            order = held.argsort(kind="stable")
+            held, kept = held[order], kept[order]
+            newest = max(newest, held[-1])
+            cut = int(np.searchsorted(held, newest - latency, "right"))
+            left.append(kept[:cut])
+            held, kept = held[cut:], kept[cut:]
+        order = np.concatenate([*left, kept])
+        return [times[order], *(column[order] for column in columns)]
+
+    def same(mine: list[Array], theirs: list[Array]) -> bool:
+        return np.array_equal(mine[0], theirs[0]) and np.array_equal(np.sort(mine[1]), np.sort(theirs[1]))
+
+    peers = {"heap": by_heap} | ({"sorted buffer": by_merging} if every >= 10_000 else {})
+    yield from compare("C online", f"{name}, every {every:,}", rows, ours, peers, same)
