@@ -43,10 +43,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Lateness", "Metrics", "Partitions", "Run", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all", "any",
-    "approx_count_distinct", "approx_quantile", "col", "collect", "count", "count_distinct", "datasets", "end_time", "event",
-    "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark", "last", "last_of", "lateness", "lit",
-    "max", "mean", "median", "min", "product", "quantile", "read_parquet", "register", "replay", "restore", "sequence",
-    "start_time", "std", "sum", "sum_of_squares", "top_k", "var", "when",
+    "approx_count_distinct", "approx_quantile", "col", "collect", "count", "count_distinct", "datasets", "end_time",
+    "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark", "last", "last_of",
+    "lateness", "lit", "max", "mean", "median", "min", "product", "quantile", "read_parquet", "register", "replay",
+    "restore", "sequence", "start_time", "std", "sum", "sum_of_squares", "top_k", "var", "when",
 ]
 
 

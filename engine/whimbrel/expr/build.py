@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from whimbrel.expr.nodes import Col, Expr, When, lift
+from whimbrel.expr.nodes import Call, Col, Expr, When, lift
 
 
 class Columns:
@@ -41,6 +41,24 @@ def lit(value: Any) -> Expr:
     lit(3) < col.x
     """
     return lift(value)
+
+
+def start_time() -> Expr:
+    """The start of the event itself, as a time of the stream, where it stands: behind a window that of the window.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [4, 12], "x": [1, 2]}, time="at").select("x")
+    >>> events.tumbling_window(10).select(since=wb.start_time(), until=wb.end_time()).collect().to_pylist()
+    [{'start': 0, 'end': 10, 'since': 0, 'until': 10}, {'start': 10, 'end': 20, 'since': 10, 'until': 20}]
+    """
+    return Call("start_time", ())
+
+
+def end_time() -> Expr:
+    """The end of the event itself, as a time of the stream; null where none is known. See :func:`start_time`."""
+    return Call("end_time", ())
 
 
 def when(condition: Any) -> Choice:

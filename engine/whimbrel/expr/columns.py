@@ -21,6 +21,18 @@ def columns_of(expr: Expr) -> frozenset[str]:
     return frozenset().union(*(columns_of(child) for child in children(expr)))
 
 
+def lifetime_of(expr: Expr) -> frozenset[str]:
+    """What an expression reads of the event's own lifetime: "start_time", "end_time".
+
+    >>> from whimbrel.expr import col, start_time
+    >>> sorted(lifetime_of(col.a + start_time()))
+    ['start_time']
+    """
+    if isinstance(expr, Call) and not expr.args:
+        return frozenset((expr.function,))
+    return frozenset().union(*(lifetime_of(child) for child in children(expr)))
+
+
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The expressions that an expression is computed from directly."""
     match node(expr):

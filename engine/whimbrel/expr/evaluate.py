@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from whimbrel.batch import Batch, Column, Mask, numpy_type
+from whimbrel.clock import INF
 from whimbrel.expr import integers as ints
 from whimbrel.expr.calendar import calendar
 from whimbrel.expr.convert import as_type
@@ -91,6 +92,8 @@ def _value(expr: Expr, scope: Scope) -> Value:
             return _binary(binary, scope)
         case Unary(op, x):
             return _unary(expr, op, _value(x, scope), scope)
+        case Call(side, ()):
+            return _lifetime(side, scope.batch)
         case Call() as call:
             return _call(call, scope)
         case When() as choice:
@@ -101,6 +104,16 @@ def _value(expr: Expr, scope: Scope) -> Value:
             return call_rows(function, [_value(arg, scope) for arg in args], scope)
         case other:
             assert_never(other)
+
+
+def _lifetime(side: str, batch: Batch) -> Value:
+    """The start or the end of each event; its end edge knows both."""
+    sync, other = batch.sync, batch.other
+    if side == "start_time":
+        return Value(batch.schema.time_type, np.minimum(sync, other))
+    end = np.maximum(sync, other)
+    known = end != INF
+    return Value(batch.schema.time_type, end, PRESENT if known.all() else known)
 
 
 def _typed(expr: Expr, value: Value) -> Operand:

@@ -309,12 +309,17 @@ class RowFunction(Expr):
         What the function reads of its row.
     args : tuple of Expr
         What stands in those fields.
+    takes_nulls : bool
+        Whether it is called with None for null.
+    declared : pyarrow.DataType, optional
+        The type of its results, where the user said it.
     """
 
     function: Callable[[Any], Any]
     fields: tuple[Text, ...]
     args: tuple[Expr, ...]
     takes_nulls: bool = False
+    declared: pa.DataType | None = None
 
 
 Node = Col | Lit | Binary | Unary | Call | When | Cast | RowFunction

@@ -33,8 +33,10 @@ def call_rows(expr: RowFunction, args: Sequence[Value], scope: Scope) -> Value:
             row = ", ".join(f"{field}={value!r}" for field, value in zip(expr.fields, values, strict=True))
             raise KernelError(f"{type(error).__name__}: {error}, for the row {row}", where=expr.show()) from error
     try:
+        if t.is_list(result):  # an iterator is made a list
+            answers = [None if answer is None else list(answer) for answer in answers]
         array = pa.array(answers, result)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+    except (pa.ArrowInvalid, TypeError, OverflowError) as error:
         raise KernelError(f"A result is not {result}: {str(error).splitlines()[0]}", where=expr.show(),
                           hint=RESULT_HINT) from None
     return from_arrow(array) if result != pa.string() else Value(result, array)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import typing
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,8 @@ _RESULTS: dict[type, pa.DataType] = {
     bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), date: pa.date32(),
     timedelta: pa.duration("us"),
 }
+_LISTS = (list, tuple, Sequence, Iterable, Iterator, Generator)
+_MOST_ITEMS = 1000
 RESULT_HINT = "say the type: def f(row) -> float: ..., with one of bool, int, float, str, date, timedelta"
 
 
@@ -35,27 +38,43 @@ class Row:
 
 def row_function_type(expr: RowFunction, types: Sequence[pa.DataType]) -> pa.DataType:
     """The type that the function is annotated with, or else the type of its results on sample rows."""
+    if expr.declared is not None:
+        return expr.declared
     try:
         annotated = typing.get_type_hints(expr.function).get("return")
     except NameError:
         annotated = None
     if annotated is not None:
+        if typing.get_origin(annotated) in _LISTS and (inner := typing.get_args(annotated)) and inner[0] in _RESULTS:
+            return pa.list_(_RESULTS[inner[0]])
         if annotated not in _RESULTS:
             raise ExpressionError(f"A row cannot become {annotated!r}.", where=expr.show(), hint=RESULT_HINT)
         return _RESULTS[annotated]
-    found = set()
+    found: set[Any] = set()
+    items: set[Any] = set()
     for sample in zip(*(_samples(type_) for type_ in types), strict=True):
         # A sample may be outside what the function is made for; the others tell.
         with contextlib.suppress(Exception):
-            found.add(type(expr.function(Row(expr.fields, sample))))
+            answer = expr.function(Row(expr.fields, sample))
+            if isinstance(answer, list | tuple | Iterator):
+                items |= {type(item) for item in islice(answer, _MOST_ITEMS)}
+            found.add(list if isinstance(answer, list | tuple | Iterator) else type(answer))
     found.discard(type(None))
+    items.discard(type(None))
+    if found == {list} and (item := _one_of(items)) is not None:
+        return pa.list_(item)
+    if (type_ := _one_of(found)) is not None:
+        return type_
+    names = " or ".join(sorted(kind.__name__ for kind in found))
+    raise ExpressionError(f"The function's result cannot be foreseen{': ' + names if names else ''}.",
+                          where=expr.show(), hint=RESULT_HINT)
+
+
+def _one_of(found: set[Any]) -> pa.DataType | None:
+    """The type of values of these Python types, if it is one."""
     if found == {int, float}:
         return pa.float64()
-    if len(found) != 1 or not found <= _RESULTS.keys():
-        names = " or ".join(sorted(type_.__name__ for type_ in found))
-        raise ExpressionError(f"The function's result cannot be foreseen{': ' + names if names else ''}.",
-                              where=expr.show(), hint=RESULT_HINT)
-    return _RESULTS[found.pop()]
+    return _RESULTS[next(iter(found))] if len(found) == 1 and found <= _RESULTS.keys() else None
 
 
 def _samples(type_: pa.DataType) -> list[Any]:

@@ -85,6 +85,8 @@ def _argument(expr: Expr) -> str:
 
 
 def _call(call: Call) -> str:
+    if not call.args:
+        return f"{call.function}()"
     receiver = _operand(call.args[0], _ATOM)
     match call.function, call.options:
         case "str.contains", (text, True):

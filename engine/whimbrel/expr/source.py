@@ -38,7 +38,8 @@ Bind = Callable[[Expr], Text]
 _INT_CALLS = {"+": "checked_add", "-": "checked_sub", "*": "checked_mul", "//": "floor_div", "%": "floor_mod"}
 _TRUTH_CALLS = {"&": "truth_and", "|": "truth_or"}
 _LONGEST_IN = 16
-_NEVER_FAIL = ("is_null", "is_not_null", "is_in", "between", "fill_null", "log", "exp", "str.", "dt.")
+_NEVER_FAIL = ("is_null", "is_not_null", "is_in", "between", "fill_null", "start_time", "end_time", "log", "exp",
+               "str.", "dt.")
 
 
 def to_source(expr: Expr, schema: Schema, bind: Bind) -> Text:
@@ -149,6 +150,8 @@ def _writable(expr: Expr, schema: Schema) -> bool:
 
 
 def _writable_call(call: Call, schema: Schema) -> bool:
+    if not call.args:
+        return False
     x = call.args[0]
     x_type = type_of(x, schema)
     match call.function:

@@ -64,6 +64,8 @@ def type_of(expr: Expr, schema: Schema, *, where: str = "") -> pa.DataType:
             return binary_types(binary, typed(left), typed(right))[2]
         case Unary(op, x):
             return unary_type(expr, op, typed(x)[1])
+        case Call(_, ()):
+            return schema.time_type
         case Call(_, args, _) as call:
             return call_type(call, [typed(arg) for arg in args])
         case When(condition, then, otherwise):

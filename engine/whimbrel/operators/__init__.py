@@ -18,7 +18,7 @@ from whimbrel.operators.point_at_end import PointAtEnd, point_at_end
 from whimbrel.operators.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.rename import rename
 from whimbrel.operators.select import Select, select, with_columns
-from whimbrel.operators.select_many import SelectMany, select_many
+from whimbrel.operators.select_many import ItemType, SelectMany, select_many
 from whimbrel.operators.semi_join import SemiJoin, anti_join, semi_join, where_exists, where_not_exists
 from whimbrel.operators.session_window import Emit, SessionWindow, session_window
 from whimbrel.operators.set_duration import SetDuration, set_duration
@@ -37,8 +37,8 @@ from whimbrel.operators.window import (
 
 __all__ = [
     "AlterLifetime", "AsofJoin", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction", "Emit",
-    "Extend", "GroupAggregate", "HoppingWindow", "How", "Join", "Label", "Moment", "On", "Outputs", "Pattern",
-    "PointAtEnd", "Quantize", "Select", "SelectMany", "SemiJoin", "SessionWindow", "SetDuration", "Shift",
+    "Extend", "GroupAggregate", "HoppingWindow", "How", "ItemType", "Join", "Label", "Moment", "On", "Outputs",
+    "Pattern", "PointAtEnd", "Quantize", "Select", "SelectMany", "SemiJoin", "SessionWindow", "SetDuration", "Shift",
     "Simultaneous", "SlidingWindow", "Span", "Stitch", "Union", "Where", "aggregate", "alter_lifetime", "anti_join",
     "asof_join", "chop", "clip", "clip_duration", "cross_join", "detect", "drop", "event", "extend", "hopping_window",
     "join", "point_at_end", "progressive_window", "quantize", "rename", "select", "select_many", "semi_join",

@@ -19,6 +19,7 @@ from whimbrel.expr import (
     Remembered,
     check_name,
     columns_of,
+    lifetime_of,
     lift,
     named_columns,
     registers_of,
@@ -273,6 +274,10 @@ def _declared(register: Beginning) -> Iterator[tuple[str, pa.DataType, Any]]:
 def _outputs(output: Outputs) -> Keys:
     outputs = named_columns("detect", (), output)
     for name, expr in outputs:
+        if lifetime_of(expr):
+            raise PlanError("A match has no lifetime of its own before it is told.",
+                            where=f"detect(output={{{name!r}: {expr.show()}}})",
+                            hint="put it into a column before: with_columns(began=wb.start_time())")
         loose = sorted(columns_of(expr) - registers_of(expr).keys())
         if loose:
             raise PlanError(f"Of which event is {loose[0]!r}?", where=f"detect(output={{{name!r}: {expr.show()}}})",

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Field, Schema
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
-from whimbrel.expr import Condition, Expr, columns_of, trace, type_of
+from whimbrel.expr import Condition, Expr, columns_of, lifetime_of, trace, type_of
 
 __all__ = ["On"]
 
@@ -62,6 +62,9 @@ class JoinedRow:
         """Refuse a condition that is not about this row, or not true or false."""
         if condition is None:
             return
+        if lifetime_of(condition):
+            raise ExpressionError("Each side of a pair has a lifetime of its own.", where=where,
+                                  hint="put it into a column before: with_columns(began=wb.start_time())")
         type_ = type_of(condition, self.schema(left, right, where=where), where=where)
         if not pa.types.is_boolean(type_):
             raise ExpressionError(f"A condition must be true or false; {condition.show()} is {type_}.", where=where,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,14 @@ import pyarrow.compute as pc
 from whimbrel.batch import Batch, Field, Schema
 from whimbrel.batch import Column as Items
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
-from whimbrel.expr import Column, Expr, check_name, columns_of, evaluate, trace, type_of
+from whimbrel.expr import Column, Condition, Expr, RowFunction, check_name, columns_of, evaluate, trace, type_of
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import Operator, fluent
+
+__all__ = ["ItemType"]
+
+ItemType: TypeAlias = pa.DataType
+"""What may be given as the type of the items of lists."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,6 +40,10 @@ class SelectMany(Operator):
         What separates the parts of a string.
     values : tuple of Expr
         The values, all of one type.
+    times : Expr, optional
+        How many times the values are taken, one after the other; null or less than one is not at all.
+    listed : Expr, optional
+        Instead of all these an expression that is a list.
 
     Notes
     -----
@@ -49,11 +58,20 @@ class SelectMany(Operator):
     [{'start': 0, 'end': 1, 'line': 'to', 'x': 2}, {'start': 0, 'end': 1, 'line': 'be', 'x': 2}]
     >>> events.select_many("y", [wb.col.x, wb.col.x * 10]).select("y").collect().to_pylist()
     [{'start': 0, 'end': 1, 'y': 2}, {'start': 0, 'end': 1, 'y': 20}]
+    >>> events.select_many("y", [5 + wb.start_time()], times=wb.col.x).select("y").collect().to_pylist()
+    [{'start': 0, 'end': 1, 'y': 5}, {'start': 0, 'end': 1, 'y': 5}]
+
+    A Python function may answer with any list:
+
+    >>> events.select_many("y", lambda e: [n * n for n in range(e.x)]).select("y").collect().to_pylist()
+    [{'start': 0, 'end': 1, 'y': 0}, {'start': 0, 'end': 1, 'y': 1}]
     """
 
     column: str
     split: str | None = None
     values: tuple[Expr, ...] = ()
+    times: Expr | None = None
+    listed: Expr | None = None
 
     def schema(self, *upstream: Schema) -> Schema:
         made = Field(self.column, self._item_type(upstream[0]))
@@ -63,6 +81,10 @@ class SelectMany(Operator):
 
     def _item_type(self, schema: Schema) -> pa.DataType:
         where = self.show()
+        if self.times is not None:
+            many = type_of(self.times, schema, where=where)
+            if not pa.types.is_integer(many):
+                raise ExpressionError(f"How many times is {many}, not an integer.", where=where)
         if self.values:
             first, *others = (type_of(value, schema, where=where) for value in self.values)
             for value, type_ in zip(self.values[1:], others, strict=True):
@@ -70,18 +92,19 @@ class SelectMany(Operator):
                     raise ExpressionError(f"{self.values[0].show()} is {first}, but {value.show()} is {type_}.",
                                           where=where, hint="cast one: .cast(...)")
             return first
+        if self.listed is not None:
+            return _item_of(type_of(self.listed, schema, where=where), self.listed.show(), where)
         type_ = schema.type_of(self.column, where=where)
         if self.split is not None:
             if not pa.types.is_string(type_) and not pa.types.is_large_string(type_):
                 raise SchemaError(f"Column {self.column!r} is {type_}; only strings can be split.", where=where)
             return type_
-        if not pa.types.is_list(type_) and not pa.types.is_large_list(type_) and not pa.types.is_fixed_size_list(type_):
-            raise SchemaError(f"Column {self.column!r} is {type_}, not a list.", where=where,
-                              hint=f'such as select_many({self.column!r}, split=",") for a string')
-        return type_.value_type
+        return _item_of(type_, f"Column {self.column!r}", where,
+                        f'select_many({self.column!r}, split=",") for a string')
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
-        read = frozenset[str]().union(*map(columns_of, self.values)) if self.values else frozenset((self.column,))
+        made = [expr for expr in (*self.values, self.times, self.listed) if expr is not None]
+        read = frozenset[str]().union(*map(columns_of, made)) if made else frozenset((self.column,))
         return (wanted - {self.column} | read,)
 
     def kernel(self, *upstream: Schema) -> Kernel:
@@ -90,27 +113,51 @@ class SelectMany(Operator):
     def show(self) -> str:
         values = f", [{', '.join(value.show() for value in self.values)}]" if self.values else ""
         split = "" if self.split is None else f", split={self.split!r}"
-        return f"select_many({self.column!r}{values}{split})"
+        times = "" if self.times is None else f", times={self.times.show()}"
+        listed = "" if self.listed is None else f", {self.listed.show()}"
+        return f"select_many({self.column!r}{listed}{values}{times}{split})"
+
+
+def _item_of(type_: pa.DataType, what: str, where: str, hint: str = "") -> pa.DataType:
+    if not pa.types.is_list(type_) and not pa.types.is_large_list(type_) and not pa.types.is_fixed_size_list(type_):
+        raise SchemaError(f"{what} is {type_}, not a list.", where=where, hint=hint and f"such as {hint}")
+    return type_.value_type
 
 
 @fluent
-def select_many(schema: Schema, column: str, values: Sequence[Column] = (), *, split: str | None = None) -> SelectMany:
+def select_many(schema: Schema, column: str, values: Sequence[Column] | Condition = (), *,
+                times: int | Condition | None = None, split: str | None = None,
+                item_type: ItemType | None = None) -> SelectMany:
     """A row for each item of a list. See :class:`whimbrel.operators.SelectMany`.
 
     Parameters
     ----------
     column : str
         A list column; with `split` a string column; with `values` the column to make.
-    values : sequence of Expr, optional
-        A row for each of these instead.
+    values : sequence of Expr, Expr or callable, optional
+        A row for each of these instead, or for each item of the list that this is.
+    times : int, Expr or callable, optional
+        How many times the values are taken: ``[col.x], times=col.n``.
     split : str, optional
         Such as ``","``.
+    item_type : pyarrow.DataType, optional
+        Of the items of a Python function's lists, where a trial of it on sample rows does not tell.
     """
-    if split == "" or (split is not None and values):
-        raise PlanError("Give a text to split by, or values, but not both.", where=f"select_many({column!r}, ...)")
+    where = f"select_many({column!r}, ...)"
+    listed = isinstance(values, Expr) or callable(values)
+    if split == "" or (split is not None and (listed or values)):
+        raise PlanError("Give a text to split by, or values, but not both.", where=where)
+    if times is not None and (listed or not values):
+        raise PlanError("Only values can be taken several times.", where=where, hint="such as [col.x], times=col.n")
     check_name(column, "select_many")
-    return SelectMany(column=column, split=split,
-                      values=tuple(trace(value, where=f"select_many({column!r}, ...)") for value in values))
+    made = trace(values, where=where) if listed else None
+    if item_type is not None:
+        if not isinstance(made, RowFunction):
+            raise PlanError("A type is for Python functions; expressions have theirs.", where=where)
+        made = replace(made, declared=pa.list_(item_type))
+    return SelectMany(column=column, split=split, listed=made,
+                      times=None if times is None else trace(times, where=where),
+                      values=() if listed else tuple(trace(value, where=where) for value in cast(Any, values)))
 
 
 class SelectManyKernel(Stateless):
@@ -128,14 +175,24 @@ class SelectManyKernel(Stateless):
         return replace(repeated, schema=self.schema, columns=tuple(columns))
 
     def _chosen(self, batch: Batch) -> tuple[np.ndarray[Any, Any], Items]:
-        values = self.operator.values
+        values, rows = self.operator.values, np.arange(len(batch))
         columns = Items.concat([evaluate(value, batch) for value in values])
-        rows = np.repeat(np.arange(len(batch)), len(values))
-        return rows, columns.take(rows + np.tile(np.arange(len(values)), len(batch)) * len(batch))
+        if self.operator.times is None:
+            rows = np.repeat(rows, len(values))
+            return rows, columns.take(rows + np.tile(np.arange(len(values)), len(batch)) * len(batch))
+        times = evaluate(self.operator.times, batch)
+        lengths = np.where(times.validity(), np.maximum(times.values, 0), 0).astype(np.int64) * len(values)
+        rows = np.repeat(rows, lengths)
+        inside = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return rows, columns.take(rows + inside % len(values) * len(batch))
 
     def _exploded(self, batch: Batch) -> tuple[np.ndarray[Any, Any], Items]:
-        lists = batch.column(self.operator.column).to_arrow()
+        listed = self.operator.listed
+        column = batch.column(self.operator.column) if listed is None else evaluate(listed, batch)
+        lists = column.to_arrow()
         if self.operator.split is not None:
             lists = pc.split_pattern(lists, self.operator.split)
-        rows = Items.from_arrow(pc.list_parent_indices(lists))
-        return np.asarray(rows.values), Items.from_arrow(pc.list_flatten(lists))
+        # A null may have items below it in memory: its length is null, and its items are not among the flattened ones.
+        lengths = Items.from_arrow(pc.list_value_length(lists))
+        there = np.where(lengths.validity(), lengths.values, 0)
+        return np.repeat(np.arange(len(batch)), there), Items.from_arrow(pc.list_flatten(lists))

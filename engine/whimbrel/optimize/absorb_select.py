@@ -6,13 +6,15 @@ from dataclasses import replace
 
 from whimbrel.expr import Expr, substitute
 from whimbrel.operators import GroupAggregate, Select
-from whimbrel.plan import Node
+from whimbrel.plan import Node, reads_lifetime
 
 
 def absorb_select(node: Node) -> Node:
     """aggregate(select(x)) -> aggregate(x) over the selected expressions."""
     below = node.inputs[0] if node.inputs else None
     if not isinstance(node.op, GroupAggregate) or below is None or not isinstance(below.op, Select):
+        return node
+    if reads_lifetime(below.op):  # below a window that is absorbed next, it would read another lifetime
         return node
     meaning = dict(below.op.columns)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from whimbrel.operators import GroupAggregate, HoppingWindow
-from whimbrel.plan import Grid, Node
+from whimbrel.plan import Grid, Node, reads_lifetime
 
 
 def absorb_window(node: Node) -> Node:
     """aggregate(tumbling_window(x)) -> aggregate(x) over a grid."""
     below = node.inputs[0] if node.inputs else None
     if not isinstance(node.op, GroupAggregate) or node.op.grid is not None or below is None:
+        return node
+    if reads_lifetime(node.op):
         return node
     window = below.op
     if not isinstance(window, HoppingWindow) or window.size != window.hop:

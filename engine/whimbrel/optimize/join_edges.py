@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whimbrel.operators import Coalesce
-from whimbrel.plan import Node, Operator
+from whimbrel.plan import Node, Operator, reads_lifetime
 
 
 def join_edges(root: Node) -> Node:
@@ -13,7 +13,7 @@ def join_edges(root: Node) -> Node:
 
 
 def _before(node: Node) -> Node:
-    if not isinstance(node.op, Operator) or node.op.accepts_edges:
+    if not isinstance(node.op, Operator) or (node.op.accepts_edges and "end_time" not in reads_lifetime(node.op)):
         return node
     inputs = tuple(below if below.properties.intervals_only else Node(Coalesce(), (below,)) for below in node.inputs)
     changed = any(new is not old for new, old in zip(inputs, node.inputs, strict=True))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Direction,
         Emit,
         How,
+        ItemType,
         Label,
         Moment,
         On,
@@ -235,19 +236,25 @@ class Methods:
         """
         return self._unary(operators.with_columns, **columns)
 
-    def select_many(self, column: str, values: Sequence[Column] = (), *, split: str | None = None) -> Stream:
+    def select_many(self, column: str, values: Sequence[Column] | Condition = (), *,
+                    times: int | Condition | None = None, split: str | None = None,
+                    item_type: ItemType | None = None) -> Stream:
         """A row for each item of a list. See :class:`whimbrel.operators.SelectMany`.
 
         Parameters
         ----------
         column : str
             A list column; with `split` a string column; with `values` the column to make.
-        values : sequence of Expr, optional
-            A row for each of these instead.
+        values : sequence of Expr, Expr or callable, optional
+            A row for each of these instead, or for each item of the list that this is.
+        times : int, Expr or callable, optional
+            How many times the values are taken: ``[col.x], times=col.n``.
         split : str, optional
             Such as ``","``.
+        item_type : pyarrow.DataType, optional
+            Of the items of a Python function's lists, where a trial of it on sample rows does not tell.
         """
-        return self._unary(operators.select_many, column, values, split=split)
+        return self._unary(operators.select_many, column, values, times=times, split=split, item_type=item_type)
 
     def semi_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
                   allow_lookahead: bool = False) -> Stream:

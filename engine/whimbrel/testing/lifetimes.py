@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, Self
 
-from whimbrel.testing.oracle import Fact, Payload, Term, lifetimes
+from whimbrel.testing.oracle import Fact, Payload, Term, lifetimes, stateless
 
 
 class LifetimeWords:
@@ -61,13 +62,18 @@ class LifetimeWords:
         new = {old: name for name, old in names.items()}
         return self._payloads(lambda row: [{new.get(name, name): value for name, value in row.items()}])
 
-    def select_many(self, column: str, values: Any = (), *, split: str | None = None) -> Self:
+    def select_many(self, column: str, values: Any = (), *, split: str | None = None, times: Any = None) -> Self:
         def items(row: Payload) -> list[Any]:
+            if callable(values):  # a function of a whole row
+                return list(values(SimpleNamespace(**row)))
             if values:
-                return [value(row) if isinstance(value, Term) else value for value in values]
+                chosen = [value(row) if isinstance(value, Term) else value for value in values]
+                many = times(row) if isinstance(times, Term) else times
+                return chosen if times is None else chosen * (many or 0)
             return [] if row[column] is None else row[column].split(split) if split else row[column]
 
-        return self._payloads(lambda row: [row | {column: item} for item in items(row)])
+        return self._now([(start, end, row | {column: item}) for start, end, row in self.facts
+                          for item in items(stateless.seen((start, end, row)))])
 
     def _payloads(self, made: Callable[[Payload], list[Payload]]) -> Self:
         """Other payloads in place of each, with its lifetime."""

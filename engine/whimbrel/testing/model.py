@@ -164,6 +164,8 @@ MODEL_API = SimpleNamespace(
     approx_quantile=lambda of, q, **_: _quantile(of, q),
     collect=lambda of: ModelAggregate("collect", _when_it_started(of)),
     top_k=lambda of, k, ties=True: ModelAggregate("top_k", of, options={"k": k, "ties": ties}),
+    start_time=lambda: Term(lambda seen: seen["start_time()"]),
+    end_time=lambda: Term(lambda seen: seen["end_time()"]),
     event=_event,
     sequence=_sequence,
     register=_Memory("register"),

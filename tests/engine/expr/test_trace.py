@@ -82,7 +82,7 @@ def test_a_row_used_as_a_whole_is_an_error(function):
     assert "row.name or row['name']" in caught.value.hint
 
 
-@pytest.mark.parametrize("function", (lambda e: [1] if e.a else [], lambda e: "x" if e.a > 1 else 1))
+@pytest.mark.parametrize("function", (lambda e: [1] if e.a else ['x'], lambda e: "x" if e.a > 1 else 1))
 def test_a_type_that_cannot_be_foreseen_asks_for_an_annotation(function):
     schema = batch(a=[1]).schema
     with pytest.raises(ExpressionError, match="cannot be foreseen") as caught:

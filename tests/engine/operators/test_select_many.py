@@ -58,3 +58,44 @@ def test_misuse_is_told() -> None:
         stream.select_many("s", [1], split=",")
     with pytest.raises(PlanError, match="has a column 'start' already"):
         stream.select_many("start", [1])
+
+
+def test_values_are_taken_as_often_as_the_row_says() -> None:
+    stream = wb.from_arrow({"at": [3, 4, 5, 6], "x": [2, 0, None, -1]}, time="at").select("x")
+    assert rows(stream.select_many("v", [33 + wb.start_time(), col.x], times=col.x).select("v")) == [
+        (3, 4, 36), (3, 4, 2), (3, 4, 36), (3, 4, 2)]
+
+
+def test_functions_answer_with_lists_iterators_or_none() -> None:
+    stream = wb.from_arrow({"at": [0, 1, 2], "x": [2, 0, 1]}, time="at").select("x")
+
+    def count_down(row) -> list[int]:
+        return range(row.x, 0, -1)
+
+    assert rows(stream.select_many("v", count_down).select("v")) == [(0, 1, 2), (0, 1, 1), (2, 3, 1)]
+    assert rows(stream.select_many("v", lambda e: iter([e.x, e.x + 0.5]) if e.x else None).select("v")) == [
+        (0, 1, 2.0), (0, 1, 2.5), (2, 3, 1.0), (2, 3, 1.5)]
+    odd = stream.select_many("v", lambda e: [{"n": e.x}], item_type=pa.struct([("n", pa.int64())]))
+    assert rows(odd.select("v"))[0] == (0, 1, {"n": 2})
+
+
+def test_fixed_size_lists_that_are_null_make_no_row() -> None:
+    table = pa.table({"at": range(3), "x": pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int64(), 2))})
+    assert rows(wb.from_arrow(table, time="at").select("x").select_many("x")) == [
+        (0, 1, 1), (0, 1, 2), (2, 3, 3), (2, 3, 4)]
+
+
+def test_lists_of_structs_become_structs() -> None:
+    table = pa.table({"at": [0, 1], "x": [[{"a": 1, "b": "u"}, None], [{"a": 2, "b": None}]]})
+    stream = wb.from_arrow(table, time="at").select("x").select_many("x").select(a=col.x.field("a"))
+    assert rows(stream) == [(0, 1, 1), (0, 1, None), (1, 2, 2)]
+
+
+def test_what_is_no_list_and_no_number_of_times_is_refused() -> None:
+    stream = wb.from_arrow({"at": [0], "x": [2], "s": ["a"]}, time="at").select("x", "s")
+    with pytest.raises(SchemaError, match="not a list"):
+        stream.select_many("v", col.x + 1)
+    with pytest.raises(ExpressionError, match="not an integer"):
+        stream.select_many("v", [col.x], times=col.s)
+    with pytest.raises(PlanError, match="several times"):
+        stream.select_many("v", lambda e: [e.x], times=2)

@@ -29,11 +29,9 @@ def flow_of(name: str, given: Mapping[str, Any], case: Case, batch_rows: int | N
         promised["partition"] = wb.Partitions(by=PARTITION, lag=lag, every=every)
     if any(row[0] in _MARKS or (row[1] != "inf" and row[1] < row[0]) for row in rows):
         stream = wb.from_edges(table, sync="vs", other="ve", punctuation="told", name=name, **promised)
-        times = None
     else:
         stream = wb.from_arrow(table, time="vs", end="ve", name=name, **promised)
-        times = {"vs": "vs"} if "vs" in str(case.op) else None
-    flow = Flow(stream, names(payload, "x"), (PARTITION,) if partitioned(given) else (), times)
+    flow = Flow(stream, names(payload, "x"), (PARTITION,) if partitioned(given) else ())
     return flow.select(flow.values())
 
 

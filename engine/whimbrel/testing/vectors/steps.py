@@ -35,14 +35,11 @@ class Flow:
     payload : tree of names of columns
     keys : tuple of str
         Columns of the groups, outermost first, that every step keeps.
-    times : mapping of str to str
-        Columns that still hold the start (``vs``) of each event.
     """
 
     stream: Stream
     payload: Tree
     keys: tuple[str, ...] = ()
-    times: Mapping[str, str] | None = None
 
     def values(self, payload: Tree | None = None) -> Tree:
         """The payload as a tree of expressions."""
@@ -50,14 +47,12 @@ class Flow:
 
     def translate(self, text: str, **more: Tree) -> Tree:
         """An expression over this stream."""
-        times = {name: col(column) for name, column in (self.times or {}).items()}
         partition = {"key": col(PARTITION)} if PARTITION in self.keys else {}
-        return translate(text, {"x": self.values(), **partition, **times, **more})
+        return translate(text, {"x": self.values(), "vs": whimbrel.start_time(), **partition, **more})
 
     def select(self, payload: Tree) -> Flow:
         """With another payload, given as a tree of expressions."""
-        kept = [*self.keys, *(self.times or {}).values()]
-        stream = self.call("select", *kept, **flatten(payload, "x"))
+        stream = self.call("select", *self.keys, **flatten(payload, "x"))
         return replace(self, stream=stream, payload=names(payload, "x"))
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Stream:
@@ -68,7 +63,7 @@ class Flow:
 
     def moved(self, method: str, *arguments: Any, **options: Any) -> Flow:
         """With other lifetimes."""
-        return replace(self, stream=self.call(method, *arguments, **options), times=None)
+        return replace(self, stream=self.call(method, *arguments, **options))
 
 
 def call(stream: Stream, name: str, *arguments: Any, **options: Any) -> Stream:
@@ -119,7 +114,7 @@ def _select(flow: Flow, step: Step, inputs: Inputs) -> Flow:
 
 
 def _union(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    return replace(flow, stream=flow.call("union", _right(flow, step, inputs).stream), times=None)
+    return replace(flow, stream=flow.call("union", _right(flow, step, inputs).stream))
 
 
 # Lifetimes.
@@ -221,7 +216,7 @@ def _detect(flow: Flow, step: Step, inputs: Inputs) -> Flow:
 
 
 def _select_many(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    """Lists whose length the case says (``[a, b]``, ``[a] * 2``), or the list that the payload is (``x``)."""
+    """Lists that are written down (``[a, b]``, ``[a] * n``), or the list that the payload is (``x``)."""
     match ast.parse(step["expr"], mode="eval").body:
         case ast.Name("x"):
             exploded = replace(flow, stream=flow.call("select_many", flow.payload))
@@ -229,13 +224,13 @@ def _select_many(flow: Flow, step: Step, inputs: Inputs) -> Flow:
             item = col(flow.payload)
             return exploded.select({"rank": item.field("rank"), "payload": item.field("value")} if ranked else item)
         case ast.List(items):
-            times = 1
-        case ast.BinOp(ast.List(items), ast.Mult(), ast.Constant(int(times))):
-            pass
+            options = {}
+        case ast.BinOp(ast.List(items), ast.Mult(), times):
+            options = {"times": flow.translate(ast.unparse(times))}
         case _:
             raise UnsupportedError(f"select_many of {step['expr']}")
-    values = [flow.translate(ast.unparse(item)) for item in items] * times
-    return replace(flow, stream=flow.call("select_many", "many", values), payload="many").select(col.many)
+    values = [flow.translate(ast.unparse(item)) for item in items]
+    return replace(flow, stream=flow.call("select_many", "many", values, **options), payload="many").select(col.many)
 
 
 def _group_aggregate(flow: Flow, step: Step, inputs: Inputs) -> Flow:
@@ -254,7 +249,7 @@ def _joined(left: Flow, right: Flow, step: Step, **options: Any) -> Flow:
     """Join two streams whose columns have been given different names: ``l...`` and ``r...``."""
     mine, theirs = _keyed(left, step.get("left_key"), "l"), _keyed(right, step.get("right_key"), "r", "r_is")
     on = [name for name in mine.schema.names if name.startswith("on")]
-    joined = call(mine, "join", theirs, on=[*left.keys, *on], **options)
+    joined = call(mine, "join", theirs, on=[*left.keys, *on], allow_lookahead=True, **options)
     result = Flow(joined, left.payload, left.keys)
     here = {"l": result.values(names(left.payload, "l")), "r": result.values(names(right.payload, "r"))}
     if "inner" in step:

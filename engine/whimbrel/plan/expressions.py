@@ -1,0 +1,28 @@
+"""The expressions that an operator holds, wherever it holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from whimbrel.expr import Expr, lifetime_of
+from whimbrel.plan.operator import Operator
+
+
+def reads_lifetime(op: Operator) -> frozenset[str]:
+    """Which of "start_time" and "end_time" the expressions of an operator read."""
+    return frozenset[str]().union(*map(lifetime_of, _expressions(op)))
+
+
+def _expressions(thing: Any) -> Iterator[Expr]:
+    if isinstance(thing, Expr):
+        yield thing
+    elif isinstance(thing, Mapping):
+        yield from _expressions(tuple(thing.values()))
+    elif isinstance(thing, tuple | list):
+        for part in thing:
+            yield from _expressions(part)
+    elif is_dataclass(thing) and not isinstance(thing, type):
+        for field in fields(thing):
+            yield from _expressions(getattr(thing, field.name))
