@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from bench.compare import Row, compare
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF
 from whimbrel.disorder import Sorter, measure_disorder
-from whimbrel.kernels import Compiled, patience
+from whimbrel.kernels import Compiled, patience, time_order
 from whimbrel.kernels.primitives import impatience as primitive
 
 Array = np.ndarray[Any, Any]
@@ -22,6 +22,7 @@ Array = np.ndarray[Any, Any]
 ROWS, QUICK_ROWS = 20_000_000, 2_000_000
 PERIODS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 PAYLOAD = Schema(tuple(Field(f"c{number}", pa.int32()) for number in range(4)))
+NAMES = ("time", *PAYLOAD.names)
 BATCH_ROWS = 65_536
 
 _impatience, _heap = Compiled(online_sort.impatience), Compiled(online_sort.heap)
@@ -46,33 +47,41 @@ def run(*, quick: bool) -> Iterator[Row]:
 
 
 def _offline(name: str, times: Array) -> Iterator[Row]:
+    """Whole columns; and the same rows in batches, as a source gives them, which everybody has to put together."""
     columns = [np.arange(len(times), dtype=np.int32) + number for number in range(4)]
-    batches = [Batch(PAYLOAD, times[at : at + BATCH_ROWS], 1,
-                     tuple(Column(pa.int32(), column[at : at + BATCH_ROWS]) for column in columns))
-               for at in range(0, len(times), BATCH_ROWS)]
-    frame = pl.DataFrame({"time": times, **{f"c{number}": column for number, column in enumerate(columns)}})
+    starts = range(0, len(times), BATCH_ROWS)
+    cut = [[column[at : at + BATCH_ROWS] for column in (times, *columns)] for at in starts]
+    batches = [Batch(PAYLOAD, parts[0], 1, tuple(Column(pa.int32(), part) for part in parts[1:])) for parts in cut]
+    frame = pl.DataFrame(dict(zip(NAMES, (times, *columns), strict=True)))
+    frames = [frame.slice(at, BATCH_ROWS) for at in starts]
 
-    def ours() -> list[Batch]:
+    def ours() -> list[Array]:
+        order = time_order(times)
+        return [times, *columns] if order is None else [column[order] for column in (times, *columns)]
+
+    def ours_in_batches() -> list[Array]:
         sorter = Sorter()
         for batch in batches:
             sorter.add(batch)
-        return sorter.release(INF)
+        whole = Batch.concat(sorter.release(INF))
+        return [whole.sync, *(np.asarray(column.values) for column in whole.columns)]
 
-    def by_numpy() -> list[Array]:
-        order = times.argsort(kind="stable")
-        return [times[order], *(column[order] for column in columns)]
+    def by_numpy(*columns: Array) -> list[Array]:
+        order = columns[0].argsort(kind="stable")
+        return [column[order] for column in columns]
 
-    def same(mine: list[Batch], theirs: Any) -> bool:
-        other = theirs if isinstance(theirs, list) else [theirs[name].to_numpy() for name in theirs.columns]
-        whole = Batch.concat(mine)
-        return all(np.array_equal(one, two) for one, two in
-                   zip((whole.sync, *(np.asarray(column.values) for column in whole.columns)), other, strict=True))
+    def same(mine: list[Array], theirs: list[Array] | pl.DataFrame) -> bool:
+        other = [theirs[name].to_numpy() for name in NAMES] if isinstance(theirs, pl.DataFrame) else theirs
+        return all(np.array_equal(one, two) for one, two in zip(mine, other, strict=True))
 
-    peers: dict[str, Callable[[], Any]] = {
-        "NumPy stable": by_numpy,
+    yield from compare("C offline", name, len(times), ours, {
+        "NumPy stable": lambda: by_numpy(times, *columns),
         "Polars stable": lambda: frame.sort("time", maintain_order=True),
-    }
-    yield from compare("C offline", name, len(times), ours, peers, same)
+    }, same)
+    yield from compare("C offline, batches", name, len(times), ours_in_batches, {
+        "NumPy stable": lambda: by_numpy(*map(np.concatenate, zip(*cut, strict=True))),
+        "Polars stable": lambda: pl.concat(frames).sort("time", maintain_order=True),
+    }, same)
 
 
 def _online(name: str, all_times: Array, every: int) -> Iterator[Row]:
