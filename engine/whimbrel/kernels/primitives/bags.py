@@ -188,17 +188,33 @@ def put_in_order(
         keys, began = keys[order], began[order]
     else:
         keys.sort()
-    left = first + tidy - 1
-    place = first + length - 1
+    end = first + tidy
     for position in range(keys.shape[0] - 1, -1, -1):
         key = by_rank[keys[position]] if rank.shape[0] else keys[position]
         since = began[position] if starts.shape[0] else 0
-        while left >= first and is_after(items, starts, rank, left, key, since):
-            put(items, starts, place, items[left], starts[left] if starts.shape[0] else 0)
-            left -= 1
-            place -= 1
-        put(items, starts, place, key, since)
-        place -= 1
+        place = place_behind(items, starts, rank, first, end, key, since)
+        if place < end:  # a block at a time: one row more is one move of memory
+            move(items, starts, place, end, position + 1)
+        put(items, starts, place + position, key, since)
+        end = place
+
+
+def place_behind(items: Array, starts: Array, rank: Array, low: int, high: int, key: int, began: int) -> int:
+    """Among places in order, the first whose value belongs behind the given one."""
+    while low < high:
+        middle = (low + high) >> 1
+        if is_after(items, starts, rank, middle, key, began):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def move(items: Array, starts: Array, begin: int, end: int, by: int) -> None:
+    """Shift what lies in some places, which may overlap with where it goes."""
+    items[begin + by : end + by] = items[begin:end].copy()
+    if starts.shape[0]:
+        starts[begin + by : end + by] = starts[begin:end].copy()
 
 
 def remove(
@@ -207,15 +223,8 @@ def remove(
 ) -> None:
     """Take one value out of a group that has it."""
     head, end = first[group], first[group] + tidy[group]
-    low, high = head, end
-    while low < high:  # the place behind the last that is not after the value
-        middle = (low + high) >> 1
-        if is_after(items, starts, rank, middle, key, began):
-            high = middle
-        else:
-            low = middle + 1
-    place = low - 1
     last = head + length[group] - 1
+    place = place_behind(items, starts, rank, head, end, key, began) - 1
     length[group] -= 1
     if place >= head and items[place] == key and (starts.shape[0] == 0 or starts[place] == began):
         tidy[group] -= 1
@@ -223,8 +232,7 @@ def remove(
             first[group] += 1
             room[group] -= 1
             return
-        for position in range(place, end - 1):
-            put(items, starts, position, items[position + 1], starts[position + 1] if starts.shape[0] else 0)
+        move(items, starts, place + 1, end, -1)
         place = end - 1
     else:
         place = end
