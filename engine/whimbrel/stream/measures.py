@@ -109,7 +109,15 @@ def last(value: Value) -> Last:
 
 
 def median(value: Value) -> Median:
-    """Middle of the values that are not null. See :class:`whimbrel.aggregates.Median`."""
+    """Middle of the values that are not null. See :class:`whimbrel.aggregates.Median`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1, 6], "x": [3, 2, 4]}, time="at")
+    >>> events.tumbling_window(5).aggregate(m=wb.median(wb.col.x)).collect()["m"].to_pylist()
+    [2.5, 4.0]
+    """
     return Median(expr=trace(value, where="median()"))
 
 
@@ -144,7 +152,15 @@ def quantile(value: Value, q: float, *, interpolation: Interpolation = "linear",
 
 
 def count_distinct(value: Value) -> CountDistinct:
-    """How many different values there are. See :class:`whimbrel.aggregates.CountDistinct`."""
+    """How many different values there are. See :class:`whimbrel.aggregates.CountDistinct`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1, 6], "name": ["a", "a", "b"]}, time="at")
+    >>> events.tumbling_window(10).aggregate(names=wb.count_distinct(wb.col.name)).collect()["names"].to_pylist()
+    [2]
+    """
     return CountDistinct(expr=trace(value, where="count_distinct()"))
 
 
@@ -161,6 +177,14 @@ def approx_count_distinct(value: Value, precision: int = 12) -> ApproximateCount
     ------
     MissingExtraError
         Without the extra ``whimbrel[sketches]``.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": range(100_000), "x": [at % 20_000 for at in range(100_000)]}, time="at")
+    >>> about = events.tumbling_window(100_000).aggregate(d=wb.approx_count_distinct(wb.col.x)).collect()
+    >>> 19_000 < about["d"][0].as_py() < 21_000
+    True
     """
     where = f"approx_count_distinct(..., {precision!r})"
     check_installed(where)
@@ -184,6 +208,14 @@ def approx_quantile(value: Value, q: float, *, k: int = 500) -> ApproximateQuant
     ------
     MissingExtraError
         Without the extra ``whimbrel[sketches]``.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": range(100_000)}, time="at")
+    >>> about = events.tumbling_window(100_000).aggregate(q=wb.approx_quantile(wb.col.at, 0.9)).collect()
+    >>> 89_000 < about["q"][0].as_py() < 91_000
+    True
     """
     where = f"approx_quantile(..., {q!r})"
     check_installed(where)
