@@ -3,7 +3,7 @@
 from whimbrel.connect import Partitions
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import col, end_time, first_of, last_of, lit, register, start_time, when
-from whimbrel.operators import event, sequence
+from whimbrel.operators import all_at_once, event, sequence
 from whimbrel.run import Metrics, Run, Snapshot
 from whimbrel.stream import (
     Lateness,
@@ -42,11 +42,11 @@ from whimbrel.stream import (
 __version__ = "0.1.0"
 
 __all__ = [
-    "Lateness", "Metrics", "Partitions", "Run", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all", "any",
-    "approx_count_distinct", "approx_quantile", "col", "collect", "count", "count_distinct", "datasets", "end_time",
-    "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark", "last", "last_of",
-    "lateness", "lit", "max", "mean", "median", "min", "product", "quantile", "read_parquet", "register", "replay",
-    "restore", "sequence", "start_time", "std", "sum", "sum_of_squares", "top_k", "var", "when",
+    "Lateness", "Metrics", "Partitions", "Run", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all",
+    "all_at_once", "any", "approx_count_distinct", "approx_quantile", "col", "collect", "count", "count_distinct",
+    "datasets", "end_time", "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark",
+    "last", "last_of", "lateness", "lit", "max", "mean", "median", "min", "product", "quantile", "read_parquet",
+    "register", "replay", "restore", "sequence", "start_time", "std", "sum", "sum_of_squares", "top_k", "var", "when",
 ]
 
 

@@ -13,7 +13,7 @@ from whimbrel.operators.extend import Extend, extend
 from whimbrel.operators.join import How, Join, cross_join, join
 from whimbrel.operators.joined_row import On
 from whimbrel.operators.lifetime import Span
-from whimbrel.operators.pattern import Pattern, event, sequence
+from whimbrel.operators.pattern import Pattern, all_at_once, event, sequence
 from whimbrel.operators.point_at_end import PointAtEnd, point_at_end
 from whimbrel.operators.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.rename import rename
@@ -39,9 +39,9 @@ __all__ = [
     "AlterLifetime", "AsofJoin", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction", "Emit",
     "Extend", "GroupAggregate", "HoppingWindow", "How", "ItemType", "Join", "Label", "Moment", "On", "Outputs",
     "Pattern", "PointAtEnd", "Quantize", "Select", "SelectMany", "SemiJoin", "SessionWindow", "SetDuration", "Shift",
-    "Simultaneous", "SlidingWindow", "Span", "Stitch", "Union", "Where", "aggregate", "alter_lifetime", "anti_join",
-    "asof_join", "chop", "clip", "clip_duration", "cross_join", "detect", "drop", "event", "extend", "hopping_window",
-    "join", "point_at_end", "progressive_window", "quantize", "rename", "select", "select_many", "semi_join",
-    "sequence", "session_window", "set_duration", "shift", "sliding_window", "stitch", "tumbling_window", "union",
-    "where", "where_exists", "where_not_exists", "with_columns",
+    "Simultaneous", "SlidingWindow", "Span", "Stitch", "Union", "Where", "aggregate", "all_at_once", "alter_lifetime",
+    "anti_join", "asof_join", "chop", "clip", "clip_duration", "cross_join", "detect", "drop", "event", "extend",
+    "hopping_window", "join", "point_at_end", "progressive_window", "quantize", "rename", "select", "select_many",
+    "semi_join", "sequence", "session_window", "set_duration", "shift", "sliding_window", "stitch", "tumbling_window",
+    "union", "where", "where_exists", "where_not_exists", "with_columns",
 ]

@@ -29,7 +29,7 @@ from whimbrel.kernels import Kernel
 from whimbrel.operators.detect_kernel import DetectKernel
 from whimbrel.operators.path_kernel import PathKernel
 from whimbrel.operators.path_text import Slot, path_text
-from whimbrel.operators.pattern import Automaton, Pattern
+from whimbrel.operators.pattern import AllAtOnce, Automaton, Pattern
 from whimbrel.plan import Beat, Operator, Properties, fluent
 
 __all__ = ["Beginning", "Outputs", "Simultaneous"]
@@ -76,7 +76,9 @@ class Detect(Operator):
     -----
     Contiguity is strict: an event that fits nowhere ends the run, unless it may `skip`. Every event that completes the
     pattern is a match, with the lifetime [time of that event, begin + within). Events of one key at the same time have
-    no order: they are passed over, and the key's runs end, unless they are declared to be ``in_order``.
+    no order: they are passed over, and the key's runs end, unless they are declared to be ``in_order``, or the pattern
+    has an ``all_at_once``: then what happens at one time moves a run once, and counts once. Several events move runs
+    only by ``all_at_once``; for every other part of the pattern they fit nowhere.
 
     Results hold the keys, `first_time` (when the run began), `events` (how many it matched), the registers, and the
     `output`. Matches that agree in the registers and in what the output reads are one, whatever ways of reading the
@@ -131,6 +133,11 @@ class Detect(Operator):
             if not pa.types.is_boolean(type_):
                 raise ExpressionError(f"A condition must be true or false; {event.condition.show()} is {type_}.",
                                       where=where)
+            if isinstance(event, AllAtOnce) and self.simultaneous == "in_order":
+                raise PlanError("Events that are taken one by one are never there all at once.", where=where,
+                                hint='leave simultaneous="in_order" out, or all_at_once()')
+            for _, clause in event.clauses if isinstance(event, AllAtOnce) else ():
+                self._check_clause(clause, schema)
             for name, value in event.updates:
                 self._check_update(name, type_of(value, beside, where=where), value)
         own = Schema(tuple(Field(slot.name, slot.type) for slot in slots))
@@ -139,6 +146,14 @@ class Detect(Operator):
         made = [Field(name, type_) for name, type_, _ in self.register]
         outputs = [Field(name, type_of(expr, own, where=where)) for name, expr in self.output]
         return schema.with_fields([*keys, *found, *made, *outputs], where=where)
+
+    def _check_clause(self, clause: Expr, schema: Schema) -> None:
+        if registers_of(clause):
+            raise ExpressionError(f"{clause.show()} reads what a run remembers; all_at_once() sees events only.",
+                                  where=self.show())
+        type_ = type_of(clause, schema, where=self.show())
+        if not pa.types.is_boolean(type_):
+            raise ExpressionError(f"A condition must be true or false; {clause.show()} is {type_}.", where=self.show())
 
     def _check_update(self, name: str, type_: pa.DataType, value: Expr) -> None:
         mine = next(type_ for known, type_, _ in self.register if known == name)
@@ -158,7 +173,8 @@ class Detect(Operator):
     def _slots(self, schema: Schema) -> list[Slot]:
         """What a run remembers: the registers, then columns of matched events."""
         where = self.show()
-        known = {event.name for event in Automaton.of(self.pattern).events if event.name}
+        known = {event.name for event in Automaton.of(self.pattern).events
+                 if event.name and not isinstance(event, AllAtOnce)}
         declared = [Slot(REGISTER + name, type_, Remembered("register", name), value)
                     for name, type_, value in self.register]
         told = {name for _, expr in self.output for name in registers_of(expr)}
@@ -183,6 +199,7 @@ class Detect(Operator):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         events = Automaton.of(self.pattern).events
         exprs = [expr for event in events for expr in (event.condition, *(value for _, value in event.updates))]
+        exprs += [clause for event in events if isinstance(event, AllAtOnce) for _, clause in event.clauses]
         read = frozenset[str]().union(*map(columns_of, [*exprs, *(expr for _, expr in self.keys)]))
         remembered = self._read()
         return ((read - remembered.keys())

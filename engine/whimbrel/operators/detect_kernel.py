@@ -14,7 +14,7 @@ from whimbrel.expr import Expr, evaluate, predicate, registers_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.runs import FREE, USED, advance_runs, drop_expired
 from whimbrel.operators.measure import extend
-from whimbrel.operators.pattern import Automaton
+from whimbrel.operators.pattern import AllAtOnce, Automaton
 
 Array = np.ndarray[Any, Any]
 Advance = Callable[[int], int]
@@ -48,6 +48,8 @@ class DetectKernel(Kernel):
         self.schema, self.within, self.key_exprs = schema, within, tuple(keys)
         self.overlapping, self.in_order = overlapping, in_order
         self.conditions = tuple(automaton.conditions)
+        self.parts = tuple(automaton.events)
+        self.at_once = any(isinstance(part, AllAtOnce) for part in self.parts)
         self.first, self.last = automaton.first, automaton.last
         self.follow = np.array(automaton.follow, np.int64)
         self.keys = KeyTable([field.type for field in schema.fields[: len(keys)]])
@@ -89,8 +91,12 @@ class DetectKernel(Kernel):
         if len(self.keys) > len(self.head):
             self.head = extend(self.head, 2 * len(self.keys), -1)
             self.length = extend(self.length, 2 * len(self.keys), 0)
-        alone = np.ones(len(rows), np.bool_) if self.in_order else _alone(rows.sync, groups)
-        advance = self._advance(rows, groups, frozen(self._satisfied(rows)), frozen(alone))
+        if self.at_once:
+            rows, groups, satisfied = self._by_instant(rows, groups)
+        else:
+            satisfied = self._satisfied(rows)
+        alone = np.ones(len(rows), np.bool_) if self.in_order or self.at_once else _alone(rows.sync, groups)
+        advance = self._advance(rows, groups, frozen(satisfied), frozen(alone))
         out = []
         row = 0
         while row < len(rows):
@@ -109,6 +115,26 @@ class DetectKernel(Kernel):
             bits = True if registers_of(condition) else predicate(condition, rows)
             satisfied |= np.asarray(bits).astype(np.int64) << state
         return satisfied
+
+    def _by_instant(self, rows: Batch, groups: Array) -> tuple[Batch, Array, Array]:
+        """One row for all events of a key at one time, its group, and the states that they lead to together."""
+        order = np.lexsort((groups, rows.sync))
+        sync, group = rows.sync[order], groups[order]
+        first = np.flatnonzero(np.append(True, (sync[1:] != sync[:-1]) | (group[1:] != group[:-1])))
+        many = np.diff(np.append(first, len(order)))
+        satisfied = np.zeros(len(first), np.int64)
+        for state, part in enumerate(self.parts):
+            if isinstance(part, AllAtOnce):
+                fits = (many >= part.least) & (many <= (INF if part.most is None else part.most))
+                for quantifier, clause in part.clauses:
+                    hits = np.add.reduceat(predicate(clause, rows)[order].astype(np.int64), first)
+                    fits &= {"some": hits > 0, "every": hits == many, "none": hits == 0}[quantifier]
+            elif registers_of(part.condition):
+                fits = many == 1
+            else:
+                fits = (many == 1) & predicate(part.condition, rows)[order][first]
+            satisfied |= fits.astype(np.int64) << state
+        return rows.take(order[first]), frozen(group[first]), satisfied
 
     def _advance(self, rows: Batch, groups: Array, satisfied: Array, alone: Array) -> Advance:
         def advance(row: int) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from whimbrel.errors import PlanError
-from whimbrel.expr import Column, Expr, trace_step
+from whimbrel.expr import Column, Expr, lit, trace, trace_step
 
-__all__ = ["Pattern", "event", "sequence"]
+__all__ = ["Pattern", "all_at_once", "event", "sequence"]
 
 Step = Expr | Callable[[Any], Any] | Callable[[Any, Any], Any]
 """A condition: of an event, or of an event and the register."""
@@ -72,6 +72,25 @@ class Event(Pattern):
 
     def show(self) -> str:
         return f"event({', '.join([self.condition.show(), *(f'{n}={e.show()}' for n, e in self.updates)])})"
+
+
+Quantifier = Literal["some", "every", "none"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AllAtOnce(Event):
+    """All events of one instant together: of how many of them something holds, and how many they are."""
+
+    condition: Expr = field(default_factory=lambda: lit(True))
+    clauses: tuple[tuple[Quantifier, Expr], ...] = ()
+    least: int = 1
+    most: int | None = None
+
+    def show(self) -> str:
+        words = [f"{quantifier}={expr.show()}" for quantifier, expr in self.clauses]
+        words += [f"least={self.least}"] if self.least > 1 else []
+        words += [] if self.most is None else [f"most={self.most}"]
+        return f"all_at_once({', '.join(words)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,6 +164,34 @@ def event(condition: Step, /, **updates: Column | Step) -> Pattern:
     """
     made = tuple((name, trace_step(value, f"event({name}=...)")) for name, value in updates.items())
     return Event(trace_step(condition, "event()"), made)
+
+
+def all_at_once(*, some: Column | Step = None, every: Column | Step = None, none: Column | Step = None,
+                least: int = 1, most: int | None = None) -> Pattern:
+    """All events of one key at one time, taken together; one that is alone is such a set, too.
+
+    Parameters
+    ----------
+    some, every, none : Expr or callable, optional
+        What holds of at least one of them, of each, and of none. Null counts as false.
+    least, most : int, optional
+        How many they are.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> pattern = wb.all_at_once(some=wb.col.x == 0, least=2).then(wb.event(wb.col.x == 1))
+    >>> events = wb.from_arrow({"at": [0, 0, 1], "x": [0, 5, 1]}, time="at")
+    >>> events.detect(pattern, within=10).collect().to_pylist()
+    [{'start': 1, 'end': 10, 'first_time': 0, 'events': 2}]
+    """
+    if least < 1 or (most is not None and most < least):
+        raise PlanError(f"There cannot be {least} to {most} events at one time.", where="all_at_once()",
+                        hint="such as least=2, most=5")
+    given: tuple[tuple[Quantifier, Any], ...] = (("some", some), ("every", every), ("none", none))
+    clauses = tuple((quantifier, trace(thing, where=f"all_at_once({quantifier}=...)")) for quantifier, thing in given
+                    if thing is not None)
+    return AllAtOnce(clauses=clauses, least=least, most=most)
 
 
 def sequence(**events: Step | Pattern) -> Pattern:

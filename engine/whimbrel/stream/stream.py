@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Operators, Source, check_lookahead, explain
 from whimbrel.run import Pipeline, Run, Snapshot
 from whimbrel.stream import display
+from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
 
@@ -37,6 +38,8 @@ class Stream(Methods):
 
     node: Node
     keys: Keys = ()
+    group: tuple[str, ...] = ()
+    """Inside of ``group_apply``, the keys of its groups: columns that every step keeps."""
 
     def group_by(self, *names: str | Expr, **keys: Column) -> Stream:
         """Let what follows happen per key: aggregate and detect give results for each.
@@ -53,7 +56,39 @@ class Stream(Methods):
             raise PlanError("group_by() needs a key.", hint='such as group_by("origin")')
         for _, expr in every:
             type_of(expr, self.schema, where="group_by()")
-        return Stream(self.node, every)
+        return replace(self, keys=every)
+
+    def group_apply(self, query: Callable[[Stream], Stream]) -> Stream:
+        """A query of its own for each group: what it answers, and the keys beside it.
+
+        Within, every step is per key: columns may be chosen without the keys, an aggregate is followed by another one
+        of the same groups, ``group_by`` makes groups of groups, and streams of the same groups join within a group.
+        A null key is a group, but meets nothing in a join.
+
+        Parameters
+        ----------
+        query : callable
+            From the stream of a group to the answer.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> rows = {"at": [1, 2, 4, 12], "k": ["a", "b", "a", "a"], "x": [1, 5, 2, 3]}
+        >>> sums = lambda g: g.tumbling_window(10).aggregate(s=wb.sum(col.x)).where(col.s < 5)
+        >>> wb.from_arrow(rows, time="at").group_by("k").group_apply(sums).collect().to_pylist()
+        [{'start': 0, 'end': 10, 'k': 'a', 's': 3}, {'start': 10, 'end': 20, 'k': 'a', 's': 3}]
+        """
+        if not self.keys:
+            raise PlanError("There are no groups.", where="group_apply()",
+                            hint='such as group_by("k").group_apply(...)')
+        keyed = with_keys_as_columns(self.node, self.keys)
+        names = tuple(name for name, _ in self.keys)
+        done = query(Stream(keyed, columns_of_keys(names), names))
+        if not isinstance(done, Stream) or done.group != names:
+            raise PlanError("The query answers with something else than a stream of the group.", where="group_apply()",
+                            hint="begin with what the function is given: lambda g: g.aggregate(...)")
+        return Stream(done.node, columns_of_keys(self.group), self.group)
 
     def on(self, other: Stream | Source | Mapping[str, Stream | Source]) -> Stream:
         """The same query on other data.
@@ -68,7 +103,7 @@ class Stream(Methods):
         SchemaError
             When a column that the query needs is missing or of another type; it is named.
         """
-        return Stream(rebind(self.node, other), self.keys)
+        return replace(self, node=rebind(self.node, other))
 
     # Looking at it.
 
@@ -150,7 +185,11 @@ class Stream(Methods):
                 **options: Any) -> Stream:
         _check_streams(build, right)
         made = build(self.schema, right.schema, *arguments, **options)
-        return self._behind(made, self.node, right.node, allow_lookahead=allow_lookahead)
+        nodes = self.node, right.node
+        if alike(self.keys, right.keys) and (both := within_groups(made, self.keys)) is not None:
+            made = both
+            nodes = with_keys_as_columns(self.node, self.keys), with_keys_as_columns(right.node, right.keys)
+        return self._behind(made, *nodes, allow_lookahead=allow_lookahead)
 
     def _nary(self, build: Callable[..., Operators], *others: Stream) -> Stream:
         _check_streams(build, *others)
@@ -158,13 +197,14 @@ class Stream(Methods):
         return self._behind(made, self.node, *(other.node for other in others))
 
     def _behind(self, made: Operators, *inputs: Node, allow_lookahead: bool = True) -> Stream:
-        first, *others = (made,) if isinstance(made, Operator) else made
+        first, *others = (keeping(op, self.group) for op in ((made,) if isinstance(made, Operator) else made))
         node = Node(first, inputs)
         if not allow_lookahead:
             check_lookahead(node)
         for op in others:
             node = Node(op, (node,))
-        return Stream(node, () if any(op.ends_grouping for op in (first, *others)) else self.keys)
+        ended = any(op.ends_grouping for op in (first, *others))
+        return Stream(node, columns_of_keys(self.group) if ended else self.keys, self.group)
 
 
 def _check_streams(build: Callable[..., Operators], *others: object) -> None:

@@ -7,7 +7,7 @@ what the operators mean is written in the oracle.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from whimbrel.testing import oracle
 from whimbrel.testing.joins import JoinWords
 from whimbrel.testing.lifetimes import LifetimeWords
-from whimbrel.testing.oracle import Columns, Fact, Term
+from whimbrel.testing.oracle import Columns, Fact, Payload, Term
 
 _col = Columns()
 
@@ -55,6 +55,17 @@ class Model(LifetimeWords, JoinWords):
         forms = {name: oracle.Aggregated(each.kind, each.of, each.condition, each.options)
                  for name, each in aggregates.items()}
         return Model(oracle.aggregate(self.facts, forms, self.keys), columns=(*self.keys, *forms))
+
+    def group_apply(self, query: Callable[[Model], Model]) -> Model:
+        """Each group on its own, then its keys beside whatever comes of it."""
+        groups: dict[tuple[Any, ...], list[Fact]] = {}
+        for start, end, payload in self.facts:
+            key = tuple(of(payload) for of in self.keys.values())
+            groups.setdefault(key, []).append((start, end, payload | dict(zip(self.keys, key, strict=True))))
+        columns = tuple(dict.fromkeys((*self.keys, *self.names)))
+        made = [(start, end, dict(zip(self.keys, key, strict=True)) | payload) for key, facts in groups.items()
+                for start, end, payload in query(Model(facts, columns=columns)).facts]
+        return Model(made, columns=tuple(dict.fromkeys((*self.keys, *query(Model([], columns=columns)).names))))
 
     def detect(self, pattern: ModelPattern, within: int, *, output: Mapping[str, Any] | None = None,
                **options: Any) -> Model:
@@ -97,6 +108,18 @@ def _event(predicate: Term, /, **updates: Any) -> ModelPattern:
     return ModelPattern(oracle.Event(predicate, _terms(updates)))
 
 
+def _all_at_once(*, some: Term | None = None, every: Term | None = None, none: Term | None = None, least: int = 1,
+                 most: float = oracle.INF) -> ModelPattern:
+    def holds(events: Sequence[Payload]) -> bool:
+        def truths(of: Term) -> list[bool]:
+            return [of(event) is True for event in events]
+
+        return (least <= len(events) <= most and (some is None or any(truths(some)))
+                and (every is None or all(truths(every))) and (none is None or not any(truths(none))))
+
+    return ModelPattern(oracle.AllAtOnce(holds))
+
+
 def _sequence(**parts: Term | ModelPattern) -> ModelPattern:
     first, *rest = (ModelPattern(_named(part.form if isinstance(part, ModelPattern) else oracle.Event(part), name))
                     for name, part in parts.items())
@@ -110,6 +133,8 @@ def _named(pattern: oracle.Pattern, name: str) -> oracle.Pattern:
     match pattern:
         case oracle.Event():
             return pattern if pattern.name else replace(pattern, name=name)
+        case oracle.AllAtOnce():
+            return pattern
         case oracle.Then(first, second):
             return oracle.Then(_named(first, name), _named(second, name))
         case oracle.Either(left, right):
@@ -166,6 +191,7 @@ MODEL_API = SimpleNamespace(
     top_k=lambda of, k, ties=True: ModelAggregate("top_k", of, options={"k": k, "ties": ties}),
     start_time=lambda: Term(lambda seen: seen["start_time()"]),
     end_time=lambda: Term(lambda seen: seen["end_time()"]),
+    all_at_once=_all_at_once,
     event=_event,
     sequence=_sequence,
     register=_Memory("register"),

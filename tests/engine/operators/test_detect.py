@@ -200,5 +200,3 @@ def test_a_mistake_is_told_in_the_users_words(mistake: str) -> None:
     for part in parts:
         assert part in str(caught.value)
     assert len(str(caught.value).splitlines()) <= 8
-
-

@@ -18,14 +18,14 @@ from whimbrel.testing.oracle.lifetimes import (
     sliding_window,
     tumbling_window,
 )
-from whimbrel.testing.oracle.patterns import Either, Event, Optional, Pattern, Repeat, Then, detect
+from whimbrel.testing.oracle.patterns import AllAtOnce, Either, Event, Optional, Pattern, Repeat, Then, detect
 from whimbrel.testing.oracle.stateless import Function, select, where, with_columns
 from whimbrel.testing.oracle.terms import Columns, Term
 
 __all__ = [
-    "INF", "Aggregated", "Columns", "Either", "Event", "Fact", "Function", "Ingested", "Match", "Optional", "Pattern",
-    "Payload", "Punctuation", "Repeat", "Term", "Then", "Time", "aggregate", "anti_join", "asof_join", "ceil_to",
-    "clip", "coalesced", "detect", "differences", "floor_to", "hopping_window", "ingress", "join",
+    "INF", "Aggregated", "AllAtOnce", "Columns", "Either", "Event", "Fact", "Function", "Ingested", "Match", "Optional",
+    "Pattern", "Payload", "Punctuation", "Repeat", "Term", "Then", "Time", "aggregate", "anti_join", "asof_join",
+    "ceil_to", "clip", "coalesced", "detect", "differences", "floor_to", "hopping_window", "ingress", "join",
     "partitioned_ingress", "select", "semi_join", "set_duration", "shift", "sliding_window", "tumbling_window", "union",
     "where", "with_columns",
 ]

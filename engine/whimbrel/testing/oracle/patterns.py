@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -20,6 +20,13 @@ class Event:
     predicate: Function
     updates: Mapping[str, Function] = field(default_factory=dict)
     name: str = ""
+
+
+@dataclass(frozen=True)
+class AllAtOnce:
+    """All events of the key at one time together, if the predicate is true of them."""
+
+    predicate: Callable[[Sequence[Payload]], bool]
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ class Optional:
     pattern: Pattern
 
 
-Pattern = Event | Then | Either | Repeat | Optional
+Pattern = Event | AllAtOnce | Then | Either | Repeat | Optional
 
 _Rest = tuple[Pattern, ...]
 
@@ -79,8 +86,9 @@ def detect(facts: Iterable[Fact], pattern: Pattern, within: int, keys: Mapping[s
     contiguity by default, `skip=True` for followed-by with others in between. A run started at t0 accepts events before
     t0 + within; the match is [last event's time, t0 + within). Every entry into a final state is a match.
     overlapping=False: no new run on an event that advanced one. Simultaneous events of one key: all discarded with the
-    key's runs unless the stream is declared free of them." Two ways to read the same events are one match, if the
-    register and the output are the same.
+    key's runs unless the stream is declared free of them." A pattern that takes all events of a time at once sees each
+    time once: several events there move a run only so, and fit nowhere else. Two ways to read the same events are one
+    match, if the register and the output are the same.
     """
     keys = keys or {}
     groups: dict[tuple[object, ...], list[tuple[Time, Payload]]] = {}
@@ -91,15 +99,17 @@ def detect(facts: Iterable[Fact], pattern: Pattern, within: int, keys: Mapping[s
     for group, events in groups.items():
         times = [time for time, _ in events]
         runs: list[_Run] = []
-        for time, payload in events:
-            if simultaneous == "discard" and times.count(time) > 1:
+        at_once = _has_at_once(pattern)
+        instants = [(time, [payload for other, payload in events if other == time]) for time in sorted(set(times))]
+        for time, instant in instants if at_once else [(time, [payload]) for time, payload in events]:
+            if not at_once and simultaneous == "discard" and times.count(time) > 1:
                 runs = []
                 continue
             alive = [run for run in runs if time < run.began + within]
-            moved = [after for run in alive for after in _moves(run, payload)]
-            waiting = [run for run in alive if skip and not any(_moves(run, payload))]
+            moved = [after for run in alive for after in _moves(run, instant)]
+            waiting = [run for run in alive if skip and not any(_moves(run, instant))]
             if overlapping or not moved:
-                moved += _moves(_Run((pattern,), time, 0, begin), payload)
+                moved += _moves(_Run((pattern,), time, 0, begin), instant)
             shown: list[Fact] = []
             for run in moved:
                 told = {name: run.memory[f"register.{name}"] for name in register or {}}
@@ -113,10 +123,29 @@ def detect(facts: Iterable[Fact], pattern: Pattern, within: int, keys: Mapping[s
     return answer
 
 
-def _moves(run: _Run, payload: Payload) -> Iterator[_Run]:
-    """The run after this event, in every way of reading it."""
-    seen = payload | run.memory
+def _has_at_once(pattern: Pattern) -> bool:
+    match pattern:
+        case Event():
+            return False
+        case AllAtOnce():
+            return True
+        case Then(left, right) | Either(left, right):
+            return _has_at_once(left) or _has_at_once(right)
+        case Repeat(inner) | Optional(inner):
+            return _has_at_once(inner)
+
+
+def _moves(run: _Run, instant: Sequence[Payload]) -> Iterator[_Run]:
+    """The run after this event (or all of one time), in every way of reading it."""
     for event, rest in _next(run.rest):
+        if isinstance(event, AllAtOnce):
+            if event.predicate(instant):
+                yield replace(run, rest=rest, events=run.events + 1)
+            continue
+        if len(instant) > 1:
+            continue
+        payload = instant[0]
+        seen = payload | run.memory
         if event.predicate(seen) is not True:
             continue
         memory = run.memory | {f"register.{name}": value(seen) for name, value in event.updates.items()}
@@ -126,14 +155,14 @@ def _moves(run: _Run, payload: Payload) -> Iterator[_Run]:
         yield replace(run, rest=rest, events=run.events + 1, memory=memory)
 
 
-def _next(rest: _Rest) -> list[tuple[Event, _Rest]]:
+def _next(rest: _Rest) -> list[tuple[Event | AllAtOnce, _Rest]]:
     """What event may come next, and what is left of the pattern after it."""
     if not rest:
         return []
     head, *others = rest
     tail = tuple(others)
     match head:
-        case Event():
+        case Event() | AllAtOnce():
             return [(head, tail)]
         case Then(first, second):
             return _next((first, second, *tail))
@@ -150,7 +179,7 @@ def _next(rest: _Rest) -> list[tuple[Event, _Rest]]:
 def _optional(pattern: Pattern) -> bool:
     """Whether no event at all is also such a pattern."""
     match pattern:
-        case Event():
+        case Event() | AllAtOnce():
             return False
         case Then(first, second):
             return _optional(first) and _optional(second)

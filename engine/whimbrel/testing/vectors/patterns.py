@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from functools import reduce
 from typing import Any
@@ -49,12 +50,26 @@ def pattern(form: Form, x: Tree, register: Tree) -> Any:
                 return inner(part).repeat()
             case {"star": part}:
                 return inner(part).repeat(0)
+            case {"all": condition}:
+                return _all_at_once(ast.parse(condition, mode="eval").body, {"e": x})
             case {"elem": condition, **more}:
                 updates = flatten(translate(more["acc"], known), "r") if "acc" in more else {}
                 return wb.event(translate(condition, known), **updates)
         raise UnsupportedError(f"pattern {'/'.join(of)}")
 
     return inner(form)
+
+
+def _all_at_once(condition: ast.expr, known: Mapping[str, Tree]) -> Any:
+    """``any(...)``, ``all(...)`` or ``not any(...)`` over the events of one time."""
+    match condition:
+        case ast.UnaryOp(ast.Not(), ast.Call(ast.Name("any"), [inside])):
+            return wb.all_at_once(none=translate(ast.unparse(inside), known))
+        case ast.Call(ast.Name("any"), [inside]):
+            return wb.all_at_once(some=translate(ast.unparse(inside), known))
+        case ast.Call(ast.Name("all"), [inside]):
+            return wb.all_at_once(every=translate(ast.unparse(inside), known))
+    raise UnsupportedError(f"all of a time: {ast.unparse(condition)}")
 
 
 class _Anything(dict[str, Any]):

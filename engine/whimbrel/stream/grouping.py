@@ -1,0 +1,58 @@
+"""What groups mean to the steps of a query: keys as columns, kept by every step, matched by every join."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from whimbrel.errors import PlanError
+from whimbrel.expr import Col, Keys
+from whimbrel.operators import Select, SelectMany
+from whimbrel.plan import Node, Operator, Operators
+
+
+def columns_of_keys(names: tuple[str, ...]) -> Keys:
+    """Keys that are columns already."""
+    return tuple((name, Col(name)) for name in names)
+
+
+def with_keys_as_columns(node: Node, keys: Keys) -> Node:
+    """The stream with computed keys beside its columns."""
+    computed = {name: expr for name, expr in keys if not (isinstance(expr, Col) and expr.name == name)}
+    for name, expr in computed.items():
+        if name in node.schema:
+            raise PlanError(f"The key {name!r} hides the column {name!r}.", where=f"group_by({name}={expr.show()})",
+                            hint="give the key a name of its own")
+    if not computed:
+        return node
+    return Node(Select(columns=(*columns_of_keys(node.schema.names), *computed.items())), (node,))
+
+
+def alike(left: Keys, right: Keys) -> bool:
+    """Whether two streams are grouped by keys of the same names."""
+    return bool(left) and {name for name, _ in left} == {name for name, _ in right}
+
+
+def within_groups(made: Operators, keys: Keys) -> Operators | None:
+    """An operator that matches rows by columns, so that it matches rows of one group only; None for any other."""
+    if not isinstance(made, Operator) or not hasattr(made, "on"):
+        return None
+    op: Any = made
+    pairs = tuple((name, name) for name, _ in keys if (name, name) not in op.on)
+    within: Operator = replace(op, on=(*pairs, *op.on))
+    return within
+
+
+def keeping(op: Operator, group: tuple[str, ...]) -> Operator:
+    """A step that keeps the keys of the group, whatever it chooses besides."""
+    if not group:
+        return op
+    made = dict(op.columns) if isinstance(op, Select) else {}
+    taken = [name for name, expr in made.items() if name in group and not (isinstance(expr, Col) and expr.name == name)]
+    taken += [op.column] if isinstance(op, SelectMany) and op.column in group else []
+    if taken:
+        raise PlanError(f"{taken[0]!r} is the key of the group.", where=op.show(), hint="choose another name")
+    if not isinstance(op, Select):
+        return op
+    missing = tuple(key for key in columns_of_keys(group) if key[0] not in made)
+    return replace(op, columns=(*missing, *op.columns))

@@ -1,0 +1,59 @@
+"""group_apply: sub-queries for each group, and joins that stay within groups."""
+
+from __future__ import annotations
+
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+from whimbrel.errors import PlanError
+
+EVENTS = {"at": [0, 0, 1, 1], "k": ["a", "a", "b", "b"], "j": [1, 2, 1, 1], "x": [1, 2, 3, 4]}
+
+
+def stream() -> wb.Stream:
+    return wb.from_arrow(EVENTS, time="at").select("k", "j", "x").tumbling_window(10)
+
+
+def rows(query: wb.Stream) -> list[tuple[object, ...]]:
+    return sorted(tuple(row.values())[2:] for row in query.collect().to_pylist())
+
+
+def test_an_aggregate_within_leaves_the_outer_groups() -> None:
+    done = stream().group_by("k").group_apply(
+        lambda g: g.group_by("j").aggregate(s=wb.sum(col.x)).aggregate(n=wb.count(), most=wb.max(col.s)))
+    assert rows(done) == [("a", 2, 2), ("b", 1, 7)]
+    assert done.keys == ()
+
+
+def test_nested_groups_come_back_one_by_one() -> None:
+    inner = stream().group_by("k").group_apply(
+        lambda g: g.group_by("j").group_apply(lambda h: h.select("x").aggregate(s=wb.sum(col.x))))
+    assert rows(inner) == [("a", 1, 1), ("a", 2, 2), ("b", 1, 7)]
+
+
+def test_streams_of_the_same_groups_join_within_them() -> None:
+    left, right = stream().group_by("k"), stream().group_by("k")
+    assert rows(left.join(right, on="j").select("k", "x", "x_right")) == [
+        ("a", 1, 1), ("a", 2, 2), ("b", 3, 3), ("b", 3, 4), ("b", 4, 3), ("b", 4, 4)]
+    assert len(rows(stream().join(right, on="j"))) == 10
+    assert len(rows(left.join(stream().group_by("j"), on="j"))) == 10
+
+
+def test_computed_keys_are_matched_too() -> None:
+    left, right = (stream().group_by(big=col.x > 1) for _ in range(2))
+    assert rows(left.join(right, on="j").select("big", "x", "x_right")) == [
+        (False, 1, 1), (True, 2, 2), (True, 3, 3), (True, 3, 4), (True, 4, 3), (True, 4, 4)]
+
+
+def test_the_key_is_not_to_be_changed_or_hidden() -> None:
+    with pytest.raises(PlanError, match="is the key of the group"):
+        stream().group_by("k").group_apply(lambda g: g.with_columns(k=col.x))
+    with pytest.raises(PlanError, match="is the key of the group"):
+        stream().group_by("k").group_apply(lambda g: g.select_many("k", [col.x]))
+    with pytest.raises(PlanError, match="hides the column"):
+        stream().group_by(x=col.x // 2).group_apply(lambda g: g)
+    with pytest.raises(PlanError, match="no groups"):
+        stream().group_apply(lambda g: g)
+    with pytest.raises(PlanError, match="something else"):
+        stream().group_by("k").group_apply(lambda _: stream())
