@@ -138,7 +138,7 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
     documentation += ALLOW_LOOKAHEAD if binary and "Parameters\n" in documentation else ""
     documentation = textwrap.indent(documentation, " " * 8).strip()
     end = "\n        " if "\n" in documentation else ""
-    parameters = re.sub(r"(: [^,=()]+)=", r"\1 = ", ast.unparse(signature)).replace("'", '"')
+    parameters = re.sub(r"(: [^=()]+)=", r"\1 = ", ast.unparse(signature)).replace("'", '"')
     head = f"    def {build.__name__}({parameters}) -> Stream:"
     if len(head) > 120:
         whole = re.sub("(?<=[^, ]) ", "\0", head)  # lines break behind commas only

@@ -37,6 +37,8 @@ from whimbrel.stream import (
     sum_of_squares,
     top_k,
     var,
+    window_end,
+    window_start,
 )
 
 __version__ = "0.1.0"
@@ -47,6 +49,7 @@ __all__ = [
     "datasets", "end_time", "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark",
     "last", "last_of", "lateness", "lit", "max", "mean", "median", "min", "product", "quantile", "read_parquet",
     "register", "replay", "restore", "sequence", "start_time", "std", "sum", "sum_of_squares", "top_k", "var", "when",
+    "window_end", "window_start",
 ]
 
 

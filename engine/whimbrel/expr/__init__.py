@@ -1,10 +1,10 @@
 """Scalar expressions: a closed set of nodes, and the passes over them. Vectorised over batches; no compiler."""
 
 from whimbrel.expr.build import col, end_time, lit, start_time, when
-from whimbrel.expr.columns import columns_of, lifetime_of, substitute
+from whimbrel.expr.columns import children, columns_of, lifetime_of, substitute
 from whimbrel.expr.evaluate import evaluate, predicate
 from whimbrel.expr.named import Column, Condition, Keys, check_name, named_columns
-from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, Remembered, RowFunction, Unary, When, lift
+from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, Reduced, Remembered, RowFunction, Unary, When, lift
 from whimbrel.expr.register import REGISTER, first_of, last_of, register, registers_of, trace_step
 from whimbrel.expr.scalars import SCALARS
 from whimbrel.expr.show import show
@@ -13,8 +13,9 @@ from whimbrel.expr.trace import trace
 from whimbrel.expr.types import type_of
 
 __all__ = [
-    "REGISTER", "SCALARS", "Binary", "Call", "Cast", "Col", "Column", "Condition", "Expr", "Keys", "Lit", "Remembered",
-    "RowFunction", "Unary", "When", "check_name", "col", "columns_of", "end_time", "evaluate", "first_of", "inlinable",
-    "last_of", "lifetime_of", "lift", "lit", "named_columns", "predicate", "predicate_source", "register",
-    "registers_of", "show", "start_time", "substitute", "to_source", "trace", "trace_step", "type_of", "when",
+    "REGISTER", "SCALARS", "Binary", "Call", "Cast", "Col", "Column", "Condition", "Expr", "Keys", "Lit", "Reduced",
+    "Remembered", "RowFunction", "Unary", "When", "check_name", "children", "col", "columns_of", "end_time", "evaluate",
+    "first_of", "inlinable", "last_of", "lifetime_of", "lift", "lit", "named_columns", "predicate", "predicate_source",
+    "register", "registers_of", "show", "start_time", "substitute", "to_source", "trace", "trace_step", "type_of",
+    "when",
 ]

@@ -230,9 +230,13 @@ class Expr:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """Where a run of a pattern has a value from: a register, or a column of the first or last event of a name."""
+    """Where a value beside the columns comes from.
 
-    which: Literal["register", "first", "last"]
+    A run of a pattern has a register, or a column of the first or last event of a name; "rows" is what an operator
+    makes of many rows.
+    """
+
+    which: Literal["register", "first", "last", "rows"]
     column: Text
     event: Text = ""
 
@@ -325,9 +329,18 @@ class RowFunction(Expr):
 Node = Col | Lit | Binary | Unary | Call | When | Cast | RowFunction
 
 
+class Reduced(Expr):
+    """A value of many rows, such as an aggregate: the operator that makes it puts a column there, named as it shows."""
+
+    @property
+    def made(self) -> Col:
+        """The column in which its value stands."""
+        return Col(self.show(), Remembered("rows", self.show()))
+
+
 def node(expr: Expr) -> Node:
     """The expression as a member of the closed set, so that a ``match`` can be checked to be complete."""
-    return cast(Node, expr)
+    return expr.made if isinstance(expr, Reduced) else cast(Node, expr)
 
 
 def lift(value: Any) -> Expr:

@@ -14,7 +14,7 @@ from whimbrel.clock import duration_ticks
 from whimbrel.errors import ExpressionError, WhimbrelError, near_match
 from whimbrel.expr.kinds import is_bool, is_number, is_ordered, is_text
 from whimbrel.expr.literals import finer, literal_beside, literal_type
-from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
+from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, Reduced, RowFunction, Unary, When, node
 from whimbrel.expr.samples import row_function_type
 
 INT, FLOAT, BOOL = pa.int64(), pa.float64(), pa.bool_()
@@ -57,6 +57,9 @@ def type_of(expr: Expr, schema: Schema, *, where: str = "") -> pa.DataType:
 
     match node(expr):
         case Col(name):
+            if isinstance(expr, Reduced) and name not in schema:
+                raise ExpressionError(f"{name} speaks of many rows, not of one.", where=where,
+                                      hint="make it a column first: aggregate(...)")
             return schema.type_of(name, where=where)
         case Lit(value):
             return literal_type(value)

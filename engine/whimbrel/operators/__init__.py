@@ -10,6 +10,7 @@ from whimbrel.operators.coalesce import Coalesce
 from whimbrel.operators.detect import Beginning, Detect, Outputs, Simultaneous, detect
 from whimbrel.operators.drop import drop
 from whimbrel.operators.extend import Extend, extend
+from whimbrel.operators.fill import Fill
 from whimbrel.operators.join import How, Join, cross_join, join
 from whimbrel.operators.joined_row import On
 from whimbrel.operators.lifetime import Span
@@ -17,6 +18,7 @@ from whimbrel.operators.pattern import Pattern, all_at_once, event, sequence
 from whimbrel.operators.point_at_end import PointAtEnd, point_at_end
 from whimbrel.operators.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.rename import rename
+from whimbrel.operators.results import Results, WindowBound
 from whimbrel.operators.select import Select, select, with_columns
 from whimbrel.operators.select_many import ItemType, SelectMany, select_many
 from whimbrel.operators.semi_join import SemiJoin, anti_join, semi_join, where_exists, where_not_exists
@@ -24,6 +26,7 @@ from whimbrel.operators.session_window import Emit, SessionWindow, session_windo
 from whimbrel.operators.set_duration import SetDuration, set_duration
 from whimbrel.operators.shift import Shift, shift
 from whimbrel.operators.stitch import Stitch, stitch
+from whimbrel.operators.top_k import TopK, top_k
 from whimbrel.operators.union import Union, union
 from whimbrel.operators.where import Where, where
 from whimbrel.operators.window import (
@@ -37,11 +40,11 @@ from whimbrel.operators.window import (
 
 __all__ = [
     "AlterLifetime", "AsofJoin", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction", "Emit",
-    "Extend", "GroupAggregate", "HoppingWindow", "How", "ItemType", "Join", "Label", "Moment", "On", "Outputs",
-    "Pattern", "PointAtEnd", "Quantize", "Select", "SelectMany", "SemiJoin", "SessionWindow", "SetDuration", "Shift",
-    "Simultaneous", "SlidingWindow", "Span", "Stitch", "Union", "Where", "aggregate", "all_at_once", "alter_lifetime",
-    "anti_join", "asof_join", "chop", "clip", "clip_duration", "cross_join", "detect", "drop", "event", "extend",
-    "hopping_window", "join", "point_at_end", "progressive_window", "quantize", "rename", "select", "select_many",
-    "semi_join", "sequence", "session_window", "set_duration", "shift", "sliding_window", "stitch", "tumbling_window",
-    "union", "where", "where_exists", "where_not_exists", "with_columns",
+    "Extend", "Fill", "GroupAggregate", "HoppingWindow", "How", "ItemType", "Join", "Label", "Moment", "On", "Outputs",
+    "Pattern", "PointAtEnd", "Quantize", "Results", "Select", "SelectMany", "SemiJoin", "SessionWindow", "SetDuration",
+    "Shift", "Simultaneous", "SlidingWindow", "Span", "Stitch", "TopK", "Union", "Where", "WindowBound", "aggregate",
+    "all_at_once", "alter_lifetime", "anti_join", "asof_join", "chop", "clip", "clip_duration", "cross_join", "detect",
+    "drop", "event", "extend", "hopping_window", "join", "point_at_end", "progressive_window", "quantize", "rename",
+    "select", "select_many", "semi_join", "sequence", "session_window", "set_duration", "shift", "sliding_window",
+    "stitch", "top_k", "tumbling_window", "union", "where", "where_exists", "where_not_exists", "with_columns",
 ]

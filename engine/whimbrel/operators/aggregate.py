@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
-from whimbrel.batch import Field, Schema
-from whimbrel.clock import TickUnit, show_ticks
-from whimbrel.errors import PlanError
-from whimbrel.expr import Col, Expr, Keys, check_name, columns_of, type_of
+import numpy as np
+
+from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.clock import INF, TickUnit, show_ticks
+from whimbrel.errors import PlanError, near_match
+from whimbrel.expr import Col, Expr, Keys, Lit, check_name, columns_of, lift, lit, type_of
 from whimbrel.kernels import Kernel
 from whimbrel.operators.bag_measure import BagMeasure
+from whimbrel.operators.chop import Chop
+from whimbrel.operators.fill import Fill
 from whimbrel.operators.measure import Measure
 from whimbrel.operators.measurement import Measurement
 from whimbrel.operators.pane_kernel import PaneKernel
+from whimbrel.operators.results import FILLED, Results, WindowBound, columns_in, distinct_aggregates, reduced_in
 from whimbrel.operators.sketch_measure import SketchMeasure
 from whimbrel.operators.snapshot_kernel import SnapshotKernel
 from whimbrel.plan import Aggregate, Bag, Beat, Grid, Operator, Properties, Sketch, fluent
+
+_NOTHING_KNOWN = Properties()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,13 +84,11 @@ class GroupAggregate(Operator):
     unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
-        if not self.measures:
-            raise PlanError("aggregate() needs at least one aggregate.", hint="such as aggregate(n=wb.count())")
         schema = upstream[0]
         keys = [Field(name, type_of(expr, schema, where=self.show())) for name, expr in self.keys]
         results = []
         for name, aggregate in self.measures:
-            where = f"aggregate({name}={aggregate.show()})"
+            where = f"aggregate({aggregate.show() if name == aggregate.show() else f'{name}={aggregate.show()}'})"
             if aggregate.condition is not None:
                 type_of(aggregate.condition, schema, where=where)
             input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=where)
@@ -116,9 +121,17 @@ class GroupAggregate(Operator):
         return [note for _, aggregate in self.measures
                 for note in aggregate.notes(None if aggregate.expr is None else type_of(aggregate.expr, upstream[0]))]
 
+    def of_nothing(self, schema: Schema) -> tuple[Column, ...]:
+        """One value for each measure: what it says of rows none of which counts."""
+        measures = tuple((name, each.where(lit(False))) for name, each in self.measures)
+        row = Batch(schema, np.zeros(1, np.int64), 1, tuple(Column.nulls(field.type, 1) for field in schema))
+        kernel = GroupAggregate(measures=measures).kernel(schema)
+        return Batch.concat([*kernel.push(row), *kernel.advance(INF)]).columns
+
     def show(self) -> str:
-        shown = ", ".join(f"{name}={aggregate.show()}" for name, aggregate in self.measures)
-        text = f"aggregate({shown})"
+        shown = ", ".join(name if name == aggregate.show() else f"{name}={aggregate.show()}"
+                          for name, aggregate in self.measures)
+        text = f"aggregate({shown})" if self.measures else "distinct()"
         if self.keys:
             keys = ", ".join(name if isinstance(expr, Col) and expr.name == name else f"{name}={expr.show()}"
                              for name, expr in self.keys)
@@ -140,17 +153,79 @@ def _measurement(name: str, aggregate: Aggregate, schema: Schema, *, remembers: 
 
 
 @fluent
-def aggregate(schema: Schema, *, keys: Keys = (), **aggregates: Aggregate) -> GroupAggregate:
+def aggregate(schema: Schema, *, keys: Keys = (), known: Properties = _NOTHING_KNOWN,
+              emit: Literal["change", "close"] = "change", fill: bool | Mapping[str, Any] = False,
+              **results: Expr) -> Sequence[Operator]:
     """Reduce each group's active events to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
 
     Parameters
     ----------
-    **aggregates : Aggregate
-        Result columns, such as ``n=wb.count(), total=wb.sum(col.x)``.
+    **results : Aggregate or Expr
+        Result columns, such as ``n=wb.count(), late=wb.count().where(col.late) / wb.count()``.
+    emit : {"change", "close"}
+        With "close" exactly one row for each window on a grid that is not empty, also where nothing changed from
+        one to the next. Sessions have an option of their own.
+    fill : bool or mapping of str to value
+        Rows for empty windows too, from the first window of a group to the last one of the stream that has a row of
+        any group: True for what aggregates say of no rows (a count of 0, no mean), a mapping for other values of
+        some columns.
     """
-    for name, aggregate in aggregates.items():
+    _check(emit, fill, results, [name for name, _ in keys])
+    asked = [part for expr in results.values() for part in reduced_in(expr)]
+    bounded = [part for part in asked if isinstance(part, WindowBound)]
+    filling = fill is not False
+    grid = known.grid
+    if grid is None and (bounded or filling or emit == "close"):
+        asks = bounded[0].show() if bounded else 'emit="close"' if emit == "close" else f"fill={fill!r}"
+        raise PlanError(f"{asks} asks for windows on a grid, and here are none.", where="aggregate(...)",
+                        hint='put it right behind tumbling_window(...) or hopping_window(...); sessions have '
+                             'session_window(..., emit="close")')
+    constants = tuple((name, Lit(value)) for name, value in fill.items()) if isinstance(fill, Mapping) else ()
+    plain = tuple((name, each) for name, each in results.items() if isinstance(each, Aggregate))
+    computed = len(plain) < len(results) or bool(constants)
+    measures = tuple(distinct_aggregates(list(results.values()))) if computed else plain
+    reduce = GroupAggregate(keys=keys, measures=measures)
+    chain: list[Operator] = [reduce]
+    if grid is not None and (bounded or filling or emit == "close"):
+        if grid.hop < grid.size:
+            chain.append(Chop(period=grid.hop, offset=grid.offset, unit=schema.unit))
+        if filling:
+            chain.append(Fill(keys=len(keys), nothing=reduce.of_nothing(schema), grid=grid, unit=schema.unit,
+                              marked=FILLED if constants else None))
+    if computed:
+        chain.append(Results(keys=tuple(name for name, _ in keys), columns=tuple(results.items()),
+                             bounds=(0, 0) if grid is None else grid.bounds, constants=constants))
+    return chain
+
+
+def _check(emit: Any, fill: Any, results: Mapping[str, Any], keys: Sequence[str]) -> None:
+    """Refuse what is not a result, and options that are not what they should be."""
+    for name, option in (("emit", emit), ("fill", fill)):
+        if isinstance(option, Expr):
+            raise PlanError(f"{name!r} is an option of aggregate(), not a column.",
+                            where=f"aggregate({name}={option.show()})", hint="choose another name for the result")
+    if emit not in ("change", "close"):
+        raise PlanError(f"Results are shown on 'change' or on 'close', not {emit!r}.",
+                        where=f"aggregate(emit={emit!r})")
+    if not isinstance(fill, bool | Mapping):
+        raise PlanError(f"fill is {fill!r}.", where=f"aggregate(fill={fill!r})", hint='True, or such as {"n": 0}')
+    if not results:
+        raise PlanError("aggregate() needs at least one aggregate.", hint="such as aggregate(n=wb.count())")
+    for name, expr in results.items():
+        where = f"aggregate({name}=...)"
         check_name(name, "aggregate")
-        if not isinstance(aggregate, Aggregate):
-            raise PlanError(f"{name}={aggregate!r} is not an aggregate.", where=f"aggregate({name}=...)",
-                            hint="such as wb.sum(col.x)")
-    return GroupAggregate(keys=keys, measures=tuple(aggregates.items()))
+        if not isinstance(expr, Expr):
+            raise PlanError(f"{name}={expr!r} is not an aggregate.", where=where, hint="such as wb.sum(col.x)")
+        single = [column for column in columns_in(expr) if column not in keys]
+        if single or not any(True for _ in reduced_in(expr)):
+            raise PlanError(f"{name}={expr.show()} is not an aggregate.", where=where,
+                            hint=f"a result speaks of many rows: such as wb.sum(col.{single[0]})" if single
+                            else "such as wb.sum(col.x)")
+    if isinstance(fill, Mapping):
+        for name, value in fill.items():
+            if not isinstance(lift(value), Lit):
+                raise PlanError(f"An empty window has no {lift(value).show()}.", where=f"aggregate(fill={fill!r})",
+                                hint='fill with plain values, such as {"n": 0}')
+            if name not in results:
+                raise PlanError(f"There is no result {name!r} to fill.", where=f"aggregate(fill={fill!r})",
+                                hint=near_match(name, list(results)))

@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels import Kernel
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Beat, Operator, Properties, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,7 +57,9 @@ class Chop(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(causal=upstream[0].causal)
+        beat = upstream[0].beat
+        return Properties(causal=upstream[0].causal,
+                          beat=None if beat is None else beat.joined(Beat(self.period, self.offset)))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

@@ -79,7 +79,7 @@ class HoppingWindow(Operator):
         if self.size % self.hop and self.size > self.hop:
             return known
         beat = None if self.size % self.hop else known.beat
-        return replace(known, duration=self.size, beat=beat, grid=Grid(self.size, self.hop, self.offset))
+        return replace(known, duration=self.size, beat=beat, grid=Grid(self.size, self.hop, self.offset, self.label))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

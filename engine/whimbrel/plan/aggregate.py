@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
-from whimbrel.expr import Expr
+from whimbrel.expr import Expr, Reduced
 from whimbrel.plan.collection import Bag, Sketch
 
 State = tuple[Any, ...]
@@ -49,8 +49,10 @@ class Steps:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Aggregate(ABC):
+class Aggregate(Reduced, ABC):
     """A value over a set of rows, computed one row at a time (SEMANTICS 5; Trill, VLDB 2015, section 3.3).
+
+    Aggregates can be combined as columns can: ``count().where(col.late) / count()``.
 
     Parameters
     ----------

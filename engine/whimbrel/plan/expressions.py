@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from whimbrel.expr import Expr, lifetime_of
+from whimbrel.expr import Expr, Reduced, lifetime_of
 from whimbrel.plan.operator import Operator
 
 
@@ -16,7 +16,7 @@ def reads_lifetime(op: Operator) -> frozenset[str]:
 
 
 def _expressions(thing: Any) -> Iterator[Expr]:
-    if isinstance(thing, Expr):
+    if isinstance(thing, Expr) and not isinstance(thing, Reduced):
         yield thing
     elif isinstance(thing, Mapping):
         yield from _expressions(tuple(thing.values()))

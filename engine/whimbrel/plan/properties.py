@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Starts lie on ``offset + k * hop`` only; every lifetime is `size` ticks long."""
+    """Starts lie on ``offset + k * hop`` only, rounded to it down or (label "end") up; lifetimes are `size` ticks."""
 
     size: int
     hop: int
     offset: int = 0
+    label: Literal["start", "end"] = "start"
 
     @property
     def tumbling(self) -> bool:
         return self.size == self.hop
+
+    @property
+    def step(self) -> int:
+        """Ticks that the result of one window lasts."""
+        return min(self.size, self.hop)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """From the start of a result to the bounds of its window, in ticks."""
+        return (-self.size, 0) if self.label == "end" else (self.step - self.size, self.step)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from whimbrel.stream.measures import (
     sum_of_squares,
     top_k,
     var,
+    window_end,
+    window_start,
 )
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, read_parquet, replay
 from whimbrel.stream.restore import restore
@@ -33,5 +35,5 @@ __all__ = [
     "Lateness", "Stream", "aggregate", "all", "any", "approx_count_distinct", "approx_quantile", "collect", "count",
     "count_distinct", "datasets", "first", "from_arrow", "from_edges", "from_pandas", "last", "lateness", "max", "mean",
     "median", "min", "product", "quantile", "read_parquet", "replay", "restore", "std", "sum", "sum_of_squares",
-    "top_k", "var",
+    "top_k", "var", "window_end", "window_start",
 ]

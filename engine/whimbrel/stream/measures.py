@@ -32,6 +32,7 @@ from whimbrel.aggregates import (
 )
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, trace
+from whimbrel.operators.results import WindowBound
 
 Value = Expr | Callable[[Any], Any]
 
@@ -309,3 +310,25 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
     assert accumulate is not None
     assert result is not None
     return UserFunctions(name or accumulate.__name__, start, accumulate, result, merge, deaccumulate)
+
+
+def window_start() -> WindowBound:
+    """Start of the window whose events a result speaks of, in ``aggregate(...)`` behind a window on a grid.
+
+    With ``label="start"`` a window is [window_start, window_end): an event at window_start belongs to it. With
+    ``label="end"`` it is (window_start, window_end], and an event at window_end belongs to it instead; so the two are
+    always `size` apart and on the points at which windows begin and end, whichever label is used.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [3]}, time="at").hopping_window(10, 5, label="end")
+    >>> events.aggregate(since=wb.window_start(), until=wb.window_end()).collect().to_pylist()
+    [{'start': 5, 'end': 10, 'since': -5, 'until': 5}, {'start': 10, 'end': 15, 'since': 0, 'until': 10}]
+    """
+    return WindowBound("start")
+
+
+def window_end() -> WindowBound:
+    """End of the window whose events a result speaks of; which events those are, :func:`window_start` says."""
+    return WindowBound("end")

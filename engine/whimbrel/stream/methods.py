@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from whimbrel import operators
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Literal
 
     from whimbrel.clock import Duration
     from whimbrel.expr import Col, Column, Condition, Expr, Keys
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Simultaneous,
         Span,
     )
-    from whimbrel.plan import Aggregate, Node, Operators
+    from whimbrel.plan import Node, Operators
     from whimbrel.stream.stream import Stream
 
 
@@ -46,15 +46,24 @@ class Methods:
     def _nary(self, build: Callable[..., Operators], *others: Stream) -> Stream:
         raise TypeError(type(self))
 
-    def aggregate(self, **aggregates: Aggregate) -> Stream:
+    def aggregate(self, *, emit: Literal["change", "close"] = "change", fill: bool | Mapping[str, Any] = False,
+                  **results: Expr) -> Stream:
         """Reduce each group's active events to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
 
         Parameters
         ----------
-        **aggregates : Aggregate
-            Result columns, such as ``n=wb.count(), total=wb.sum(col.x)``.
+        **results : Aggregate or Expr
+            Result columns, such as ``n=wb.count(), late=wb.count().where(col.late) / wb.count()``.
+        emit : {"change", "close"}
+            With "close" exactly one row for each window on a grid that is not empty, also where nothing changed from
+            one to the next. Sessions have an option of their own.
+        fill : bool or mapping of str to value
+            Rows for empty windows too, from the first window of a group to the last one of the stream that has a row of
+            any group: True for what aggregates say of no rows (a count of 0, no mean), a mapping for other values of
+            some columns.
         """
-        return self._unary(operators.aggregate, keys=self.keys, **aggregates)
+        return self._unary(operators.aggregate, emit=emit, fill=fill, keys=self.keys, known=self.node.properties,
+                           **results)
 
     def alter_lifetime(self, *, start: Moment | None = None, duration: Span | None = "same") -> Stream:
         """Give each event another start, duration, or both. See :class:`whimbrel.operators.AlterLifetime`.
@@ -343,6 +352,24 @@ class Methods:
     def stitch(self) -> Stream:
         """Fuse events with equal payloads that follow each other. See :class:`whimbrel.operators.Stitch`."""
         return self._unary(operators.stitch)
+
+    def top_k(self, k: int, by: Condition | str, *, descending: bool = True, ties: bool = True,
+              rank: str = "rank") -> Stream:
+        """Keep the rows of the k largest values per snapshot and group. See :class:`whimbrel.operators.TopK`.
+
+        Parameters
+        ----------
+        k : int
+        by : Expr, callable or str
+            What rows are ordered by, or the name of a column.
+        descending : bool
+            False: the smallest instead.
+        ties : bool
+            Whether all rows of the last rank are kept, so that there may be more than k.
+        rank : str
+            The name of the column with the rank.
+        """
+        return self._unary(operators.top_k, k, by, descending=descending, ties=ties, rank=rank, keys=self.keys)
 
     def union(self, *others: Stream) -> Stream:
         """The events of this stream and of others. See :class:`whimbrel.operators.Union`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,7 @@ def _queries() -> list[Stream]:
     names = (numbers % 3).astype(str)
     table = pa.table({"at": numbers, "k": numbers % 3, "name": names, "x": numbers, "y": numbers / 2})
     events = from_arrow(table, time="at")
-    measures = {
+    measures: dict[str, Any] = {
         "rows": count(), "some": count().where(col.x > 1), "values": count(col.y),
         **{f"{name}_{column}": aggregate(col(column)) for column in ("x", "y")
            for name, aggregate in (("sum", sum), ("mean", mean), ("min", min), ("max", max))},

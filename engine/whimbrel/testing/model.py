@@ -16,6 +16,8 @@ from whimbrel.testing import oracle
 from whimbrel.testing.joins import JoinWords
 from whimbrel.testing.lifetimes import LifetimeWords
 from whimbrel.testing.oracle import Columns, Fact, Payload, Term
+from whimbrel.testing.oracle.results import BOUNDS, ROWS, Windows
+from whimbrel.testing.oracle.results import results as oracle_results
 
 _col = Columns()
 
@@ -27,6 +29,7 @@ class Model(LifetimeWords, JoinWords):
     facts: list[Fact]
     keys: Mapping[str, Term] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
+    windows: Windows | None = None
 
     def where(self, *predicates: Term) -> Model:
         return replace(self, facts=oracle.where(self.facts, *predicates))
@@ -40,10 +43,11 @@ class Model(LifetimeWords, JoinWords):
         return replace(self, facts=oracle.with_columns(self.facts, _terms(columns)), columns=names)
 
     def tumbling_window(self, size: int, **options: Any) -> Model:
-        return replace(self, facts=oracle.tumbling_window(self.facts, size, **options))
+        return self.hopping_window(size, size, **options)
 
     def hopping_window(self, size: int, hop: int, **options: Any) -> Model:
-        return replace(self, facts=oracle.hopping_window(self.facts, size, hop, **options))
+        return replace(self, facts=oracle.hopping_window(self.facts, size, hop, **options),
+                       windows=Windows(size, hop, **options))
 
     def sliding_window(self, size: int) -> Model:
         return replace(self, facts=oracle.sliding_window(self.facts, size))
@@ -51,10 +55,12 @@ class Model(LifetimeWords, JoinWords):
     def group_by(self, *names: str, **columns: Any) -> Model:
         return replace(self, keys={name: _col(name) for name in names} | _terms(columns))
 
-    def aggregate(self, **aggregates: ModelAggregate) -> Model:
-        forms = {name: oracle.Aggregated(each.kind, each.of, each.condition, each.options)
-                 for name, each in aggregates.items()}
-        return Model(oracle.aggregate(self.facts, forms, self.keys), columns=(*self.keys, *forms))
+    def aggregate(self, *, emit: str = "change", fill: Any = False, **results: Any) -> Model:
+        columns = _terms(results)
+        bounded = any(isinstance(each, WindowBound) for each in columns.values())
+        answer = oracle_results(self.facts, columns, self.keys, self.windows, fill=fill,
+                                by_window=bounded or emit == "close" or fill is not False)
+        return Model(answer, columns=(*self.keys, *columns))
 
     def group_apply(self, query: Callable[[Model], Model]) -> Model:
         """Each group on its own, then its keys beside whatever comes of it."""
@@ -67,22 +73,33 @@ class Model(LifetimeWords, JoinWords):
                 for start, end, payload in query(Model(facts, columns=columns)).facts]
         return Model(made, columns=tuple(dict.fromkeys((*self.keys, *query(Model([], columns=columns)).names))))
 
+    def top_k(self, k: int, by: Term, **options: Any) -> Model:
+        rank = options.get("rank", "rank")
+        return Model(oracle.top_k(self.facts, k, by, self.keys, **options), columns=(*self.names, rank))
+
     def detect(self, pattern: ModelPattern, within: int, *, output: Mapping[str, Any] | None = None,
                **options: Any) -> Model:
         return Model(oracle.detect(self.facts, pattern.form, within, self.keys, output=_terms(output or {}), **options))
 
 
-@dataclass(frozen=True)
-class ModelAggregate:
-    """``wb.sum(col.x).where(...)``."""
+class ModelAggregate(Term):
+    """``wb.sum(col.x).where(...)``: a term over the rows of a snapshot."""
 
-    kind: Any
-    of: Term | None = None
-    condition: Term | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    def __init__(self, kind: Any, of: Term | None = None, condition: Term | None = None,
+                 options: Mapping[str, Any] | None = None) -> None:
+        self.kind, self.of, self.condition, self.options = kind, of, condition, options or {}
+        super().__init__(lambda seen: oracle.Aggregated(kind, of, condition, self.options).value(seen[ROWS]))
 
     def where(self, condition: Term) -> ModelAggregate:
-        return replace(self, condition=condition if self.condition is None else self.condition & condition)
+        both = condition if self.condition is None else self.condition & condition
+        return ModelAggregate(self.kind, self.of, both, self.options)
+
+
+class WindowBound(Term):
+    """``wb.window_start()`` and ``wb.window_end()``."""
+
+    def __init__(self, which: int) -> None:
+        super().__init__(lambda seen: seen[BOUNDS][which])
 
 
 @dataclass(frozen=True)
@@ -192,6 +209,8 @@ MODEL_API = SimpleNamespace(
     start_time=lambda: Term(lambda seen: seen["start_time()"]),
     end_time=lambda: Term(lambda seen: seen["end_time()"]),
     all_at_once=_all_at_once,
+    window_start=lambda: WindowBound(0),
+    window_end=lambda: WindowBound(1),
     event=_event,
     sequence=_sequence,
     register=_Memory("register"),

@@ -1,0 +1,173 @@
+"""Results computed from aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Field, Schema, frozen
+from whimbrel.errors import ExpressionError, KernelError
+from whimbrel.expr import Col, Expr, Lit, Reduced, When, children, evaluate, type_of
+from whimbrel.kernels import Kernel, Stateless
+from whimbrel.plan import Aggregate, Operator
+
+__all__ = ["WindowBound"]
+
+FILLED = "row is made"
+"""The column that tells rows that were made for empty windows from others."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WindowBound(Reduced):
+    """Where the window begins or ends whose events a result speaks of."""
+
+    which: Literal["start", "end"]
+
+    def show(self) -> str:
+        return f"window_{self.which}()"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Results(Operator):
+    """Compute the columns of a result from aggregates, keys, and the bounds of its window; lifetimes are untouched.
+
+        time     0    5    10
+        in       2───────── 6     (count and sum: [0, 10))
+        out      3─────────       (m = sum(col.x) / count())
+
+    Parameters
+    ----------
+    keys : tuple of str
+        Columns that are kept.
+    columns : tuple of (str, Expr)
+        Name and value of each other column, over columns named as the aggregates show.
+    bounds : tuple of int
+        From the start of a result to the start and to the end of its window, in ticks.
+    constants : tuple of (str, Lit)
+        What some columns are in the rows that were made for empty windows.
+
+    Notes
+    -----
+    Shapes: as many rows out as in. State: none. Source: the result expressions of SEMANTICS 4 and 5.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "x": [2, 4]}, time="at")
+    >>> events.tumbling_window(10).aggregate(m=wb.sum(wb.col.x) / wb.count()).collect().to_pylist()
+    [{'start': 0, 'end': 10, 'm': 3.0}]
+    """
+
+    accepts_edges: ClassVar[bool] = True
+
+    keys: tuple[str, ...]
+    columns: tuple[tuple[str, Expr], ...]
+    bounds: tuple[int, int] = (0, 0)
+    constants: tuple[tuple[str, Lit], ...] = ()
+
+    def schema(self, *upstream: Schema) -> Schema:
+        seen = self.seen(upstream[0])
+        fields = [Field(name, seen.type_of(name)) for name in self.keys]
+        for name, expr in self.columns:
+            where = f"aggregate({name}={expr.show()})"
+            try:
+                type_ = type_of(expr, seen)
+            except ExpressionError as error:
+                raise ExpressionError(error.what, where=where, hint=error.hint) from None
+            fields.append(Field(name, type_))
+        for name, constant in self.constants:
+            expr, where = dict(self.columns)[name], f"aggregate(fill={{{name!r}: {constant.value!r}}})"
+            wanted = type_of(expr, seen)
+            try:
+                fits = type_of(When(Col(FILLED), constant, expr), seen) == wanted
+            except ExpressionError:
+                fits = False
+            if not fits:
+                raise ExpressionError(f"{name!r} is {wanted}, and {constant.value!r} is not.", where=where,
+                                      hint="give a value of the column's type")
+        return upstream[0].with_fields(fields, where=self.show())
+
+    def seen(self, schema: Schema) -> Schema:
+        """What the expressions are computed over."""
+        bounds = [Field(WindowBound(which).show(), schema.time_type) for which in ("start", "end")]
+        return replace(schema, fields=(*schema.fields, *bounds))
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return ResultsKernel(self, self.seen(upstream[0]), self.schema(*upstream))
+
+    def show(self) -> str:
+        shown = [f"{name}={expr.show()}" for name, expr in self.columns]
+        if self.constants:
+            shown.append(f"fill={{{', '.join(f'{name!r}: {constant.value!r}' for name, constant in self.constants)}}}")
+        return f"results({', '.join(shown)})"
+
+
+class ResultsKernel(Stateless):
+    """Evaluates each column over a batch to which the bounds of windows were added."""
+
+    def __init__(self, results: Results, seen: Schema, schema: Schema) -> None:
+        self.results, self.seen, self.schema = results, seen, schema
+        constants = dict(results.constants)
+        self.exprs = [When(Col(FILLED), constants[name], expr) if name in constants else expr
+                      for name, expr in results.columns]
+
+    def apply(self, batch: Batch) -> Batch:
+        start = batch.sync if isinstance(batch.ends, int) else np.where(batch.ends < batch.sync, batch.ends, batch.sync)
+        bounds = [Column(self.seen.time_type, frozen(start + distance)) for distance in self.results.bounds]
+        rows = replace(batch, schema=self.seen, columns=(*batch.columns, *bounds))
+        columns = [batch.column(name) for name in self.results.keys]
+        for (name, _), expr in zip(self.results.columns, self.exprs, strict=True):
+            try:
+                columns.append(evaluate(expr, rows))
+            except KernelError as error:
+                where = f"{error.where} in aggregate({name}=...)"
+                raise KernelError(error.what, where=where, hint=error.hint) from None
+        return replace(batch, schema=self.schema, columns=tuple(columns))
+
+
+def reduced_in(expr: Expr) -> Iterator[Reduced]:
+    """The aggregates and bounds of windows that an expression is computed from."""
+    if isinstance(expr, Reduced):
+        yield expr
+    else:
+        for child in children(expr):
+            yield from reduced_in(child)
+
+
+def columns_in(expr: Expr) -> Iterator[str]:
+    """The columns of single rows that it reads beside them."""
+    if isinstance(expr, Col):
+        yield expr.name
+    elif not isinstance(expr, Reduced):
+        for child in children(expr):
+            yield from columns_in(child)
+
+
+def distinct_aggregates(exprs: Sequence[Expr]) -> list[tuple[str, Aggregate]]:
+    """Each aggregate once, by the name of the column in which its value stands.
+
+    Raises
+    ------
+    ExpressionError
+        When two different ones read alike, as functions of one name do.
+    """
+    found: dict[str, Aggregate] = {}
+    for aggregate in (part for expr in exprs for part in reduced_in(expr) if isinstance(part, Aggregate)):
+        known = found.setdefault(aggregate.show(), aggregate)
+        if _meaning(known) != _meaning(aggregate):
+            raise ExpressionError("Two different aggregates read alike.", where=aggregate.show(),
+                                  hint="give one of their functions another name")
+    return list(found.items())
+
+
+def _meaning(thing: object) -> object:
+    """What tells aggregates apart that read alike: their parts, and functions by identity."""
+    if isinstance(thing, Expr) and not isinstance(thing, Reduced):
+        return type(thing), thing.show(), getattr(thing, "function", None), tuple(map(_meaning, children(thing)))
+    if isinstance(thing, Aggregate):
+        return type(thing), tuple(_meaning(getattr(thing, name)) for name in thing.__dataclass_fields__)
+    return thing if isinstance(thing, str | int | float | bool | None | pa.DataType) or callable(thing) else repr(thing)

@@ -1,0 +1,87 @@
+"""What a row of a result is computed from, which window it speaks of, and rows for empty windows (SEMANTICS 4, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+from whimbrel.testing.oracle.facts import Fact, Payload
+from whimbrel.testing.oracle.lifetimes import chop
+from whimbrel.testing.oracle.stateless import Function
+
+ROWS = "rows of the snapshot"
+BOUNDS = "bounds of the window"
+"""What a result is computed from, beside the keys."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A grid of windows."""
+
+    size: int
+    hop: int
+    offset: int = 0
+    label: Literal["start", "end"] = "start"
+
+    def bounds(self, start: Any) -> tuple[Any, Any]:
+        """The window of a result that begins at `start`.
+
+        "A tumbling result [T, T+size) speaks of events in [T, T+size); a hopping snapshot [T, T+hop) of events in
+        [T+hop-size, T+hop). label end: [T, T+hop) speaks of events in (T-size, T]."
+        With gaps, windows begin at the grid.
+        """
+        if self.label == "end":
+            return start - self.size, start
+        if self.hop > self.size:
+            return start, start + self.size
+        return start + self.hop - self.size, start + self.hop
+
+
+def snapshots(facts: Iterable[Fact], keys: Mapping[str, Function]) -> list[Fact]:
+    """Every non-empty snapshot of every group, with the rows that are active in it."""
+    groups: dict[tuple[Any, ...], list[Fact]] = {}
+    for fact in facts:
+        groups.setdefault(tuple(key(fact[2]) for key in keys.values()), []).append(fact)
+    answer: list[Fact] = []
+    for group, members in groups.items():
+        times = sorted({time for start, end, _ in members for time in (start, end)})
+        for start, end in pairwise(times):
+            active = [payload for begins, ends, payload in members if begins <= start and end <= ends]
+            if active:
+                answer.append((start, end, dict(zip(keys, group, strict=True)) | {ROWS: active}))
+    return answer
+
+
+def fill_windows(facts: Sequence[Fact], keys: Sequence[str], windows: Windows) -> list[Fact]:
+    """A row of no rows for each group in each empty window.
+
+    "For each group from its first window on, up to the last window of the stream in which any group has a row."
+    """
+    known: dict[tuple[Any, ...], set[Any]] = {}
+    for start, _, payload in facts:
+        known.setdefault(tuple(payload[key] for key in keys), set()).add(start)
+    last = max((start for start, _, _ in facts), default=0)
+    length = min(windows.size, windows.hop)
+    return [*facts, *((start, start + length, dict(zip(keys, group, strict=True)) | {ROWS: []})
+                      for group, starts in known.items()
+                      for start in range(min(starts), int(last) + 1, windows.hop) if start not in starts)]
+
+
+def results(facts: Iterable[Fact], columns: Mapping[str, Function], keys: Mapping[str, Function],
+            windows: Windows | None, *, by_window: bool, fill: bool | Mapping[str, Any]) -> list[Fact]:
+    """One row per snapshot, or `by_window` per window; each column is a function of its rows, keys and window."""
+    rows = snapshots(facts, keys)
+    if windows is not None and by_window:
+        rows = chop(rows, windows.hop, offset=windows.offset)
+        rows = fill_windows(rows, list(keys), windows) if fill is not False else rows
+    constants = fill if isinstance(fill, Mapping) else {}
+    return [(start, end, _computed(payload | {BOUNDS: windows.bounds(start) if windows else None}, columns, keys,
+                                   {} if payload[ROWS] else constants)) for start, end, payload in rows]
+
+
+def _computed(seen: Payload, columns: Mapping[str, Function], keys: Iterable[str],
+              constants: Mapping[str, Any]) -> Payload:
+    kept = {key: seen[key] for key in keys}
+    return kept | {name: constants[name] if name in constants else of(seen) for name, of in columns.items()}

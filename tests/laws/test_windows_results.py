@@ -1,0 +1,38 @@
+"""Results over several aggregates, bounds of windows, one row a window, and rows for empty windows: laws and oracle."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.laws.test_laws import INPUTS
+from whimbrel.testing import Query, check_operator, laws
+
+QUERIES = {
+    "results": ".group_by('key').aggregate(m=(wb.sum(col.x) - 1) / wb.count(), n=wb.count(), some=wb.count(col.x) > 2,"
+               " late=wb.count().where(col.flag) / wb.count())",
+    "results_of_windows": ".tumbling_window(8).group_by('k2').aggregate(spread=wb.max(col.x) - wb.min(col.x),"
+                          " total=wb.sum(col.x).fill_null(0) + wb.count() * 2, k=col.k2.is_null() & (wb.count() > 1))",
+    "bounds": ".group_by('key').tumbling_window(7, offset=2)"
+              ".aggregate(n=wb.count(), since=wb.window_start(), until=wb.window_end())",
+    "bounds_of_hopping": ".hopping_window(12, 4)"
+                         ".aggregate(n=wb.count(), since=wb.window_start(), until=wb.window_end())",
+    "bounds_at_end": ".group_by('key').hopping_window(9, 3, offset=1, label='end')"
+                     ".aggregate(n=wb.count(), since=wb.window_start(), until=wb.window_end())",
+    "bounds_with_gaps": ".hopping_window(3, 8, label='end').aggregate(since=wb.window_start(), until=wb.window_end(),"
+                        " late=wb.count().where(col.flag))",
+    "close": ".group_by('key').hopping_window(10, 5).aggregate(n=wb.count(), s=wb.sum(col.x), emit='close')",
+    "close_at_end": ".hopping_window(12, 3, label='end').aggregate(n=wb.count(), m=wb.mean(col.y), emit='close')",
+    "fill": ".group_by('key').tumbling_window(4).aggregate(n=wb.count(), s=wb.sum(col.x), lo=wb.min(col.y),"
+            " name=wb.max(col.key), names=wb.count_distinct(col.k2), fill=True)",
+    "fill_hopping": ".group_by('key', 'k2').hopping_window(6, 2, label='end').aggregate(n=wb.count(), fill=True)",
+    "fill_with_gaps": ".hopping_window(2, 5).aggregate(n=wb.count(), m=wb.mean(col.y), fill=True)",
+    "fill_with_values": ".group_by('flag').tumbling_window(3).aggregate(n=wb.count(), m=wb.mean(col.y),"
+                        " key=wb.min(col.key), since=wb.window_start(), fill={'m': -1, 'key': 'none'})",
+}
+
+
+@pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", QUERIES)
+def test_law(name: str, law: laws.Law) -> None:
+    query = Query((QUERIES[name],))
+    check_operator(query.build, *INPUTS[:query.arity], reference=query.reference, laws=[law])
