@@ -75,7 +75,7 @@ class Model(LifetimeWords, JoinWords):
 
     def top_k(self, k: int, by: Term, **options: Any) -> Model:
         rank = options.get("rank", "rank")
-        return Model(oracle.top_k(self.facts, k, by, self.keys, **options), columns=(*self.names, rank))
+        return replace(self, facts=oracle.top_k(self.facts, k, by, self.keys, **options), columns=(*self.names, rank))
 
     def detect(self, pattern: ModelPattern, within: int, *, output: Mapping[str, Any] | None = None,
                **options: Any) -> Model:

@@ -19,6 +19,7 @@ from whimbrel.testing.oracle.lifetimes import (
     tumbling_window,
 )
 from whimbrel.testing.oracle.patterns import AllAtOnce, Either, Event, Optional, Pattern, Repeat, Then, detect
+from whimbrel.testing.oracle.ranking import top_k
 from whimbrel.testing.oracle.stateless import Function, select, where, with_columns
 from whimbrel.testing.oracle.terms import Columns, Term
 
@@ -26,6 +27,6 @@ __all__ = [
     "INF", "Aggregated", "AllAtOnce", "Columns", "Either", "Event", "Fact", "Function", "Ingested", "Match", "Optional",
     "Pattern", "Payload", "Punctuation", "Repeat", "Term", "Then", "Time", "aggregate", "anti_join", "asof_join",
     "ceil_to", "clip", "coalesced", "detect", "differences", "floor_to", "hopping_window", "ingress", "join",
-    "partitioned_ingress", "select", "semi_join", "set_duration", "shift", "sliding_window", "tumbling_window", "union",
-    "where", "with_columns",
+    "partitioned_ingress", "select", "semi_join", "set_duration", "shift", "sliding_window", "top_k", "tumbling_window",
+    "union", "where", "with_columns",
 ]

@@ -1,0 +1,52 @@
+"""top_k: the rows of largest value, per snapshot and group."""
+
+from __future__ import annotations
+
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+from whimbrel.errors import ExpressionError, PlanError
+
+EVENTS = {"at": [0, 0, 1, 2, 3], "k": ["a", "b", "a", "a", None], "x": [1, 2, 3, 3, None], "n": [9, 8, 7, 6, 5]}
+
+
+def rows(query: wb.Stream) -> list[tuple[object, ...]]:
+    return sorted((tuple(row.values()) for row in query.collect().to_pylist()), key=str)
+
+
+def stream() -> wb.Stream:
+    return wb.from_arrow(EVENTS, time="at").select("k", "x", "n").tumbling_window(10)
+
+
+def test_ties_of_the_last_rank_are_kept_unless_they_are_cut() -> None:
+    assert rows(stream().top_k(2, by="x").select("n", "rank")) == [(0, 10, 6, 1), (0, 10, 7, 1)]
+    assert rows(stream().top_k(3, by="x").select("n", "rank")) == [(0, 10, 6, 1), (0, 10, 7, 1), (0, 10, 8, 3)]
+    assert rows(stream().top_k(1, by="x", ties=False).select("n", "rank")) == [(0, 10, 6, 1)]
+
+
+def test_each_group_has_ranks_of_its_own_and_null_has_none() -> None:
+    assert rows(stream().group_by("k").top_k(1, by=-col.x, rank="place").select("k", "n", "place")) == [
+        (0, 10, "a", 9, 1), (0, 10, "b", 8, 1)]
+
+
+def test_texts_and_the_smallest() -> None:
+    assert rows(stream().top_k(1, by=col.k, descending=False).select("k", "rank", "n")) == [
+        (0, 10, "a", 1, 6), (0, 10, "a", 1, 7), (0, 10, "a", 1, 9)]
+
+
+def test_whoever_stays_best_is_told_for_every_snapshot() -> None:
+    events = wb.from_arrow({"at": [0, 2], "until": [9, 4], "x": [5, 1]}, time="at", end="until").select("x")
+    assert rows(events.top_k(1, by=col.x)) == [(0, 2, 5, 1), (2, 4, 5, 1), (4, 9, 5, 1)]
+
+
+def test_events_without_an_end_are_ranked_for_ever() -> None:
+    events = wb.from_arrow({"at": [0, 2], "until": [None, 4], "x": [5, 7]}, time="at", end="until").select("x")
+    assert rows(events.top_k(1, by=col.x)) == [(0, 2, 5, 1), (2, 4, 7, 1), (4, None, 5, 1)]
+
+
+def test_what_cannot_be_ranked_is_refused() -> None:
+    with pytest.raises(PlanError, match="at least 1"):
+        stream().top_k(0, by="x")
+    with pytest.raises(ExpressionError, match="no order"):
+        stream().aggregate(xs=wb.collect(col.x)).top_k(1, by="xs")
