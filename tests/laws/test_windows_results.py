@@ -28,6 +28,13 @@ QUERIES = {
     "fill_with_gaps": ".hopping_window(2, 5).aggregate(n=wb.count(), m=wb.mean(col.y), fill=True)",
     "fill_with_values": ".group_by('flag').tumbling_window(3).aggregate(n=wb.count(), m=wb.mean(col.y),"
                         " key=wb.min(col.key), since=wb.window_start(), fill={'m': -1, 'key': 'none'})",
+    "distinct": ".group_by('flag').distinct('key', 'x')",
+    "distinct_windows": ".select('key', 'k2').tumbling_window(6).distinct()",
+    "pivot": ".tumbling_window(5).pivot('k2', attribute='key', value='x', values=['a', 'b', 'c'], aggregate=wb.max)",
+    "pivot_names": ".pivot(attribute='flag', value='key', values=[True], aggregate=wb.min)",
+    "pivot_of_one": ".group_by('key', 'k2', 'x', 'y', 'flag').aggregate(n=wb.count())"
+                    ".pivot('k2', 'x', 'y', 'flag', 'n', attribute='key', value='n', values=['a', 'b'])",
+    "unpivot": ".select('key', 'x', 'k2', a=col.time).unpivot('key')",
 }
 
 

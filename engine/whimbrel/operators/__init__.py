@@ -8,6 +8,7 @@ from whimbrel.operators.clip import Clip, clip
 from whimbrel.operators.clip_duration import ClipDuration, clip_duration
 from whimbrel.operators.coalesce import Coalesce
 from whimbrel.operators.detect import Beginning, Detect, Outputs, Simultaneous, detect
+from whimbrel.operators.distinct import distinct
 from whimbrel.operators.drop import drop
 from whimbrel.operators.extend import Extend, extend
 from whimbrel.operators.fill import Fill
@@ -15,6 +16,7 @@ from whimbrel.operators.join import How, Join, cross_join, join
 from whimbrel.operators.joined_row import On
 from whimbrel.operators.lifetime import Span
 from whimbrel.operators.pattern import Pattern, all_at_once, event, sequence
+from whimbrel.operators.pivot import Pivot, pivot
 from whimbrel.operators.point_at_end import PointAtEnd, point_at_end
 from whimbrel.operators.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.rename import rename
@@ -28,6 +30,7 @@ from whimbrel.operators.shift import Shift, shift
 from whimbrel.operators.stitch import Stitch, stitch
 from whimbrel.operators.top_k import TopK, top_k
 from whimbrel.operators.union import Union, union
+from whimbrel.operators.unpivot import Unpivot, unpivot
 from whimbrel.operators.where import Where, where
 from whimbrel.operators.window import (
     HoppingWindow,
@@ -41,10 +44,11 @@ from whimbrel.operators.window import (
 __all__ = [
     "AlterLifetime", "AsofJoin", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction", "Emit",
     "Extend", "Fill", "GroupAggregate", "HoppingWindow", "How", "ItemType", "Join", "Label", "Moment", "On", "Outputs",
-    "Pattern", "PointAtEnd", "Quantize", "Results", "Select", "SelectMany", "SemiJoin", "SessionWindow", "SetDuration",
-    "Shift", "Simultaneous", "SlidingWindow", "Span", "Stitch", "TopK", "Union", "Where", "WindowBound", "aggregate",
-    "all_at_once", "alter_lifetime", "anti_join", "asof_join", "chop", "clip", "clip_duration", "cross_join", "detect",
-    "drop", "event", "extend", "hopping_window", "join", "point_at_end", "progressive_window", "quantize", "rename",
-    "select", "select_many", "semi_join", "sequence", "session_window", "set_duration", "shift", "sliding_window",
-    "stitch", "top_k", "tumbling_window", "union", "where", "where_exists", "where_not_exists", "with_columns",
+    "Pattern", "Pivot", "PointAtEnd", "Quantize", "Results", "Select", "SelectMany", "SemiJoin", "SessionWindow",
+    "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Span", "Stitch", "TopK", "Union", "Unpivot", "Where",
+    "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join", "asof_join", "chop", "clip",
+    "clip_duration", "cross_join", "detect", "distinct", "drop", "event", "extend", "hopping_window", "join", "pivot",
+    "point_at_end", "progressive_window", "quantize", "rename", "select", "select_many", "semi_join", "sequence",
+    "session_window", "set_duration", "shift", "sliding_window", "stitch", "top_k", "tumbling_window", "union",
+    "unpivot", "where", "where_exists", "where_not_exists", "with_columns",
 ]

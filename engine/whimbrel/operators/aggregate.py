@@ -131,10 +131,10 @@ class GroupAggregate(Operator):
     def show(self) -> str:
         shown = ", ".join(name if name == aggregate.show() else f"{name}={aggregate.show()}"
                           for name, aggregate in self.measures)
-        text = f"aggregate({shown})" if self.measures else "distinct()"
-        if self.keys:
-            keys = ", ".join(name if isinstance(expr, Col) and expr.name == name else f"{name}={expr.show()}"
-                             for name, expr in self.keys)
+        keys = ", ".join(name if isinstance(expr, Col) and expr.name == name else f"{name}={expr.show()}"
+                         for name, expr in self.keys)
+        text = f"aggregate({shown})" if self.measures else f"distinct({keys})"
+        if self.keys and self.measures:
             text = f"group_by({keys}).{text}"
         if self.condition is not None:
             text += f" where {self.condition.show()}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Simultaneous,
         Span,
     )
-    from whimbrel.plan import Node, Operators
+    from whimbrel.plan import Aggregate, Node, Operators
     from whimbrel.stream.stream import Stream
 
 
@@ -146,6 +146,25 @@ class Methods:
         return self._unary(operators.detect, pattern, within=within, register=register, skip=skip,
                            overlapping=overlapping, simultaneous=simultaneous, output=output, keys=self.keys)
 
+    def distinct(self, *columns: str | Expr) -> Stream:
+        """One row for each different payload, per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
+
+        Every start and every end of an equal payload begins a new row, as in an aggregate; ``stitch()`` fuses them.
+
+        Parameters
+        ----------
+        *columns : str or Expr
+            What makes rows different, and what they keep; all columns by default. Keys of ``group_by`` are kept too.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> events = wb.from_arrow({"at": [0, 3, 5], "x": [2, 2, 3]}, time="at")
+        >>> events.tumbling_window(10).distinct("x").collect().to_pylist()
+        [{'start': 0, 'end': 10, 'x': 2}, {'start': 0, 'end': 10, 'x': 3}]
+        """
+        return self._unary(operators.distinct, *columns, keys=self.keys)
+
     def drop(self, *names: str) -> Stream:
         """All columns but these. See :class:`whimbrel.operators.Select`.
 
@@ -197,6 +216,24 @@ class Methods:
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
         return self._binary(operators.cross_join, right, where=where, suffix=suffix, allow_lookahead=allow_lookahead)
+
+    def pivot(self, *names: str | Expr, attribute: str, value: str, values: Sequence[Any], aggregate: Callable[[Any],
+              Aggregate] | None = None) -> Stream:
+        """A column for each attribute. See :class:`whimbrel.operators.Pivot`.
+
+        Parameters
+        ----------
+        *names : str or Expr
+            Keys of the rows, beside those of ``group_by``.
+        attribute, value : str
+            Columns with the name and with the value of what becomes a column.
+        values : sequence
+            The attributes to make columns of, such as ``["speed", "height"]``.
+        aggregate : callable, optional
+            What becomes of several values, such as ``wb.first`` or ``wb.mean``; without it they are an error.
+        """
+        return self._unary(operators.pivot, *names, attribute=attribute, value=value, values=values,
+                           aggregate=aggregate, keys=self.keys)
 
     def point_at_end(self) -> Stream:
         """A point of one tick where each event ends. See :class:`whimbrel.operators.PointAtEnd`."""
@@ -380,6 +417,18 @@ class Methods:
             With the same columns.
         """
         return self._nary(operators.union, *others)
+
+    def unpivot(self, *names: str, attribute: str = "attribute", value: str = "value") -> Stream:
+        """A row for each value of the columns that are not keys. See :class:`whimbrel.operators.Unpivot`.
+
+        Parameters
+        ----------
+        *names : str
+            Columns to keep; what ``group_by`` reads is kept too.
+        attribute, value : str
+            Names of the columns for the name and the value of each column.
+        """
+        return self._unary(operators.unpivot, *names, attribute=attribute, value=value, keys=self.keys)
 
     def where(self, *conditions: Condition) -> Stream:
         """Keep events for which every condition is true; null counts as false.

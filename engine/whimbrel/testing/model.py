@@ -16,7 +16,7 @@ from whimbrel.testing import oracle
 from whimbrel.testing.joins import JoinWords
 from whimbrel.testing.lifetimes import LifetimeWords
 from whimbrel.testing.oracle import Columns, Fact, Payload, Term
-from whimbrel.testing.oracle.results import BOUNDS, ROWS, Windows
+from whimbrel.testing.oracle.results import BOUNDS, ROWS, Windows, snapshots
 from whimbrel.testing.oracle.results import results as oracle_results
 
 _col = Columns()
@@ -76,6 +76,26 @@ class Model(LifetimeWords, JoinWords):
     def top_k(self, k: int, by: Term, **options: Any) -> Model:
         rank = options.get("rank", "rank")
         return replace(self, facts=oracle.top_k(self.facts, k, by, self.keys, **options), columns=(*self.names, rank))
+
+    def distinct(self, *names: str) -> Model:
+        columns = {**self.keys, **{name: _col(name) for name in names or self.names}}
+        made = [(start, end, {name: payload[name] for name in columns})
+                for start, end, payload in snapshots(self.facts, columns)]
+        return Model(made, columns=tuple(columns))
+
+    def pivot(self, *names: str, attribute: str, value: str, values: Any, aggregate: Any = None) -> Model:
+        columns = {**self.keys, **{name: _col(name) for name in names}}
+        cells = {each: (aggregate or MODEL_API.max)(_col(value)).where(_col(attribute) == each) for each in values}
+        made = [(start, end, {name: seen[name] for name in columns}
+                 | {str(name): of(seen) for name, of in cells.items()})
+                for start, end, seen in snapshots(self.facts, columns)]
+        return Model(made, columns=(*columns, *map(str, values)))
+
+    def unpivot(self, *names: str, attribute: str = "attribute", value: str = "value") -> Model:
+        made = [(start, end, {name: row[name] for name in names} | {attribute: name, value: row[name]})
+                for start, end, row in self.facts for name in sorted(row)
+                if name not in names and row[name] is not None]
+        return Model(made, columns=(*names, attribute, value))
 
     def detect(self, pattern: ModelPattern, within: int, *, output: Mapping[str, Any] | None = None,
                **options: Any) -> Model:

@@ -77,7 +77,10 @@ def _difference(case: Case, circumstance: Circumstance) -> str:
 def answer(case: Case, circumstance: Circumstance) -> list[Row]:
     """What the engine makes of a case."""
     inputs = {name: flow_of(name, given, case, circumstance.rows) for name, given in case.inputs.items()}
-    result = run_steps(inputs[case.op["from"]], case.op["steps"], inputs)
+    payloads = [payload for _, _, payload, _ in case.rows or () if isinstance(payload, Mapping)]
+    declared = sorted({name for payload in payloads for name in payload})
+    steps = [{**step, "columns": declared} if step["op"] == "pivot" else step for step in case.op["steps"]]
+    result = run_steps(inputs[case.op["from"]], steps, inputs)
     ends = not any(map(stays_open, case.inputs.values()))
     if circumstance.checkpoint:
         half = {source.name: case.cut_rows.get(source.name, (source.rows or 0) // 2)

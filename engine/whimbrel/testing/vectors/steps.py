@@ -233,6 +233,35 @@ def _select_many(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     return replace(flow, stream=flow.call("select_many", "many", values, **options), payload="many").select(col.many)
 
 
+def _pivot(flow: Flow, step: Step, inputs: Inputs) -> Flow:
+    """The attributes are those of the declared result, where the case has one, and else those of its rows."""
+    if step["agg"] != "single_or_default":
+        raise UnsupportedError(f"pivot with {step['agg']}")
+    named = _plainly_named(flow)
+    found = set(named.stream.collect()[step["attribute"]].to_pylist())
+    columns = sorted(found | set(step.get("columns", ())) - set(step["key"]))
+    done = named.call("pivot", *step["key"], attribute=step["attribute"], value=step["value"], values=columns)
+    return Flow(done, {name: name for name in (*step["key"], *columns)}, flow.keys)
+
+
+def _unpivot(flow: Flow, step: Step, inputs: Inputs) -> Flow:
+    """A case says no type for a column that holds nulls only, and such a column makes no row."""
+    options = {"attribute": step["attribute"], "value": step["value"]}
+    named = _plainly_named(flow)
+    table = named.stream.collect()
+    empty = [name for name in named.payload if name not in step["key"] and table[name].null_count == len(table)]
+    filled = replace(named, stream=named.call("drop", *empty)) if empty else named
+    done = filled.call("unpivot", *step["key"], **options)
+    return Flow(done, {name: name for name in (*step["key"], *options.values())}, flow.keys)
+
+
+def _plainly_named(flow: Flow) -> Flow:
+    """With the columns named as the case names them."""
+    plain = {name: name for name in flow.payload}
+    columns = {name: col(column) for name, column in flow.payload.items()}
+    return replace(flow, stream=flow.call("select", *flow.keys, **columns), payload=plain)
+
+
 def _group_aggregate(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     inner = {"op": "aggregate", "aggs": step["aggs"]}
     return _group_apply(flow, {"key": step["key"], "apply": [inner], "result": step["result"]}, inputs)
@@ -295,7 +324,7 @@ STEPS: dict[str, Callable[[Flow, Step, Inputs], Flow]] = {
     "hopping_window": _hopping_window, "quantize": _quantize, "session_window": _session_window,
     **dict.fromkeys(("count", "count_not_null", "sum", "avg", "min", "max", "percentile_disc", "percentile_cont",
                      "top_k"), _aggregate_one),
-    "detect": _detect, "select_many": _select_many, "aggregate": _aggregate,
+    "pivot": _pivot, "unpivot": _unpivot, "detect": _detect, "select_many": _select_many, "aggregate": _aggregate,
     "group_apply": _group_apply, "group_aggregate": _group_aggregate,
     "join": _join, "left_outer_join": _left_outer_join, "multicast": _multicast, "clip": _of_left("clip"),
     "where_not_exists": _of_left("anti_join"), "where_exists": _of_left("semi_join"),

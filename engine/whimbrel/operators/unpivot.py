@@ -1,0 +1,114 @@
+"""Columns become rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.errors import PlanError, SchemaError
+from whimbrel.expr import Keys, check_name, columns_of
+from whimbrel.kernels import Kernel, Stateless
+from whimbrel.plan import Operator, fluent
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Unpivot(Operator):
+    """Make a row of each value that is not null: which column it is in, and the value.
+
+        time     0    5    10
+        in       x=2, y=3──            ([0, 10))
+        out      x, 2──────            (two rows, both [0, 10))
+                 y, 3──────
+
+    Parameters
+    ----------
+    keys : tuple of str
+        Columns that every row keeps. All others must have one type.
+    attribute, value : str
+        Names of the two columns that are made.
+
+    Notes
+    -----
+    Columns come in the order of their names. Shapes: at most a row out per row in and column. State: none.
+    Source: the unpivot of Trill's open source.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0], "k": ["a"], "x": [2], "y": [3]}, time="at").drop("at")
+    >>> for row in events.unpivot("k").collect().to_pylist():
+    ...     print(row)
+    {'start': 0, 'end': 1, 'k': 'a', 'attribute': 'x', 'value': 2}
+    {'start': 0, 'end': 1, 'k': 'a', 'attribute': 'y', 'value': 3}
+    """
+
+    keys: tuple[str, ...]
+    attribute: str = "attribute"
+    value: str = "value"
+
+    def schema(self, *upstream: Schema) -> Schema:
+        where = self.show()
+        kept = [Field(name, upstream[0].type_of(name, where=where)) for name in self.keys]
+        fields = [Field(name, upstream[0].type_of(name)) for name in self.values(upstream[0])]
+        if not fields:
+            raise PlanError("No column is left to make rows of.", where=where, hint="name fewer keys")
+        first = fields[0]
+        for field in fields[1:]:
+            if field.type != first.type:
+                raise SchemaError(f"Column {first.name!r} is {first.type}, but {field.name!r} is {field.type}.",
+                                  where=where, hint="cast one, or name it as a key")
+        made = [Field(self.attribute, pa.string()), Field(self.value, first.type)]
+        return upstream[0].with_fields([*kept, *made], where=where)
+
+    def values(self, schema: Schema) -> list[str]:
+        """The columns that become rows; one without a type holds nothing but nulls."""
+        others = sorted(name for name in schema.names if name not in self.keys)
+        return [name for name in others if not pa.types.is_null(schema.type_of(name))]
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return UnpivotKernel(self, upstream[0])
+
+    def show(self) -> str:
+        words = [*map(repr, self.keys), f"attribute={self.attribute!r}", f"value={self.value!r}"]
+        return f"unpivot({', '.join(words)})"
+
+
+@fluent
+def unpivot(schema: Schema, *names: str, attribute: str = "attribute", value: str = "value",
+            keys: Keys = ()) -> Unpivot:
+    """A row for each value of the columns that are not keys. See :class:`whimbrel.operators.Unpivot`.
+
+    Parameters
+    ----------
+    *names : str
+        Columns to keep; what ``group_by`` reads is kept too.
+    attribute, value : str
+        Names of the columns for the name and the value of each column.
+    """
+    for name in (attribute, value):
+        check_name(name, "unpivot")
+    kept = dict.fromkeys([*names, *(name for _, expr in keys for name in sorted(columns_of(expr)))])
+    return Unpivot(keys=tuple(kept), attribute=attribute, value=value)
+
+
+class UnpivotKernel(Stateless):
+    """Repeats rows, and puts names and values beside them."""
+
+    def __init__(self, unpivot: Unpivot, schema: Schema) -> None:
+        self.unpivot = unpivot
+        self.schema = unpivot.schema(schema)
+        self.names = unpivot.values(schema)
+        self.words = Column.from_arrow(pa.chunked_array([self.names], pa.string()).combine_chunks())
+
+    def apply(self, batch: Batch) -> Batch:
+        batch = batch.compact()
+        columns = [batch.column(name) for name in self.names]
+        there = np.stack([column.validity() for column in columns], axis=1)
+        rows, which = np.nonzero(there)
+        kept = batch.take(rows)
+        values = Column.concat(columns).take(which * len(batch) + rows)
+        made = (*(kept.column(name) for name in self.unpivot.keys), self.words.take(which), values)
+        return replace(kept, schema=self.schema, columns=made)
