@@ -14,7 +14,8 @@ Functions = dict[str, Callable[..., Any]]
 
 def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
     """The loop that applies a schedule of operations to the state of one aggregate."""
-    imports, functions = bind_steps(steps, "", ("accumulate", "deaccumulate", "result"))
+    stacks = two_stacks(steps)
+    imports, functions = bind_steps(steps, "", ("accumulate", "deaccumulate", "result", *(["merge"] if stacks else [])))
     fields = range(len(steps.init))
     state = ", ".join(f"state{field}" for field in fields)
     lines = [
@@ -28,6 +29,7 @@ def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
         "def replay(count, kind, who, which, slot, target, values, valid, held, held_valid,",
         "           moment, held_sync, held_other, head, after, stale, shown, shown_valid, out, out_valid,",
         "           start, held_start,",
+        *([f"           front, last, newest, newer, {_suffixes(steps)},"] if stacks else []),
         f"           {state}):",
         "    for step in range(count):",
         "        operation = kind[step]",
@@ -39,15 +41,15 @@ def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
         "                held[slot[step]] = values[row]",
         "                held_valid[slot[step]] = counts",
         *(["                held_start[slot[step]] = start[row]"] if steps.timed else []),
+        *(_enter_stack() if stacks else []),
         "            if counts:",
         f"                state = accumulate({_load(steps)}, values[row]{', start[row]' if steps.timed else ''})",
         *_store(steps, 16),
         "        elif operation == 1:  # the row leaves",
-        "            if held_valid[slot[step]]:",
         *_leave(steps),
         "        elif operation == 2:  # the value is shown",
         *_recompute(steps),
-        f"            value = result({_load(steps)})",
+        *(_both_stacks(steps) if stacks else [f"            value = result({_load(steps)})"]),
         "            to = target[step]",
         "            out_valid[to] = value is not None",
         "            if value is not None:",
@@ -61,9 +63,15 @@ def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
         "        else:  # the group is empty",
         *(f"            state{field}[group] = {literal(steps.init[field])}" for field in fields),
         "            stale[group] = False",
+        *(["            if front.shape[0]:", "                front[group], newest[group] = -1, -1"] if stacks else []),
         "",
     ]
     return load_text("\n".join(lines), "replay", functions)
+
+
+def two_stacks(steps: Steps) -> bool:
+    """Whether rows that leave in the order they came need no recomputation, though none can be taken back."""
+    return steps.deaccumulate is None and steps.merge is not None
 
 
 def comment(text: str) -> str:
@@ -103,11 +111,79 @@ def _store(steps: Steps, indent: int) -> list[str]:
     return [f"{' ' * indent}state{field}[group] = state[{field}]" for field in range(len(steps.init))]
 
 
+def _suffixes(steps: Steps) -> str:
+    return ", ".join(f"suffix{field}" for field in range(len(steps.init)))
+
+
 def _leave(steps: Steps) -> Sequence[str]:
+    if two_stacks(steps):
+        return _leave_stack(steps)
+    lines = ["            if held_valid[slot[step]]:"]
     if steps.deaccumulate is None:
-        return ["                stale[group] = True"]
+        return [*lines, "                stale[group] = True"]
     started = ", held_start[slot[step]]" if steps.timed else ""
-    return [f"                state = deaccumulate({_load(steps)}, held[slot[step]]{started})", *_store(steps, 16)]
+    return [*lines, f"                state = deaccumulate({_load(steps)}, held[slot[step]]{started})",
+            *_store(steps, 16)]
+
+
+def _enter_stack() -> Sequence[str]:
+    """The back stack is the state of the group. A row that leaves before an earlier one ends the order of the group."""
+    return [
+        "            if front.shape[0]:",
+        "                place = index(slot[step])",
+        "                before = newest[group]",
+        "                if front[group] != -2 and before >= 0 and held_other[place] < held_other[before]:",
+        "                    front[group] = -2",
+        "                    stale[group] = True",
+        "                newest[group] = place",
+    ]
+
+
+def _leave_stack(steps: Steps) -> Sequence[str]:
+    """Pop the front stack; where it is empty, turn the back stack over: each slot gets the merge from it to the newest.
+
+    All that end at one moment leave with the first of them, so that their order among each other does not matter.
+    """
+    fields = range(len(steps.init))
+    fresh = f"({', '.join(map(literal, steps.init))},)"
+    started = ", held_start[place]" if steps.timed else ""
+    return [
+        "            if front[group] == -2:",
+        "                if held_valid[slot[step]]:",
+        "                    stale[group] = True",
+        "            else:",
+        "                now = held_other[slot[step]]",
+        "                top = front[group]",
+        "                while top >= 0 and held_other[top] <= now:",
+        "                    top = -1 if top == last[group] else newer[top]",
+        "                if top < 0:",
+        f"                    state = {fresh}",
+        "                    place = newest[group]",
+        "                    while place >= 0 and held_other[place] > now:",
+        "                        if held_valid[place]:",
+        f"                            state = merge(accumulate({fresh}, held[place]{started}), state)",
+        *(f"                        suffix{field}[place] = state[{field}]" for field in fields),
+        "                        if top < 0:",
+        "                            last[group] = place",
+        "                        else:",
+        "                            newer[place] = top",
+        "                        top = place",
+        "                        place = after[place]",
+        "                    if top < 0:",
+        "                        newest[group] = -1",
+        *(f"                    state{field}[group] = {literal(steps.init[field])}" for field in fields),
+        "                front[group] = top",
+    ]
+
+
+def _both_stacks(steps: Steps) -> Sequence[str]:
+    top = ", ".join(f"suffix{field}[front[group]]" for field in range(len(steps.init)))
+    return [
+        f"            state = {_load(steps)}",
+        "            if front.shape[0] and front[group] >= 0:",
+        f"                state = merge(({top},), state)",
+        "            value = result(state)",
+    ]
 
 
 def _recompute(steps: Steps) -> Sequence[str]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Mask, Schema, frozen, numpy_type
 from whimbrel.errors import KernelError
 from whimbrel.expr import evaluate, predicate, type_of
-from whimbrel.operators.aggregate_text import replay_function
+from whimbrel.operators.aggregate_text import replay_function, two_stacks
 from whimbrel.operators.measurement import Inputs, Measurement, Remembered
 from whimbrel.operators.schedule import Schedule
 from whimbrel.plan import Aggregate, Steps
@@ -41,6 +41,13 @@ class Measure(Measurement):
         Of the input.
     remembers : bool
         Whether rows also leave their group, so that their values must be kept until then.
+
+    Notes
+    -----
+    Where rows cannot be taken back but states merge, each group keeps two stacks as long as its rows leave in the order
+    they came: amortised O(1) a row. `stacks` are the top and the last slot of the front one (top -2: another order, the
+    group is computed afresh until it is empty) and the newest slot; `suffixes` per slot the next newer one of the front
+    stack, and the state from it on. The back stack is the state.
     """
 
     def __init__(self, name: str, aggregate: Aggregate, steps: Steps, schema: Schema, *, remembers: bool) -> None:
@@ -58,17 +65,22 @@ class Measure(Measurement):
         self.shown, self.shown_valid = np.zeros(groups, self.out_dtype), np.zeros(groups, np.bool_)
         self.held, self.held_valid = np.zeros(slots, self.value_dtype), np.zeros(slots, np.bool_)
         self.held_start = np.zeros(slots if self.steps.timed else 0, np.int64)
+        self.stacks = [np.full(groups, -1, np.int64) for _ in range(3)] if two_stacks(steps) else []
+        self.suffixes = ([np.zeros(slots, np.int64), *(np.full(slots, value) for value in steps.init)]
+                         if self.stacks else [])
 
     def grow_groups(self, groups: int) -> None:
         self.state = [extend(array, groups, value) for array, value in zip(self.state, self.steps.init, strict=True)]
         self.stale = extend(self.stale, groups, False)
         if len(self.shown):
             self.shown, self.shown_valid = extend(self.shown, groups, 0), extend(self.shown_valid, groups, False)
+            self.stacks = [extend(array, groups, -1) for array in self.stacks]
 
     def grow_slots(self, slots: int) -> None:
         self.held, self.held_valid = extend(self.held, slots, 0), extend(self.held_valid, slots, False)
         if self.steps.timed:
             self.held_start = extend(self.held_start, slots, 0)
+        self.suffixes = [extend(array, slots, 0) for array in self.suffixes]
 
     def read(self, batch: Batch) -> Inputs:
         values, valid = self._values(batch)
@@ -101,7 +113,7 @@ class Measure(Measurement):
         self.replay(schedule.operations, schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target,
                     values, valid, self.held, self.held_valid, schedule.sync, held_sync, held_other, head, after,
                     self.stale, self.shown, self.shown_valid, out, out_valid, start, self.held_start,
-                    *self.state)
+                    *self.stacks, *self.suffixes, *self.state)
 
     def column(self, values: Array, valid: Mask) -> Column:
         physical = numpy_type(self.type)
@@ -114,7 +126,8 @@ class Measure(Measurement):
         twin = object.__new__(Measure)
         twin.__dict__.update({name: value.copy() if isinstance(value, np.ndarray) else value
                               for name, value in self.__dict__.items()})
-        twin.state = [array.copy() for array in self.state]
+        for name in ("state", "stacks", "suffixes"):
+            setattr(twin, name, [array.copy() for array in getattr(self, name)])
         return twin
 
 

@@ -14,7 +14,7 @@ from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.snapshots import DIRTY, ENDS, GONE, NOW, USED, snapshot_schedule
 from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, extend, overflow_error
 from whimbrel.operators.measurement import Inputs, Measurement
-from whimbrel.operators.schedule import Schedule
+from whimbrel.operators.schedule import ROOM, Schedule
 
 Array = np.ndarray[Any, Any]
 
@@ -128,7 +128,9 @@ class SnapshotKernel(Kernel):
             measure.grow_groups(groups)
 
     def _grow_slots(self) -> None:
-        if self.scalars[USED] < len(self.held_sync) or self.scalars[GONE]:
+        """Make room, unless the step just done has: one that left few slots would make the next one just as short."""
+        enough = max(len(self.held_sync) // 2, ROOM // 4)
+        if self.scalars[USED] < len(self.held_sync) or self.scalars[GONE] >= enough:
             return
         slots = 2 * len(self.held_sync)
         for name in ("ends", "end_slots", "free", "gone", "held_sync", "held_other", "held_group", "after", "before"):
