@@ -1,0 +1,103 @@
+"""Results over aggregates, bounds and gaps of windows, distinct, pivot and unpivot: cases by hand, and mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+
+
+def log() -> wb.Stream:
+    return wb.from_arrow({"at": [0, 1, 7, 16], "k": ["a", "a", "b", "a"], "late": [True, False, True, None],
+                          "x": [1, 2, 3, 4]}, time="at")
+
+
+def rows(stream: wb.Stream) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in stream.collect().to_pylist())
+
+
+def test_a_share_of_rows_by_group() -> None:
+    share = wb.count().where(col.late) / wb.count()
+    result = log().group_by("k").tumbling_window(5).aggregate(share=share, some=wb.when(share > 0).then("yes")
+                                                              .otherwise("no"))
+    assert rows(result) == [(0, 5, "a", 0.5, "yes"), (5, 10, "b", 1.0, "yes"), (15, 20, "a", 0.0, "no")]
+
+
+def test_each_aggregate_is_computed_once_and_shown_as_written() -> None:
+    text = log().aggregate(m=(wb.sum(col.x) - 1) / wb.count(), n=wb.count(), s=wb.sum(col.x)).explain()
+    assert "results(m=(sum(col.x) - 1) / count(), n=count(), s=sum(col.x))" in text
+    assert "aggregate(sum(col.x), count())" in text
+
+
+def test_an_unchanged_hopping_window_is_split_when_its_bounds_are_asked_for() -> None:
+    windows = wb.from_arrow({"at": [2]}, time="at").hopping_window(10, 5)
+    assert rows(windows.aggregate(n=wb.count())) == [(0, 10, 1)]
+    assert rows(windows.aggregate(a=wb.window_start(), b=wb.window_end())) == [(0, 5, -5, 5), (5, 10, 0, 10)]
+    assert rows(windows.aggregate(n=wb.count(), emit="close")) == [(0, 5, 1), (5, 10, 1)]
+
+
+def test_bounds_are_times_of_the_stream() -> None:
+    events = wb.from_arrow(pa.table({"at": pa.array([0], pa.timestamp("ms", "UTC"))}), time="at")
+    bounds = events.tumbling_window("1s").aggregate(since=wb.window_start())
+    assert bounds.schema.type_of("since") == pa.timestamp("ms", "UTC")
+
+
+def test_groups_begin_with_their_first_window_and_end_with_the_last_of_all() -> None:
+    filled = log().group_by("k").tumbling_window(5).aggregate(n=wb.count(), m=wb.mean(col.x), fill={"m": -1})
+    assert rows(filled) == [(0, 5, "a", 2, 1.5), (5, 10, "a", 0, -1.0), (5, 10, "b", 1, 3.0), (10, 15, "a", 0, -1.0),
+                            (10, 15, "b", 0, -1.0), (15, 20, "a", 1, 4.0), (15, 20, "b", 0, -1.0)]
+
+
+def test_a_long_gap_is_filled_in_several_batches() -> None:
+    events = wb.from_arrow({"at": [0, 0, 9_999], "k": [1, 2, 1]}, time="at").group_by("k")
+    assert events.tumbling_window(1).aggregate(n=wb.count(), fill=True).collect()["n"].to_pylist().count(0) == 19_997
+
+
+def test_equal_payloads_are_one_row() -> None:
+    assert rows(log().tumbling_window(20).distinct("k")) == [(0, 20, "a"), (0, 20, "b")]
+    assert rows(log().tumbling_window(20).group_by(odd=col.x % 2).distinct("k")) == [
+        (0, 20, 0, "a"), (0, 20, 1, "a"), (0, 20, 1, "b")]
+
+
+def test_unpivot_undoes_pivot() -> None:
+    wide = log().tumbling_window(5).pivot(attribute="k", value="x", values=["a", "b"], aggregate=wb.max)
+    assert rows(wide.where(col.b.is_null())) == [(0, 5, 2, None), (15, 20, 4, None)]
+    assert rows(wide.unpivot()) == [(0, 5, "a", 2), (5, 10, "b", 3), (15, 20, "a", 4)]
+
+
+MISTAKES: dict[str, tuple[Callable[[], Any], list[str]]] = {
+    "close without windows": (lambda: log().aggregate(n=wb.count(), emit="close"), ["emit=", "on a grid", "session"]),
+    "bounds without windows": (lambda: log().sliding_window(3).aggregate(a=wb.window_end()), ["window_end()", "grid"]),
+    "fill as a name": (lambda: log().aggregate(fill=wb.count()), ["'fill' is an option", "another name"]),
+    "emit as a name": (lambda: log().aggregate(emit=wb.count() / 2), ["'emit' is an option"]),
+    "a column beside aggregates": (lambda: log().aggregate(a=wb.count() / col.x), ["count() / col.x", "wb.sum(col.x)"]),
+    "types": (lambda: log().aggregate(a=wb.max(col.k) / wb.count()), ["string", "aggregate(a=max(col.k) / count())"]),
+    "an aggregate of a row": (lambda: log().where(wb.count() > 3), ["count() speaks of many rows"]),
+    "overflow": (lambda: log().aggregate(a=wb.sum(col.x) * 2**62).collect(), ["overflow", "aggregate(a=...)"]),
+    "fill of another": (lambda: log().tumbling_window(3).aggregate(n=wb.count(), fill={"m": 0}), ["no result 'm'"]),
+    "fill of a type": (lambda: log().tumbling_window(3).aggregate(n=wb.count(), fill={"n": "x"}), ["is int64", "'x'"]),
+    "an endless gap": (
+        lambda: wb.from_arrow({"at": [0, 2**40]}, time="at").tumbling_window(1).aggregate(n=wb.count(), fill=True)
+        .collect(), ["too long to be filled"]),
+    "several values": (
+        lambda: log().tumbling_window(5).pivot(attribute="k", value="x", values=["a"]).collect(),
+        ["several values of 'a'", "pivot(attribute='k'", "aggregate=wb.first"]),
+    "pivot of nothing": (lambda: log().pivot(attribute="k", value="x", values=[]), ["values="]),
+    "unpivot of two types": (lambda: log().unpivot("k"), ["int64", "bool", "cast"]),
+    "unpivot of no column": (lambda: log().select("k").unpivot("k"), ["No column is left"]),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told(mistake: str) -> None:
+    action, parts = MISTAKES[mistake]
+    with pytest.raises(wb.WhimbrelError) as caught:
+        action()
+    for part in parts:
+        assert part in str(caught.value)
+    assert len(str(caught.value).splitlines()) <= 8
