@@ -181,8 +181,12 @@ def _function(text: str) -> Callable[[Payload], Any]:
 
 
 def _evaluate(text: str, payloads: dict[str, Payload]) -> Any:
-    names = {name: row["value"] if set(row) == {"value"} else Fields(row) for name, row in payloads.items()}
-    return eval(text, {}, names)
+    return eval(text, {}, {name: _read(row) for name, row in payloads.items()})
+
+
+def _read(row: Payload) -> Any:
+    fields = Fields({name: value for name, value in row.items() if name not in ("start_time()", "end_time()")})
+    return fields["value"] if set(fields) == {"value"} else fields
 
 
 def _payload(value: Any) -> Payload:
