@@ -84,8 +84,10 @@ def test_a_partition_tried_again_goes_on_where_it_ended(delivery: Delivery) -> N
 
 def test_two_attempts_at_once_are_taken_once(delivery: Delivery) -> None:
     slow, fast = Task(delivery, 0).send(NUMBERS[0]), Task(delivery, 0)
-    threading.Timer(0.1, lambda: slow.send(*NUMBERS[1:]).succeed()).start()
+    late = threading.Timer(0.1, lambda: slow.send(*NUMBERS[1:]).succeed())
+    late.start()
     assert fast.send(*NUMBERS).succeed()
+    late.join()
     delivery.finish({0: 4})
     assert sorted(values(delivery)) == [0, 10, 20, 30]
 
