@@ -42,8 +42,9 @@ lint: setup ## Style, types and the order of the rooms
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-generate: setup ## Write what follows from the operators' files: package names and the methods of streams
+generate: setup ## Write what follows from the operators' files: package names, the methods of streams, docs/operators
 	@$(BIN)/python scripts/generate_methods.py
+	@$(BIN)/python scripts/generate_docs.py
 
 laws: setup ## The laws every operator must keep, on many more examples than `make test` tries
 	@WHIMBREL_HYPOTHESIS=nightly $(PYTEST) tests/laws --timeout=7200

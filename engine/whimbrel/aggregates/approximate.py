@@ -57,6 +57,13 @@ class ApproximateCountDistinct(Approximate):
     Notes
     -----
     Source: the HyperLogLog sketch of Apache DataSketches.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 2]}, time="at", end="until")
+    >>> events.aggregate(v=wb.approx_count_distinct(wb.col.x)).collect()["v"].to_pylist()
+    [1, 1]
     """
 
     name: ClassVar[str] = "approx_count_distinct"
@@ -98,6 +105,13 @@ class ApproximateQuantile(Approximate):
     -----
     As :class:`Quantile` with linear interpolation: nulls are left out, NaN is largest. Source: the t-digest of Apache
     DataSketches, given its values in one order whatever the order of arrival.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(v=wb.approx_quantile(wb.col.x, 0.5)).collect()["v"].to_pylist()
+    [2.0, 2.5]
     """
 
     name: ClassVar[str] = "approx_quantile"

@@ -23,6 +23,17 @@ class Collect(Aggregate):
 
     The start is that of the event before a window on a grid rounded it. Order inside one instant carries no meaning, so
     values of rows that started together stand in their own order, smallest first, NaN last.
+
+    Notes
+    -----
+    State: all values of a group until their rows leave.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 15], "x": [3, 2]}, time="at", end="until")
+    >>> events.aggregate(v=wb.collect(wb.col.x)).collect()["v"].to_pylist()
+    [[3], [3, 2], [2]]
     """
 
     name: ClassVar[str] = "collect"
@@ -44,6 +55,17 @@ class CountDistinct(Aggregate):
         time     0    5    10
         in       2────────         1 over [0, 10): both are 2
                       2────
+
+    Notes
+    -----
+    State: all values of a group until their rows leave; :class:`ApproximateCountDistinct` needs less.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 2]}, time="at", end="until")
+    >>> events.aggregate(v=wb.count_distinct(wb.col.x)).collect()["v"].to_pylist()
+    [1, 1]
     """
 
     name: ClassVar[str] = "count_distinct"
@@ -74,6 +96,17 @@ class TopK(Aggregate):
     k : int
     ties : bool
         Whether values equal to the last are listed too, so that there may be more than `k`.
+
+    Notes
+    -----
+    State: all values of a group until their rows leave.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(v=wb.top_k(wb.col.x, 2)).collect()["v"].to_pylist()
+    [[{'rank': 1, 'value': 2}], [{'rank': 1, 'value': 3}, {'rank': 2, 'value': 2}]]
     """
 
     name: ClassVar[str] = "top_k"

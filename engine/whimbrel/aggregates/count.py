@@ -17,6 +17,18 @@ class Count(Aggregate):
         time     0    5    10
         in       a────────         count over [0, 5) is 1, over [5, 10) is 2
                       b────
+
+    Notes
+    -----
+    State: one number a group; where it is the only aggregate, windows know it anyway.
+    Source: Trill (VLDB 2015), section 3.3.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(v=wb.count()).collect()["v"].to_pylist()
+    [1, 2]
     """
 
     name: ClassVar[str] = "count"

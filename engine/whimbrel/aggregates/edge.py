@@ -34,6 +34,17 @@ class First(Edge):
 
     The start is that of the event before a window on a grid rounded it: the opening price of an hour. Order inside one
     instant carries no meaning, so of several rows that started together the smallest value counts.
+
+    Notes
+    -----
+    State: a value and its start a group; where rows also leave, as for :class:`Min`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 15], "x": [3, 2]}, time="at", end="until")
+    >>> events.aggregate(v=wb.first(wb.col.x)).collect()["v"].to_pylist()
+    [3, 3, 2]
     """
 
     name: ClassVar[str] = "first"
@@ -54,6 +65,17 @@ class Last(Edge):
                       2────────
 
     As for :class:`First`; of several rows that started together the largest value counts.
+
+    Notes
+    -----
+    State: as for :class:`First`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 15], "x": [3, 2]}, time="at", end="until")
+    >>> events.aggregate(v=wb.last(wb.col.x)).collect()["v"].to_pylist()
+    [3, 2, 2]
     """
 
     name: ClassVar[str] = "last"

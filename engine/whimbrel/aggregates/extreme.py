@@ -46,7 +46,23 @@ class Extreme(Aggregate):
 class Min(Extreme):
     """Smallest value that is not null; null when there is none. NaN counts as larger than every number.
 
+        time     0    5    10
+        in       2────────         min over [0, 5) is 2, over [5, 10) is 2
+                      3────
+
     Texts are ordered by their characters' numbers, as Python orders them.
+
+    Notes
+    -----
+    State: one value a group; where rows also leave, the values of active rows on two stacks, or the group computed
+    afresh if they leave in another order than they came. Texts are all kept until their rows leave.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(v=wb.min(wb.col.x)).collect()["v"].to_pylist()
+    [2, 2]
     """
 
     name: ClassVar[str] = "min"
@@ -65,7 +81,22 @@ class Min(Extreme):
 class Max(Extreme):
     """Largest value that is not null; null when there is none. NaN counts as larger than every number.
 
+        time     0    5    10
+        in       2────────         max over [0, 5) is 2, over [5, 10) is 3
+                      3────
+
     Texts are ordered by their characters' numbers, as Python orders them.
+
+    Notes
+    -----
+    State: as for :class:`Min`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(v=wb.max(wb.col.x)).collect()["v"].to_pylist()
+    [2, 3]
     """
 
     name: ClassVar[str] = "max"

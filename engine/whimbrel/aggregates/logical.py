@@ -29,6 +29,17 @@ class AnyTrue(Logical):
         time     0    5    10
         in       false────         any over [0, 5) is false, over [5, 10) is true
                       true─
+
+    Notes
+    -----
+    State: how many values are true and how many false.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "late": [False, True]}, time="at", end="until")
+    >>> events.aggregate(v=wb.any(wb.col.late)).collect()["v"].to_pylist()
+    [False, True]
     """
 
     name: ClassVar[str] = "any"
@@ -44,6 +55,17 @@ class AllTrue(Logical):
         time     0    5    10
         in       true─────         all over [0, 5) is true, over [5, 10) is false
                       false
+
+    Notes
+    -----
+    State: as for :class:`AnyTrue`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "paid": [True, False]}, time="at", end="until")
+    >>> events.aggregate(v=wb.all(wb.col.paid)).collect()["v"].to_pylist()
+    [True, False]
     """
 
     name: ClassVar[str] = "all"

@@ -19,6 +19,17 @@ class Mean(Aggregate):
         time     0    5    10
         in       2────────         mean over [0, 5) is 2.0, over [5, 10) is 2.5
                       3────
+
+    Notes
+    -----
+    State: a sum and a number of rows a group; where rows also leave, rounding errors are kept too.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(v=wb.mean(wb.col.x)).collect()["v"].to_pylist()
+    [2.0, 2.5]
     """
 
     name: ClassVar[str] = "mean"

@@ -20,6 +20,13 @@ class Product(Aggregate):
         time     0    5    10
         in       2────────         product over [0, 5) is 2, over [5, 10) is 6
                       3────
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(v=wb.product(wb.col.x)).collect()["v"].to_pylist()
+    [2, 6]
     """
 
     name: ClassVar[str] = "product"

@@ -44,6 +44,17 @@ class Quantile(Aggregate):
     descending : bool
         Whether the order begins with the largest. Then discrete 0.4 of five values is the second largest, whereas 0.6
         in ascending order is the third smallest.
+
+    Notes
+    -----
+    State: all values of a group until their rows leave.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(v=wb.quantile(wb.col.x, 0.5)).collect()["v"].to_pylist()
+    [2.0, 2.5]
     """
 
     name: ClassVar[str] = "quantile"
@@ -78,7 +89,26 @@ class Quantile(Aggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Median(Quantile):
-    """The middle value, or the mean of the two middle ones: :class:`Quantile` with q = 0.5, linear."""
+    """The middle value, or the mean of the two middle ones; null when there is none.
+
+        time     0    5    10
+        in       2────────         median over [0, 5) is 2.0, over [5, 10) is 2.5
+                      3────
+
+    It is :class:`Quantile` with q = 0.5, linear.
+
+    Parameters
+    ----------
+    q : float
+        0.5, always.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(v=wb.median(wb.col.x)).collect()["v"].to_pylist()
+    [2.0, 2.5]
+    """
 
     name: ClassVar[str] = "median"
 

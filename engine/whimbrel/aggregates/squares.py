@@ -41,6 +41,17 @@ class SumOfSquares(Aggregate):
         time     0    5    10
         in       2────────         sum_of_squares over [0, 5) is 4, over [5, 10) is 13
                       3────
+
+    Notes
+    -----
+    State: three integers a group, or one float; where floats also leave, rounding errors are kept too.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(v=wb.sum_of_squares(wb.col.x)).collect()["v"].to_pylist()
+    [4, 13]
     """
 
     name: ClassVar[str] = "sum_of_squares"
@@ -98,6 +109,18 @@ class Var(Spread):
 
     Sums of values and of squares are kept with their rounding errors, so that neither a large mean nor rows
     that leave cost digits. A value that is not finite, or above 1e150, makes it nan while it is active.
+
+    Parameters
+    ----------
+    sample : bool
+        Divide by the number of rows less one, as for a sample; otherwise by the number of rows, as for everything.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(v=wb.var(wb.col.x)).collect()["v"].to_pylist()
+    [None, 0.5]
     """
 
     name: ClassVar[str] = "var"
@@ -114,6 +137,22 @@ class Std(Spread):
         time     0    5    10
         in       2────────         std over [0, 5) is null, over [5, 10) is 0.707
                       3────
+
+    Parameters
+    ----------
+    sample : bool
+        Divide by the number of rows less one, as for a sample; otherwise by the number of rows, as for everything.
+
+    Notes
+    -----
+    State and digits: as for :class:`Var`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(v=wb.std(wb.col.x)).collect()["v"].to_pylist()
+    [None, 0.7071067811865476]
     """
 
     name: ClassVar[str] = "std"

@@ -22,6 +22,18 @@ class Sum(Aggregate):
         time     0    5    10
         in       2────────         sum over [0, 5) is 2, over [5, 10) is 5
                       3────
+
+    Notes
+    -----
+    State: two integers a group, or one float; where floats also leave, rounding errors are kept too.
+    Source: Trill (VLDB 2015), section 3.3; Neumaier 1974 for the compensation.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(v=wb.sum(wb.col.x)).collect()["v"].to_pylist()
+    [2, 5]
     """
 
     name: ClassVar[str] = "sum"
