@@ -10,4 +10,9 @@ settings.register_profile("ci", derandomize=True, database=None, deadline=None, 
                           phases=[Phase.generate, Phase.shrink],
                           suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("nightly", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile(os.environ.get("WHIMBREL_HYPOTHESIS", "ci"))
+
+PROFILE = os.environ.get("WHIMBREL_HYPOTHESIS", "ci")
+settings.load_profile(PROFILE)
+
+DEEP_PLANS = 10_000 if PROFILE == "nightly" else 300
+"""How many random plans of up to six steps are held against the oracle."""

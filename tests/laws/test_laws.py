@@ -8,9 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.laws.conftest import DEEP_PLANS
 from whimbrel.errors import KernelError
 from whimbrel.kernels import tier
 from whimbrel.operators.coalesce import Coalesce
@@ -113,6 +114,16 @@ def test_random_queries_match_the_oracle(query: Query, s: list[Fact], t: list[Fa
     trial = Trial(query.build, (s, t)[:query.arity], query.reference)
     with tier("interpreted"):
         laws.ask(laws.matches_the_reference, trial)
+
+
+@settings(max_examples=DEEP_PLANS)
+@given(strategies.queries(max_steps=6, ordered=True), strategies.facts(max_size=8), strategies.facts(max_size=5),
+       st.sampled_from((1, 3, 100)))
+def test_random_deep_queries_match_the_oracle(query: Query, s: list[Fact], t: list[Fact], rows: int) -> None:
+    trial = Trial(query.build, (s, t)[:query.arity], query.reference)
+    with tier("interpreted"):
+        actual = trial.run(lambda facts: [facts[at:at + rows] for at in range(0, max(len(facts), 1), rows)])
+    trial.same(actual, f"batches of {rows}\n{trial.paste()}\n")
 
 
 @given(strategies.pattern_queries(), strategies.facts(newest=100))

@@ -15,6 +15,7 @@ class LifetimeWords:
 
     facts: list[Fact]
     keys: Mapping[str, Term]
+    names: tuple[str, ...]
 
     def _now(self, facts: list[Fact]) -> Self:
         return replace(self, facts=facts)  # type: ignore[type-var]
@@ -56,11 +57,13 @@ class LifetimeWords:
         return self._now([*self.facts, *(fact for other in others for fact in other.facts)])
 
     def drop(self, *names: str) -> Self:
-        return self._payloads(lambda row: [{name: row[name] for name in row if name not in names}])
+        kept = tuple(name for name in self.names if name not in names)
+        return self._payloads(kept, lambda row: {name: row[name] for name in kept})
 
     def rename(self, **names: str) -> Self:
         new = {old: name for name, old in names.items()}
-        return self._payloads(lambda row: [{new.get(name, name): value for name, value in row.items()}])
+        return self._payloads(tuple(new.get(name, name) for name in self.names),
+                              lambda row: {new.get(name, name): value for name, value in row.items()})
 
     def select_many(self, column: str, values: Any = (), *, split: str | None = None, times: Any = None) -> Self:
         def items(row: Payload) -> list[Any]:
@@ -72,9 +75,11 @@ class LifetimeWords:
                 return chosen if times is None else chosen * (many or 0)
             return [] if row[column] is None else row[column].split(split) if split else row[column]
 
-        return self._now([(start, end, row | {column: item}) for start, end, row in self.facts
-                          for item in items(stateless.seen((start, end, row)))])
+        facts = [(start, end, row | {column: item}) for start, end, row in self.facts
+                 for item in items(stateless.seen((start, end, row)))]
+        return replace(self, facts=facts, columns=tuple(dict.fromkeys((*self.names, column))))  # type: ignore[type-var]
 
-    def _payloads(self, made: Callable[[Payload], list[Payload]]) -> Self:
-        """Other payloads in place of each, with its lifetime."""
-        return self._now([(start, end, new) for start, end, row in self.facts for new in made(row)])
+    def _payloads(self, columns: tuple[str, ...], made: Callable[[Payload], Payload]) -> Self:
+        """Another payload in place of each, with its lifetime."""
+        facts = [(start, end, made(row)) for start, end, row in self.facts]
+        return replace(self, facts=facts, columns=columns)  # type: ignore[type-var]

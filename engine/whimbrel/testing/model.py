@@ -85,7 +85,7 @@ class Model(LifetimeWords, JoinWords):
 
     def pivot(self, *names: str, attribute: str, value: str, values: Any, aggregate: Any = None) -> Model:
         columns = {**self.keys, **{name: _col(name) for name in names}}
-        cells = {each: (aggregate or MODEL_API.max)(_col(value)).where(_col(attribute) == each) for each in values}
+        cells = {each: (aggregate or _only)(_col(value)).where(_col(attribute) == each) for each in values}
         made = [(start, end, {name: seen[name] for name in columns}
                  | {str(name): of(seen) for name, of in cells.items()})
                 for start, end, seen in snapshots(self.facts, columns)]
@@ -99,7 +99,8 @@ class Model(LifetimeWords, JoinWords):
 
     def detect(self, pattern: ModelPattern, within: int, *, output: Mapping[str, Any] | None = None,
                **options: Any) -> Model:
-        return Model(oracle.detect(self.facts, pattern.form, within, self.keys, output=_terms(output or {}), **options))
+        facts = oracle.detect(self.facts, pattern.form, within, self.keys, output=_terms(output or {}), **options)
+        return Model(facts, columns=(*self.keys, "first_time", "events", *(output or ())))
 
 
 class ModelAggregate(Term):
@@ -197,6 +198,10 @@ def _terms(columns: Mapping[str, Any]) -> dict[str, Term]:
 def _quantile(of: Term, q: float, interpolation: str = "linear", *, descending: bool = False) -> ModelAggregate:
     options = {"q": q, "interpolation": interpolation, "descending": descending}
     return ModelAggregate("quantile", of, options=options)
+
+
+def _only(of: Term) -> ModelAggregate:
+    return ModelAggregate("only", of)
 
 
 def _when_it_started(of: Term) -> Term:

@@ -20,7 +20,7 @@ class Aggregated:
     """One aggregate: what is taken of each row (None: the row itself) and which rows count."""
 
     kind: Literal["count", "sum", "mean", "min", "max", "product", "sum_of_squares", "var", "var_of_all", "std",
-                  "std_of_all", "any", "all", "first", "last", "quantile", "count_distinct", "collect", "top_k"]
+                  "std_of_all", "any", "all", "first", "last", "quantile", "count_distinct", "collect", "top_k", "only"]
     of: Function | None = None
     condition: Function | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -76,6 +76,13 @@ def _extreme(pick: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], 
     return lambda values: pick(values) if values else None
 
 
+def _only(values: Sequence[Any]) -> Any:
+    """Of nothing null; a second value is an error, as in Polars and pandas."""
+    if len(values) > 1:
+        raise KernelError(f"{len(values)} values where there may be one.")
+    return values[0] if values else None
+
+
 def _whole(of: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
     """Like the sum: integers may not leave int64."""
     return lambda values: _sum([of(values)])
@@ -120,6 +127,6 @@ _AGGREGATES: Mapping[str, Callable[..., Any]] = {
     "product": _whole(math.prod), "sum_of_squares": _whole(lambda values: sum(value * value for value in values)),
     "var": _spread(statistics.variance, 2), "var_of_all": _spread(statistics.pvariance, 1),
     "std": _spread(statistics.stdev, 2), "std_of_all": _spread(statistics.pstdev, 1),
-    "any": any, "all": all, "first": _edge(min), "last": _edge(max),
+    "any": any, "all": all, "only": _only, "first": _edge(min), "last": _edge(max),
     "quantile": _quantile, "count_distinct": lambda values: len(set(values)), "collect": _collect, "top_k": _top_k,
 }
