@@ -32,6 +32,7 @@ from whimbrel.stream import (
     read_parquet,
     replay,
     restore,
+    start,
     std,
     sum,
     sum_of_squares,
@@ -48,8 +49,8 @@ __all__ = [
     "all_at_once", "any", "approx_count_distinct", "approx_quantile", "col", "collect", "count", "count_distinct",
     "datasets", "end_time", "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark",
     "last", "last_of", "lateness", "lit", "max", "mean", "median", "min", "product", "quantile", "read_parquet",
-    "register", "replay", "restore", "sequence", "start_time", "std", "sum", "sum_of_squares", "top_k", "var", "when",
-    "window_end", "window_start",
+    "register", "replay", "restore", "sequence", "start", "start_time", "std", "sum", "sum_of_squares", "top_k", "var",
+    "when", "window_end", "window_start",
 ]
 
 

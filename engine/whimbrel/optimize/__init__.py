@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from whimbrel.optimize.absorb_select import absorb_select
 from whimbrel.optimize.absorb_where import absorb_where
 from whimbrel.optimize.absorb_window import absorb_window
 from whimbrel.optimize.join_edges import join_edges
 from whimbrel.optimize.prune_columns import prune_columns
-from whimbrel.plan import Node
+from whimbrel.plan import Node, rewrite
 
 RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb_window)
 """Local rewrites of one node, repeated until none of them finds anything to do."""
@@ -17,7 +17,15 @@ RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb
 
 def optimize(node: Node) -> Node:
     """The plan that runs: the same answer as the plan as written."""
-    return prune_columns(join_edges(node.rewrite(_settle)))
+    return optimize_together((node,))[0]
+
+
+def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
+    """The plans of several queries that run together: what they share as written is shared where it runs.
+
+    A shared step that one query absorbs runs twice, absorbed and for the others.
+    """
+    return prune_columns(join_edges(rewrite(roots, _settle)))
 
 
 def _settle(node: Node) -> Node:
@@ -28,4 +36,4 @@ def _settle(node: Node) -> Node:
     return node
 
 
-__all__ = ["RULES", "optimize"]
+__all__ = ["RULES", "optimize", "optimize_together"]

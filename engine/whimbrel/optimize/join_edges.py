@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from whimbrel.operators import Coalesce
-from whimbrel.plan import Node, Operator, reads_lifetime
+from whimbrel.plan import Node, Operator, reads_lifetime, rewrite
 
 
-def join_edges(root: Node) -> Node:
+def join_edges(roots: Sequence[Node]) -> tuple[Node, ...]:
     """Put a coalescing step wherever edges would reach something that does not take them."""
-    plan = root.rewrite(_before)
-    return plan if plan.properties.intervals_only else Node(Coalesce(ordered=False), (plan,))
+    return tuple(plan if plan.properties.intervals_only else Node(Coalesce(ordered=False), (plan,))
+                 for plan in rewrite(roots, _before))
 
 
 def _before(node: Node) -> Node:

@@ -1,15 +1,18 @@
-"""Sources read only the columns that the query needs, or that say which rows are late."""
+"""Sources read only the columns that the queries need, or that say which rows are late."""
 
 from __future__ import annotations
 
-from whimbrel.plan import Node, Operator, Pruned, Source
+from collections.abc import Sequence
+
+from whimbrel.plan import Node, Operator, Pruned, Source, rewrite, walk
 
 
-def prune_columns(root: Node) -> Node:
+def prune_columns(roots: Sequence[Node]) -> tuple[Node, ...]:
     """Replace each source by itself with fewer columns."""
-    nodes = list(root.walk())
+    nodes = list(walk(roots))
     wanted: dict[int, frozenset[str]] = {id(node): frozenset() for node in nodes}
-    wanted[id(root)] = frozenset(root.schema.names)
+    for root in roots:
+        wanted[id(root)] = frozenset(root.schema.names)
     for node in reversed(nodes):  # every consumer comes before what feeds it
         if isinstance(node.op, Operator):
             needed = node.op.requires(wanted[id(node)], *(below.schema for below in node.inputs))
@@ -23,4 +26,4 @@ def prune_columns(root: Node) -> Node:
         kept = tuple(name for name in node.schema.names if name in names)
         return node if len(kept) == len(node.schema.names) else Node(Pruned(node.op, kept))
 
-    return root.rewrite(narrowed)
+    return rewrite(roots, narrowed)

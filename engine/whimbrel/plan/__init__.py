@@ -5,7 +5,7 @@ from whimbrel.plan.collection import Bag, Sketch, Summary, is_ordered
 from whimbrel.plan.explain import explain
 from whimbrel.plan.expressions import reads_lifetime
 from whimbrel.plan.fluent import FLUENT, Operators, fluent
-from whimbrel.plan.graph import Node
+from whimbrel.plan.graph import Node, rewrite, walk
 from whimbrel.plan.lookahead import check_lookahead
 from whimbrel.plan.operator import Operator
 from whimbrel.plan.properties import Beat, Grid, Properties
@@ -14,5 +14,5 @@ from whimbrel.plan.source import Disorder, LatePolicy, Promising, Pruned, Source
 __all__ = [
     "FLUENT", "Aggregate", "Bag", "Beat", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Operators",
     "Promising", "Properties", "Pruned", "Sketch", "Source", "State", "Steps", "Summary", "check_lookahead", "explain",
-    "fluent", "is_ordered", "reads_lifetime",
+    "fluent", "is_ordered", "reads_lifetime", "rewrite", "walk",
 ]

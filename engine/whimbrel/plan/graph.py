@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,16 +41,7 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """Every node once, inputs before what they feed."""
-        seen: set[int] = set()
-
-        def visit(node: Node) -> Iterator[Node]:
-            if id(node) not in seen:
-                seen.add(id(node))
-                for below in node.inputs:
-                    yield from visit(below)
-                yield node
-
-        yield from visit(self)
+        return walk((self,))
 
     def sources(self) -> tuple[Source, ...]:
         """The sources, each once, in the order in which the query names them."""
@@ -59,9 +50,29 @@ class Node:
 
     def rewrite(self, rule: Callable[[Node], Node]) -> Node:
         """Apply a rule to every node, inputs first; shared nodes stay shared."""
-        done: dict[int, Node] = {}
-        for node in self.walk():
-            inputs = tuple(done[id(below)] for below in node.inputs)
-            same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
-            done[id(node)] = rule(node if same else Node(node.op, inputs))
-        return done[id(self)]
+        return rewrite((self,), rule)[0]
+
+
+def walk(roots: Sequence[Node]) -> Iterator[Node]:
+    """Every node below several roots once, inputs before what they feed."""
+    seen: set[int] = set()
+
+    def visit(node: Node) -> Iterator[Node]:
+        if id(node) not in seen:
+            seen.add(id(node))
+            for below in node.inputs:
+                yield from visit(below)
+            yield node
+
+    for root in roots:
+        yield from visit(root)
+
+
+def rewrite(roots: Sequence[Node], rule: Callable[[Node], Node]) -> tuple[Node, ...]:
+    """Apply a rule to every node below several roots, inputs first; what they share stays shared."""
+    done: dict[int, Node] = {}
+    for node in walk(roots):
+        inputs = tuple(done[id(below)] for below in node.inputs)
+        same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+        done[id(node)] = rule(node if same else Node(node.op, inputs))
+    return tuple(done[id(root)] for root in roots)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from whimbrel.errors import CheckpointError
 from whimbrel.kernels import state_of
-from whimbrel.plan import Node, Source
+from whimbrel.plan import Node, Source, walk
 from whimbrel.run.session import Session
 from whimbrel.run.state_file import read_state, write_state
 
-_FORMAT = 1
+_FORMAT = 2
 _RUN = "run.arrow"
 
 
@@ -36,8 +37,10 @@ def save(session: Session, path: str | os.PathLike[str]) -> None:
     fresh.mkdir(parents=True)
     for number, kernel in enumerate(session.pipeline.kernels):
         write_state(fresh / _name(number), state_of(kernel))
-    write_state(fresh / _RUN, {"format": _FORMAT, "version": version("whimbrel"), "query": _words(session.plan),
-                               "told": session.pipeline.told, "settled": session.settled_rows})
+    write_state(fresh / _RUN, {"format": _FORMAT, "version": version("whimbrel"), "queries": _words(session.plans),
+                               "last": _last_steps(session.plans), "left": sorted(session.left),
+                               "told": session.pipeline.told,
+                               "settled": [answer.settled_rows for answer in session.answers]})
     for file in (*fresh.iterdir(), fresh):
         _sync(file)
     shutil.rmtree(previous, ignore_errors=True)
@@ -63,20 +66,23 @@ def load(session: Session, path: str | os.PathLike[str]) -> None:
         raise CheckpointError(f"There is no checkpoint in {str(path)!r}.", where=where,
                               hint="run.checkpoint(path) writes one")
     run = read_state(folder / _RUN)
-    _check(run, session.plan, where)
+    _check(run, session.plans, where)
     for number, kernel in enumerate(session.pipeline.kernels):
         kernel.restore_state(read_state(folder / _name(number)).parts)
-    session.resume(run["told"], run["settled"])
+    session.resume(run["told"], run["settled"], run["left"])
 
 
-def _check(run: dict[str, Any], plan: Node, where: str) -> None:
+def _check(run: dict[str, Any], plans: Sequence[Node], where: str) -> None:
     made_by = f"{run['format']}, {run['version']}"
     here = f"{_FORMAT}, {version('whimbrel')}"
     if made_by != here:
         raise CheckpointError(f"The checkpoint was written by whimbrel {run['version']} (format {run['format']}); this "
                               f"is {version('whimbrel')} (format {_FORMAT}).", where=where,
                               hint="restore it with the version that wrote it, or run the query from the start")
-    written, wanted = run["query"], _words(plan)
+    if len(run["settled"]) != len(plans):
+        raise CheckpointError(f"The checkpoint is of {_count(len(run['settled']))}, not of {len(plans)}.", where=where,
+                              hint="give all that were started together, in their order")
+    written, wanted = run["queries"], _words(plans)
     for old, new in zip(written, wanted, strict=False):
         if old != new:
             raise CheckpointError(f"The checkpoint is of another query: it has {old}, not {new}.", where=where,
@@ -84,14 +90,27 @@ def _check(run: dict[str, Any], plan: Node, where: str) -> None:
     if len(written) != len(wanted):
         raise CheckpointError(f"The checkpoint is of another query: it has {len(written)} steps, not {len(wanted)}.",
                               where=where, hint="the query must be the same")
+    if run["last"] != _last_steps(plans):
+        raise CheckpointError("The checkpoint is of the same queries in another order.", where=where,
+                              hint="give them in the order in which they were started")
 
 
-def _words(plan: Node) -> list[str]:
-    """What a query is, step by step: what it does, and to which steps. How many rows a source has is no part of it."""
-    nodes = list(plan.walk())
+def _count(queries: int) -> str:
+    return "one query" if queries == 1 else f"{queries} queries"
+
+
+def _words(plans: Sequence[Node]) -> list[str]:
+    """What queries are, step by step: what it does, and to which steps. How many rows a source has is no part of it."""
+    nodes = list(walk(plans))
     number = {id(node): place for place, node in enumerate(nodes)}
     return [_source(node.op) if isinstance(node.op, Source)
             else f"{node.op.show()} of {', '.join(str(number[id(below)]) for below in node.inputs)}" for node in nodes]
+
+
+def _last_steps(plans: Sequence[Node]) -> list[int]:
+    """Where among the steps each query ends."""
+    number = {id(node): place for place, node in enumerate(walk(plans))}
+    return [number[id(plan)] for plan in plans]
 
 
 def _source(source: Source) -> str:

@@ -12,8 +12,9 @@ from whimbrel.batch import table_from_batches
 from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
 from whimbrel.plan import Node
+from whimbrel.run.answer import in_order
 from whimbrel.run.metrics import Snapshot
-from whimbrel.run.session import Session, in_order
+from whimbrel.run.session import Session
 
 _WORTH_COMPILING_ROWS = 50_000
 
@@ -26,16 +27,16 @@ def collect(plan: Node) -> pa.Table:
             waiting.enter_context(patience())
         while not session.finished:
             session.step()
-        return session.settled()
+        return session.answers[0].settled()
 
 
 def batches(plan: Node) -> Iterator[pa.RecordBatch]:
     """Settled rows as they come; those of one batch are in the order of start."""
     with closing(Session(plan, keep_rows=0)) as session:
         while not session.finished:
-            out = session.step()
-            if out:
-                yield from in_order(table_from_batches(session.schema, out)).to_batches()
+            for out in session.step() or []:
+                if out:
+                    yield from in_order(table_from_batches(plan.schema, out)).to_batches()
 
 
 def progress(plan: Node, every: str | int | None) -> Iterator[Snapshot]:
@@ -47,7 +48,7 @@ def progress(plan: Node, every: str | int | None) -> Iterator[Snapshot]:
             session.step()
             if session.finished or session.reader.rows > due:
                 due = session.reader.rows // step_rows * step_rows + step_rows
-                yield session.snapshot()
+                yield from session.snapshots([0])
 
 
 def _rows(every: str | int | None, total: int | None) -> int:

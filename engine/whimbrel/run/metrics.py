@@ -38,6 +38,9 @@ class Metrics:
         How many rows came late, by source and partition: of each source that has partitions, the hundred with most.
     buffered_rows, buffered_bytes : int
         Rows held back or remembered by all operators, and bytes of those that wait to be sorted.
+    buffered : mapping of str to int
+        The rows held back or remembered by each operator of the plan that runs, named as in ``explain()``, and by each
+        source. Those of the same name are numbered.
     settled_rows, forgotten_rows : int
         Result rows that can no longer change, and how many of the oldest of them are no longer kept.
     elapsed_s : float
@@ -54,6 +57,7 @@ class Metrics:
     late_by_partition: Mapping[str, Mapping[Any, int]] = field(default_factory=dict, hash=False)
     buffered_rows: int = 0
     buffered_bytes: int = 0
+    buffered: Mapping[str, int] = field(default_factory=dict, hash=False)
     settled_rows: int = 0
     forgotten_rows: int = 0
     elapsed_s: float = 0.0

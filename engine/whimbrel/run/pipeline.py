@@ -1,74 +1,104 @@
-"""A plan at work: its kernels, joined up, pushed by whoever has rows."""
+"""Plans at work: their kernels, joined up, pushed by whoever has rows."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from whimbrel.batch import Batch
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.disorder import EdgeIngress, Ingress
 from whimbrel.kernels import Kernel
-from whimbrel.plan import Node, Source
+from whimbrel.plan import Node, Source, walk
 
 
 class Pipeline:
-    """Kernels in the order of the plan. Work happens on the thread that pushes.
+    """Kernels in the order of the plans, one for each node that they share. Work happens on the thread that pushes.
 
     Parameters
     ----------
-    plan : Node
-        An optimized plan; its last node gives the result.
+    *plans : Node
+        Optimized plans; the last node of each gives a result.
 
     Attributes
     ----------
+    nodes : list of Node
+        In the order of their kernels.
     sources : list of Source
         In the order of their numbers.
+    entries : list of int
+        The node at which each source enters.
+    needs : list of frozenset of int
+        The nodes that each plan is made of.
     told : list of int
         How far time has come after each kernel, as its consumers know.
     """
 
-    def __init__(self, plan: Node) -> None:
-        nodes = list(plan.walk())
-        position = {id(node): number for number, node in enumerate(nodes)}
-        self.schema = plan.schema
+    def __init__(self, *plans: Node) -> None:
+        self.nodes = list(walk(plans))
+        self._position = {id(node): number for number, node in enumerate(self.nodes)}
+        self._roots = [self._position[id(plan)] for plan in plans]
+        self.needs = [frozenset(self._position[id(node)] for node in plan.walk()) for plan in plans]
         self.sources: list[Source] = []
-        self._kernels: list[Kernel] = []
-        self._entries: list[int] = []
-        self._consumers: list[list[tuple[int, int]]] = [[] for _ in nodes]
-        for number, node in enumerate(nodes):
+        self.entries: list[int] = []
+        self._kernels = [_kernel(node) for node in self.nodes]
+        for number, node in enumerate(self.nodes):
             if isinstance(node.op, Source):
                 self.sources.append(node.op)
-                self._entries.append(number)
-                self._kernels.append(EdgeIngress(node.op) if node.op.edges else Ingress(node.op))
-            else:
-                self._kernels.append(node.op.kernel(*(below.schema for below in node.inputs)))
-            for port, below in enumerate(node.inputs):
-                self._consumers[position[id(below)]].append((number, port))
-        self.told = [MIN_TIME] * len(nodes)
-        self._out: list[Batch] = []
+                self.entries.append(number)
+        self.told = [MIN_TIME] * len(self.nodes)
+        self._out: list[list[Batch]] = [[] for _ in plans]
+        self._join_up(range(len(plans)))
 
-    def push(self, source: int, batch: Batch) -> list[Batch]:
-        """Rows of a source, in the order of arrival; answers with result rows that are settled."""
-        entry = self._entries[source]
+    def keep(self, plans: Collection[int]) -> None:
+        """Work for these plans only, by number, from now on; what the others remember is forgotten."""
+        needed = self._needed(plans)
+        self._kernels = [kernel if number in needed else _kernel(self.nodes[number])
+                         for number, kernel in enumerate(self._kernels)]
+        self._join_up(plans)
+
+    def _needed(self, plans: Collection[int]) -> frozenset[int]:
+        return frozenset[int]().union(*(self.needs[plan] for plan in plans))
+
+    def _join_up(self, plans: Collection[int]) -> None:
+        self._gives: list[list[int]] = [[] for _ in self.nodes]
+        self._consumers: list[list[tuple[int, int]]] = [[] for _ in self.nodes]
+        for plan in plans:
+            self._gives[self._roots[plan]].append(plan)
+        for number in sorted(self._needed(plans)):
+            for port, below in enumerate(self.nodes[number].inputs):
+                self._consumers[self._position[id(below)]].append((number, port))
+
+    def push(self, source: int, batch: Batch) -> list[list[Batch]]:
+        """Rows of a source, in the order of arrival; answers with each plan's result rows that are settled."""
+        entry = self.entries[source]
         self._spread(entry, self._kernels[entry].push(batch))
         return self._take()
 
-    def finish(self, source: int) -> list[Batch]:
+    def finish(self, source: int) -> list[list[Batch]]:
         """No further rows of a source."""
-        entry = self._entries[source]
+        entry = self.entries[source]
         self._spread(entry, self._kernels[entry].advance(INF))
         return self._take()
 
-    def rest(self) -> list[Batch]:
-        """What would still come if every source ended now. Changes nothing."""
-        twin = self.fork()
-        return [batch for source in range(len(self.sources)) for batch in twin.finish(source)]
+    def rest(self, plans: Collection[int]) -> list[list[Batch]]:
+        """What would still come of these plans if every source ended now. Changes nothing."""
+        twin = self.fork(plans)
+        rest: list[list[Batch]] = [[] for _ in self._roots]
+        for source, entry in enumerate(self.entries):
+            if any(entry in self.needs[plan] for plan in plans):
+                for plan, batches in enumerate(twin.finish(source)):
+                    rest[plan] += batches
+        return rest
 
-    def fork(self) -> Pipeline:
-        """An independent copy."""
+    def fork(self, plans: Collection[int]) -> Pipeline:
+        """An independent copy that works for these plans only."""
+        needed = self._needed(plans)
         twin = object.__new__(Pipeline)
         twin.__dict__.update(self.__dict__)
-        twin._kernels = [kernel.fork() for kernel in self._kernels]
+        twin._kernels = [kernel.fork() if number in needed else kernel for number, kernel in enumerate(self._kernels)]
         twin.told = list(self.told)
-        twin._out = []
+        twin._out = [[] for _ in self._roots]
+        twin._join_up(plans)
         return twin
 
     @property
@@ -80,19 +110,15 @@ class Pipeline:
     def kernels(self) -> list[Kernel]:
         return self._kernels
 
-    @property
-    def buffered_rows(self) -> int:
-        return sum(kernel.buffered_rows for kernel in self._kernels)
-
-    def _take(self) -> list[Batch]:
-        out, self._out = self._out, []
+    def _take(self) -> list[list[Batch]]:
+        out, self._out = self._out, [[] for _ in self._roots]
         return out
 
     def _spread(self, number: int, batches: list[Batch]) -> None:
         """Hand rows, then time, to whatever this node feeds."""
+        for plan in self._gives[number]:
+            self._out[plan] += batches
         consumers = self._consumers[number]
-        if not consumers:
-            self._out += batches
         for batch in batches:
             for consumer, port in consumers:
                 self._spread(consumer, self._kernels[consumer].push(batch, port))
@@ -101,3 +127,9 @@ class Pipeline:
             self.told[number] = frontier
             for consumer, port in consumers:
                 self._spread(consumer, self._kernels[consumer].advance(frontier, port))
+
+
+def _kernel(node: Node) -> Kernel:
+    if isinstance(node.op, Source):
+        return EdgeIngress(node.op) if node.op.edges else Ingress(node.op)
+    return node.op.kernel(*(below.schema for below in node.inputs))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from collections.abc import Set as AbstractSet
 
 from whimbrel.batch import Batch
 from whimbrel.clock import INF
@@ -45,13 +46,24 @@ class Reader:
         return not self._streams
 
     @property
+    def open(self) -> AbstractSet[int]:
+        """The numbers of the sources that have not ended."""
+        return self._streams.keys()
+
+    def keep(self, sources: AbstractSet[int]) -> None:
+        """Read these only from now on."""
+        for number in self.open - sources:
+            _close(self._streams.pop(number))
+            self._rest.pop(number, None)
+
+    @property
     def total_rows(self) -> int | None:
         """Rows of all sources together, or None if one of them does not know."""
         counts = [source.rows for source in self.pipeline.sources]
         return None if None in counts else sum(count for count in counts if count is not None)
 
-    def step(self) -> list[Batch] | None:
-        """Read and process a little; settled result rows, or None when no source had anything."""
+    def step(self) -> list[list[Batch]] | None:
+        """Read and process a little; each plan's settled result rows, or None when no source had anything."""
         for number in sorted(self._streams, key=lambda source: self.pipeline.ingresses[source].newest):
             if number not in self._rest:
                 try:
@@ -65,7 +77,7 @@ class Reader:
             return self._process(number)
         return None
 
-    def _process(self, number: int) -> list[Batch]:
+    def _process(self, number: int) -> list[list[Batch]]:
         batch = self._rest.pop(number)
         if len(batch) > self._step_rows:
             self._rest[number] = batch.slice(self._step_rows, len(batch))
@@ -86,5 +98,9 @@ class Reader:
     def close(self) -> None:
         """Let go of the sources."""
         for stream in self._streams.values():
-            if isinstance(stream, Generator):
-                stream.close()
+            _close(stream)
+
+
+def _close(stream: Iterator[Batch | None]) -> None:
+    if isinstance(stream, Generator):
+        stream.close()

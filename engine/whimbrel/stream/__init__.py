@@ -29,11 +29,12 @@ from whimbrel.stream.measures import (
 )
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, read_parquet, replay
 from whimbrel.stream.restore import restore
+from whimbrel.stream.start import start
 from whimbrel.stream.stream import Stream
 
 __all__ = [
     "Lateness", "Stream", "aggregate", "all", "any", "approx_count_distinct", "approx_quantile", "collect", "count",
     "count_distinct", "datasets", "first", "from_arrow", "from_edges", "from_pandas", "last", "lateness", "max", "mean",
-    "median", "min", "product", "quantile", "read_parquet", "replay", "restore", "std", "sum", "sum_of_squares",
-    "top_k", "var", "window_end", "window_start",
+    "median", "min", "product", "quantile", "read_parquet", "replay", "restore", "start", "std", "sum",
+    "sum_of_squares", "top_k", "var", "window_end", "window_start",
 ]

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import os
+from typing import overload
 
+from whimbrel import run as running
 from whimbrel.run import Run
+from whimbrel.stream.start import check
 from whimbrel.stream.stream import Stream
 
 
-def restore(path: str | os.PathLike[str], query: Stream, *, keep_rows: int = 1_000_000) -> Run:
+@overload
+def restore(path: str | os.PathLike[str], query: Stream, /, *, keep_rows: int = ...) -> Run: ...
+
+
+@overload
+def restore(path: str | os.PathLike[str], query: Stream, second: Stream, /, *more: Stream,
+            keep_rows: int = ...) -> tuple[Run, ...]: ...
+
+
+def restore(path: str | os.PathLike[str], /, *queries: Stream, keep_rows: int = 1_000_000) -> Run | tuple[Run, ...]:
     """Start a query where a checkpoint of it ends; its result rows come after those that were settled then.
+
+    Queries that were started together are restored together, all of them and in their order; one that was stopped
+    before the checkpoint is given, too, and stays stopped.
 
     Sources are read on from the row they had come to, so they must hold the same rows in the same order; new rows
     may have been added behind them.
@@ -18,10 +33,15 @@ def restore(path: str | os.PathLike[str], query: Stream, *, keep_rows: int = 1_0
     ----------
     path : str or path
         What :meth:`whimbrel.Run.checkpoint` wrote.
-    query : Stream
-        The same query, over sources with the same columns.
+    *queries : Stream
+        The same query, or queries, over sources with the same columns.
     keep_rows : int
         As in :meth:`whimbrel.Stream.start`.
+
+    Returns
+    -------
+    Run or tuple of Run
+        One for each query.
 
     Raises
     ------
@@ -41,4 +61,6 @@ def restore(path: str | os.PathLike[str], query: Stream, *, keep_rows: int = 1_0
     >>> later.wait()
     True
     """
-    return Run(query.node, keep_rows=keep_rows, restore=path)
+    check(queries, f"restore({str(path)!r}, ...)")
+    runs = running.start(*(query.node for query in queries), keep_rows=keep_rows, restore=path)
+    return runs if len(runs) > 1 else runs[0]

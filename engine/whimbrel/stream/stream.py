@@ -163,7 +163,7 @@ class Stream(Methods):
         keep_rows : int
             Settled result rows to keep; older ones are forgotten, and counted in the metrics.
         """
-        return Run(self.node, keep_rows=keep_rows)
+        return running.start(self.node, keep_rows=keep_rows)[0]
 
     def view(self, **options: Any) -> Any:
         """A live view of the answer (needs the workbench)."""

@@ -169,12 +169,12 @@ def _written_down(plan: Node, again: Node, steps: int) -> tuple[pa.Table, pa.Tab
             for _ in range(steps):
                 session.step()
             save(session, f"{folder}/run")
-            before = session.settled()
+            before = session.answers[0].settled()
         with closing(Session(again)) as session:
             load(session, f"{folder}/run")
             while not session.finished:
                 session.step()
-            return before, session.settled()
+            return before, session.answers[0].settled()
 
 
 def docstrings_are_complete(trial: Trial) -> None:

@@ -94,11 +94,11 @@ def test_rows_are_judged_as_the_oracle_judges_them(marks: bool, data: st.DataObj
     with closing(Session(query.node)) as session:
         while session.reader.rows < len(rows):
             session.step()
-        metrics = session.metrics()
+        metrics = session.answers[0].metrics()
         assert metrics.watermark == (None if told.low == -INF else told.low)
         while not session.finished:
             session.step()
-        metrics, answer = session.metrics(), facts(session.settled())
+        metrics, answer = session.answers[0].metrics(), facts(session.answers[0].settled())
     assert differences(told.facts, answer) == ([], [])
     assert [start for start, _, _ in answer] == sorted(start for start, _, _ in answer)
     assert (metrics.late_dropped, metrics.late_adjusted) == (told.dropped, told.adjusted)
@@ -120,12 +120,12 @@ def test_a_run_that_is_written_down_goes_on(data: st.DataObject, at: int, latenc
             for _ in range(at):
                 session.step()
             save(session, path)
-            before = session.settled()
+            before = session.answers[0].settled()
         with closing(Session(query.node)) as session:
             load(session, path)
             while not session.finished:
                 session.step()
-            after, metrics = session.settled(), session.metrics()
+            after, metrics = session.answers[0].settled(), session.answers[0].metrics()
     assert differences(told.facts, facts(before) + facts(after)) == ([], [])
     assert metrics.late_by_partition == {query.sources[0].name: told.late}
 
@@ -250,17 +250,17 @@ def test_what_all_partitions_have_passed_is_settled_though_one_of_them_is_silent
     query = wb.from_arrow(ROWS, time="at", partition=wb.Partitions("device", lag=25, every=20), late="adjust")
     with closing(Session(query.node)) as session:
         session.step()
-        assert session.settled().column("at").to_pylist() == [60]
-        assert session.metrics().watermark == 60
-        assert session.snapshot().table.column("start").to_pylist() == [60, 70, 100]
-        assert session.metrics().late_by_partition == {"table": {"b": 3}}
+        assert session.answers[0].settled().column("at").to_pylist() == [60]
+        assert session.answers[0].metrics().watermark == 60
+        assert session.snapshots([0])[0].table.column("start").to_pylist() == [60, 70, 100]
+        assert session.answers[0].metrics().late_by_partition == {"table": {"b": 3}}
 
 
 def test_without_a_lag_nothing_settles_before_the_end() -> None:
     query = wb.from_arrow(ROWS, time="at", partition="device")
     with closing(Session(query.node)) as session:
         session.step()
-        assert (session.settled_rows, session.metrics().watermark) == (0, None)
+        assert (session.answers[0].settled_rows, session.answers[0].metrics().watermark) == (0, None)
 
 
 def test_a_late_row_is_told_with_its_partition() -> None:
@@ -301,5 +301,5 @@ def test_a_low_watermark_at_the_beginning_of_time(newest: int, watermark: int | 
     query = wb.from_arrow(rows, time="at", partition=wb.Partitions("p", lag=2**63 - 1, every=7))
     with closing(Session(query.node)) as session:
         session.step()
-        assert session.metrics().watermark == watermark
+        assert session.answers[0].metrics().watermark == watermark
     assert values(query) == [1, 2]

@@ -83,7 +83,7 @@ def test_an_answer_waits_no_longer_than_it_must() -> None:
         source = pipeline.sources[0]
         for batch in source.read(source.schema.names):
             assert batch is not None
-            for rows in (*pipeline.push(0, batch), *pipeline.finish(0)):
+            for rows in (*pipeline.push(0, batch)[0], *pipeline.finish(0)[0]):
                 assert kernel.push(rows, port) == []
     assert kernel.advance(100, 0) == []
     assert kernel.advance(5, 1) == []

@@ -64,9 +64,9 @@ def run(query: wb.Stream, tiers: tuple[str, ...]) -> list[dict[str, object]]:
     out: list[Batch] = []
     for number, start in enumerate(range(0, ROWS, 271)):
         with tier(tiers[number % len(tiers)]):  # type: ignore[arg-type]
-            out += pipeline.push(0, whole.slice(start, start + 271))
+            out += pipeline.push(0, whole.slice(start, start + 271))[0]
     with tier(tiers[0]):  # type: ignore[arg-type]
-        out += pipeline.finish(0)
+        out += pipeline.finish(0)[0]
     rows = table_from_batches(query.schema, out).to_pylist()
     return sorted(rows, key=lambda row: [str(value) for value in row.values()])
 

@@ -1,0 +1,165 @@
+"""What one query has answered so far, and the counters of its part of the work."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, table_from_batches
+from whimbrel.disorder import Ingress
+from whimbrel.plan import Node, Source
+from whimbrel.run.metrics import Metrics, Snapshot, moment
+from whimbrel.run.pipeline import Pipeline
+
+_LATELY_S = 5.0
+_MOST_PARTITIONS = 100
+
+
+class Answer:
+    """The rows of one query that are settled, as many as are kept.
+
+    Parameters
+    ----------
+    plan : Node
+        The query as written.
+    pipeline : Pipeline
+        What answers it, maybe among others.
+    number : int
+        Which of the pipeline's plans it is.
+    keep_rows : int, optional
+        Settled result rows to keep; older ones are forgotten and counted. None keeps all.
+
+    Attributes
+    ----------
+    version : int
+        Grows with every change.
+    settled_rows : int
+        How many result rows can no longer change, forgotten ones included.
+    finished : bool
+        All of it is settled.
+    """
+
+    def __init__(self, plan: Node, pipeline: Pipeline, number: int, keep_rows: int | None) -> None:
+        self.schema = plan.schema
+        self.finished = False
+        self.settled_rows = self.version = 0
+        self.sources = [source for source, entry in enumerate(pipeline.entries) if entry in pipeline.needs[number]]
+        self._pipeline = pipeline
+        self._nodes = sorted(pipeline.needs[number])
+        self._keep_rows = keep_rows
+        self._tables: deque[pa.Table] = deque()
+        self._forgotten = self._rows_before = 0
+        self._began = time.perf_counter()
+        self._ended: float | None = None
+        self._lately: deque[tuple[float, int]] = deque([(self._began, 0)])
+
+    def add(self, batches: list[Batch]) -> None:
+        """Rows that are settled now."""
+        self.version += 1
+        if not batches:
+            return
+        table = table_from_batches(self.schema, batches)
+        self._tables.append(table)
+        self.settled_rows += table.num_rows
+        if self._keep_rows is None:
+            return
+        while self._tables and self.settled_rows - self._forgotten - self._tables[0].num_rows >= self._keep_rows:
+            self._forgotten += self._tables.popleft().num_rows
+
+    def go_on(self, settled: int) -> None:
+        """So many rows went out before, from a pipeline whose state is restored, and are not kept here."""
+        self.settled_rows = self._forgotten = settled
+        self._rows_before = self._rows
+        self._lately = deque([(self._began, self._rows_before)])
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        self._ended = self._ended or time.perf_counter()
+
+    def forget(self) -> None:
+        """Drop everything that is settled."""
+        self._forgotten = self.settled_rows
+        self._tables.clear()
+
+    def settled(self) -> pa.Table:
+        """The settled rows that are kept, in the order of their start."""
+        if not self._tables:
+            return table_from_batches(self.schema, [])
+        return in_order(pa.concat_tables(self._tables))
+
+    def snapshot(self, rest: list[Batch]) -> Snapshot:
+        """What is settled, and the rest as it would be if the sources ended now."""
+        settled = self.settled()
+        table = pa.concat_tables([settled, in_order(table_from_batches(self.schema, rest))]) if rest else settled
+        return Snapshot(table, settled.num_rows, self.version, self.metrics(), self.finished)
+
+    def metrics(self) -> Metrics:
+        now = self._ended or time.perf_counter()
+        ingresses = self._ingresses
+        counts = [self._pipeline.sources[source].rows for source in self.sources]
+        total = None if None in counts else sum(count for count in counts if count is not None)
+        rows = self._rows
+        buffered = {name: self._pipeline.kernels[number].buffered_rows for name, number in self._names.items()}
+        return Metrics(
+            rows=rows,
+            rows_per_s=self._rate(now, rows),
+            share=1.0 if self.finished else None if total is None else min(rows / total, 1.0) if total else 0.0,
+            watermark=moment(min(ingress.frontier for ingress in ingresses), self.schema),
+            newest=moment(max(ingress.newest for ingress in ingresses), self.schema),
+            late_dropped=sum(ingress.late_dropped for ingress in ingresses),
+            late_adjusted=sum(ingress.late_adjusted for ingress in ingresses),
+            late_by_partition=self._late_by_partition(),
+            buffered_rows=sum(buffered.values()),
+            buffered_bytes=sum(ingress.sorter.nbytes for ingress in ingresses),
+            buffered=buffered,
+            settled_rows=self.settled_rows,
+            forgotten_rows=self._forgotten,
+            elapsed_s=now - self._began,
+        )
+
+    @cached_property
+    def _names(self) -> dict[str, int]:
+        """The kernels' numbers by the names of what they do, as explain() has them."""
+        names: dict[str, int] = {}
+        seen: Counter[str] = Counter()
+        for number in self._nodes:
+            op = self._pipeline.nodes[number].op
+            text = op.name if isinstance(op, Source) else op.show()
+            seen[text] += 1
+            names[text if seen[text] == 1 else f"{text} ({seen[text]})"] = number
+        return names
+
+    @property
+    def _ingresses(self) -> list[Ingress]:
+        every = self._pipeline.ingresses
+        return [every[source] for source in self.sources]
+
+    @property
+    def _rows(self) -> int:
+        return sum(ingress.rows for ingress in self._ingresses)
+
+    def _late_by_partition(self) -> dict[str, Counter[Any]]:
+        found: dict[str, Counter[Any]] = {}
+        for ingress in self._ingresses:
+            if ingress.disorder.partition is not None:
+                found.setdefault(ingress.source.name, Counter()).update(ingress.time.late_rows(_MOST_PARTITIONS))
+        return found
+
+    def _rate(self, now: float, rows: int) -> float:
+        self._lately.append((now, rows))
+        while len(self._lately) > 2 and self._lately[1][0] < now - _LATELY_S:
+            self._lately.popleft()
+        then, before = (self._began, self._rows_before) if self.finished else self._lately[0]
+        return (rows - before) / max(now - then, 1e-9)
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """The table in the order of start; rows of one start keep their order."""
+    starts = Column.from_arrow(table.column("start").combine_chunks()).values
+    if (starts[1:] >= starts[:-1]).all():
+        return table
+    return table.take(Column(pa.int64(), starts.argsort(kind="stable")).to_arrow())

@@ -1,0 +1,195 @@
+"""What the thread of a run does: read, show what was asked for, and end each query in its time."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from concurrent.futures import Future
+from typing import Literal
+
+from whimbrel.batch import table_from_batches
+from whimbrel.errors import CheckpointError, WhimbrelError
+from whimbrel.run.answer import Answer
+from whimbrel.run.checkpoint import save
+from whimbrel.run.metrics import Metrics, Snapshot
+from whimbrel.run.session import Session
+
+FilePath = str | os.PathLike[str]
+State = Literal["running", "paused", "finished", "stopped", "failed"]
+
+_IDLE_S = 0.05
+
+
+class Shown:
+    """What is seen of one query from outside of the thread."""
+
+    def __init__(self, number: int, answer: Answer) -> None:
+        self.number = number
+        self.answer = answer
+        self.state: State = "running"
+        self.error: WhimbrelError | None = None
+        self.ended = threading.Event()
+        self.metrics: Metrics = answer.metrics()
+        self.latest: Snapshot | None = None
+        self.asked = self.answered = 0
+        self.stopping = False
+        self.keep = True
+
+    @property
+    def going(self) -> bool:
+        return self.state in ("running", "paused")
+
+
+class Loop:
+    """What the thread runs. It does not know its handles, so that they can be let go."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.shown = [Shown(number, answer) for number, answer in enumerate(session.answers)]
+        self._error: WhimbrelError | None = None
+        for number in session.left:
+            self._end(self.shown[number], "stopped")
+        self._over = False
+        self._changed = threading.Condition()
+        self._look_after = 0.0
+        self._measured = 0.0
+        self._checkpoints: list[tuple[FilePath, Future[None]]] = []
+
+    def serve(self) -> None:
+        state: State = "failed"
+        try:
+            state = self._read()
+        except WhimbrelError as error:
+            self._error = error
+        except Exception as error:  # noqa: BLE001 - a bug must show in the view, not die with the thread
+            self._error = WhimbrelError(f"{type(error).__name__}: {error}", hint="this is a fault of whimbrel itself")
+            self._error.__cause__ = error
+        finally:
+            self.session.close()
+            with self._changed:
+                for shown in self._going():
+                    self._end(shown, state)
+                self._over = True
+                self._write_checkpoints()
+                self._changed.notify_all()
+
+    def _going(self) -> list[Shown]:
+        return [shown for shown in self.shown if shown.going]
+
+    def _end(self, shown: Shown, state: State) -> None:
+        """What is left to show: settled rows, and those that a stop left unsettled."""
+        answer = shown.answer
+        answer.end()
+        if not shown.keep:
+            answer.forget()
+        answer.version += 1
+        if state != "failed" and shown.keep and shown.number not in self.session.left:
+            shown.latest, = self.session.snapshots([shown.number])
+        else:
+            settled = answer.settled()
+            shown.latest = Snapshot(settled, settled.num_rows, answer.version, answer.metrics(), final=False)
+        shown.metrics = shown.latest.metrics
+        shown.error = self._error if state == "failed" else None
+        shown.state = state
+        shown.answered = shown.asked
+        shown.ended.set()
+
+    def _read(self) -> State:
+        while not self.session.finished:
+            with self._changed:
+                self._write_checkpoints()
+                self._end_some()
+                going = self._going()
+                if all(shown.stopping for shown in going):
+                    return "stopped"
+                if time.perf_counter() >= self._look_after:
+                    self._look([shown for shown in going if shown.asked > shown.answered])
+                if any(shown.state == "paused" for shown in going):
+                    self._changed.wait(_IDLE_S)
+                    continue
+            self.session.step()
+            if time.perf_counter() - self._measured > _IDLE_S:
+                for shown in going:
+                    shown.metrics = shown.answer.metrics()
+                self._measured = time.perf_counter()
+        return "finished"
+
+    def _end_some(self) -> None:
+        """Queries whose sources have ended, and those that were stopped while others go on."""
+        going = self._going()
+        if all(shown.stopping for shown in going):
+            return
+        for shown in going:
+            if shown.answer.finished:
+                self._end(shown, "finished")
+            elif shown.stopping:
+                self._end(shown, "stopped")
+                self.session.leave(shown.number)
+        self._changed.notify_all()
+
+    def _look(self, asked: list[Shown]) -> None:
+        if not asked:
+            return
+        began = time.perf_counter()
+        for shown, snapshot in zip(asked, self.session.snapshots([shown.number for shown in asked]), strict=True):
+            shown.latest = snapshot
+            shown.metrics = snapshot.metrics
+            shown.answered = shown.asked
+        self._changed.notify_all()
+        now = time.perf_counter()
+        self._look_after = now + 3 * (now - began)
+
+    def checkpoint(self, path: FilePath) -> None:
+        written: Future[None] = Future()
+        with self._changed:
+            self._checkpoints.append((path, written))
+            if self._over:  # nobody else touches the session any more
+                self._write_checkpoints()
+            self._changed.notify_all()
+        written.result()
+
+    def _write_checkpoints(self) -> None:
+        """Those that were asked for; whoever asked gets the error."""
+        while self._checkpoints:
+            path, written = self._checkpoints.pop()
+            try:
+                self._save(path)
+            except Exception as error:  # noqa: BLE001 - a full disk ends the writing, not the run
+                written.set_exception(error)
+            else:
+                written.set_result(None)
+
+    def _save(self, path: FilePath) -> None:
+        if self._error is not None:
+            raise CheckpointError("The run has failed; there is nothing to go on from.",
+                                  where=f"checkpoint({str(path)!r})", hint="run.error says why")
+        save(self.session, path)
+
+    def snapshot(self, shown: Shown, timeout: float) -> Snapshot:
+        with self._changed:
+            shown.asked += 1
+            mine = shown.asked
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: shown.answered >= mine or shown.ended.is_set(), timeout)
+            none = table_from_batches(shown.answer.schema, [])
+            return shown.latest or Snapshot(none, 0, 0, Metrics(), final=False)
+
+    def pause(self, by: Shown) -> None:
+        self._switch(by, "running", "paused")
+
+    def resume(self, by: Shown) -> None:
+        self._switch(by, "paused", "running")
+
+    def _switch(self, by: Shown, before: State, after: State) -> None:
+        with self._changed:
+            if by.state == before:
+                for shown in self._going():
+                    shown.state = after
+                self._changed.notify_all()
+
+    def stop(self, shown: Shown, *, keep: bool) -> None:
+        with self._changed:
+            shown.keep = keep
+            shown.stopping = True
+            self._changed.notify_all()

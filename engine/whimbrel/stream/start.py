@@ -1,0 +1,51 @@
+"""Starting several queries together."""
+
+from __future__ import annotations
+
+from whimbrel import run as running
+from whimbrel.errors import PlanError
+from whimbrel.run import Run
+from whimbrel.stream.stream import Stream
+
+
+def start(*queries: Stream, keep_rows: int = 1_000_000) -> tuple[Run, ...]:
+    """Start queries together: their sources are read once, and what they share is computed once.
+
+    Streams are shared when they are the same objects: give a stream a name, and go on from it in several queries. All
+    runs are on one thread and read the same rows at the same time, so pausing, resuming and checkpoints are of all. One
+    that is stopped leaves the others going, and what only that one needs is no longer read or computed. A failure ends
+    all that have not ended.
+
+    Parameters
+    ----------
+    *queries : Stream
+    keep_rows : int
+        Settled result rows of each to keep, as in :meth:`whimbrel.Stream.start`.
+
+    Returns
+    -------
+    tuple of Run
+        One for each query, in their order.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [1, 4, 12], "x": [1, 2, 3]}, time="at")
+    >>> totals = events.tumbling_window(10).aggregate(total=wb.sum(wb.col.x))
+    >>> runs = wb.start(totals, totals.where(wb.col.total > 3))
+    >>> [run.wait() for run in runs]
+    [True, True]
+    >>> runs[1].snapshot().table.to_pylist()
+    []
+    """
+    check(queries, "start()")
+    return running.start(*(query.node for query in queries), keep_rows=keep_rows)
+
+
+def check(queries: tuple[Stream, ...], where: str) -> None:
+    """Only streams can be started, and not none."""
+    if not queries:
+        raise PlanError("There is no query.", where=where, hint="give at least one stream")
+    for query in queries:
+        if not isinstance(query, Stream):
+            raise PlanError(f"Cannot start a {type(query).__name__}.", where=where, hint="give streams")
