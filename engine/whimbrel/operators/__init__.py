@@ -21,6 +21,7 @@ from whimbrel.operators.point_at_end import PointAtEnd, point_at_end
 from whimbrel.operators.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.rename import rename
 from whimbrel.operators.results import Results, WindowBound
+from whimbrel.operators.sample import Sample, sample
 from whimbrel.operators.select import Select, select, with_columns
 from whimbrel.operators.select_many import ItemType, SelectMany, select_many
 from whimbrel.operators.semi_join import SemiJoin, anti_join, semi_join, where_exists, where_not_exists
@@ -44,11 +45,11 @@ from whimbrel.operators.window import (
 __all__ = [
     "AlterLifetime", "AsofJoin", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction", "Emit",
     "Extend", "Fill", "GroupAggregate", "HoppingWindow", "How", "ItemType", "Join", "Label", "Moment", "On", "Outputs",
-    "Pattern", "Pivot", "PointAtEnd", "Quantize", "Results", "Select", "SelectMany", "SemiJoin", "SessionWindow",
-    "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Span", "Stitch", "TopK", "Union", "Unpivot", "Where",
-    "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join", "asof_join", "chop", "clip",
-    "clip_duration", "cross_join", "detect", "distinct", "drop", "event", "extend", "hopping_window", "join", "pivot",
-    "point_at_end", "progressive_window", "quantize", "rename", "select", "select_many", "semi_join", "sequence",
-    "session_window", "set_duration", "shift", "sliding_window", "stitch", "top_k", "tumbling_window", "union",
-    "unpivot", "where", "where_exists", "where_not_exists", "with_columns",
+    "Pattern", "Pivot", "PointAtEnd", "Quantize", "Results", "Sample", "Select", "SelectMany", "SemiJoin",
+    "SessionWindow", "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Span", "Stitch", "TopK", "Union",
+    "Unpivot", "Where", "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join", "asof_join", "chop",
+    "clip", "clip_duration", "cross_join", "detect", "distinct", "drop", "event", "extend", "hopping_window", "join",
+    "pivot", "point_at_end", "progressive_window", "quantize", "rename", "sample", "select", "select_many", "semi_join",
+    "sequence", "session_window", "set_duration", "shift", "sliding_window", "stitch", "top_k", "tumbling_window",
+    "union", "unpivot", "where", "where_exists", "where_not_exists", "with_columns",
 ]

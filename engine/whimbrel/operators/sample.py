@@ -1,0 +1,141 @@
+"""Keep a share of all keys, with everything that happens to them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Schema
+from whimbrel.errors import PlanError
+from whimbrel.expr import Expr, Keys, columns_of, evaluate, named_columns, type_of
+from whimbrel.kernels import Kernel, Stateless
+from whimbrel.kernels.keys import encode_keys
+from whimbrel.plan import Operator, fluent
+
+Array = np.ndarray[Any, Any]
+
+_WORD = 2**64 - 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sample(Operator):
+    """Keep the events of a share of all keys, the same keys in every run; lifetimes are untouched.
+
+        time     0    5    10
+        in       a    b    a
+        out      a         a          (of the keys a and b, a is in the sample)
+
+    Parameters
+    ----------
+    share : float
+        From 0 (none) to 1 (all).
+    columns : tuple of (str, Expr)
+        The key: events that are equal in these are in the sample together, or out of it together.
+    seed : int
+        Another seed is another sample.
+
+    Notes
+    -----
+    A key is in when a hash of it and of the seed is below the share, so that the keys of a smaller share are among
+    those of a larger one. Nulls are a key like any other. Shapes: at most as many rows out as in, columns unchanged.
+    State: none. Source: SplitMix64 (Steele, Lea and Flood 2014) for the hash of numbers, BLAKE2 for that of texts.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5, 10], "plane": ["a", "b", "a"]}, time="at")
+    >>> events.sample(0.5, "plane", seed=6).collect()["plane"].to_pylist()
+    ['a', 'a']
+    """
+
+    accepts_edges: ClassVar[bool] = True
+
+    share: float
+    columns: Keys
+    seed: int = 0
+
+    def schema(self, *upstream: Schema) -> Schema:
+        for name, expr in self.columns:
+            type_ = type_of(expr, upstream[0], where=self.show())
+            if pa.types.is_nested(type_):
+                raise PlanError(f"{name} is {type_}, which cannot be a key.", where=self.show(),
+                                hint="sample by numbers, texts, times or bools")
+        return upstream[0]
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        return (wanted.union(*(columns_of(expr) for _, expr in self.columns)),)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return SampleKernel(self.share, tuple(expr for _, expr in self.columns), self.seed)
+
+    def show(self) -> str:
+        key = ", ".join(expr.show() for _, expr in self.columns)
+        return f"sample({self.share}, {key}{f', seed={self.seed}' if self.seed else ''})"
+
+
+@fluent
+def sample(schema: Schema, share: float, *columns: str | Expr, seed: int = 0, keys: Keys = ()) -> Sample:
+    """Keep the events of a share of all keys. See :class:`whimbrel.operators.Sample`.
+
+    Parameters
+    ----------
+    share : float
+        From 0 (none) to 1 (all).
+    *columns : str or Expr
+        The key; without them it is that of ``group_by``.
+    seed : int
+        Another seed is another sample.
+    """
+    if not isinstance(share, int | float) or not 0 <= share <= 1:
+        raise PlanError(f"The share is {share!r}.", where="sample()", hint="from 0 to 1, such as sample(0.1, ...)")
+    chosen = named_columns("sample", columns, {}) or keys
+    if not chosen:
+        raise PlanError("sample() needs a key.", hint='such as sample(0.1, "plane"): a tenth of all planes')
+    return Sample(share=share, columns=chosen, seed=seed)
+
+
+class SampleKernel(Stateless):
+    """Hashes the key of each row and marks rows as absent whose hash is too large."""
+
+    def __init__(self, share: float, key: tuple[Expr, ...], seed: int) -> None:
+        self.share = share
+        self.key = key
+        self.seed = seed & _WORD
+
+    def apply(self, batch: Batch) -> Batch:
+        hashes = _mixed(np.full(len(batch), self.seed, np.uint64))
+        for expr in self.key:
+            column = evaluate(expr, batch)
+            valid = column.validity()
+            hashes = _mixed(hashes ^ np.where(valid, _numbers(column), np.uint64(0)))
+            hashes = _mixed(hashes ^ valid.astype(np.uint64))
+        kept = (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53 < self.share
+        return batch.with_absent(~kept).compact()
+
+
+def _numbers(column: Column) -> Array:
+    """One number for each value; of a text its hash, computed once for each word of a batch."""
+    if column.fixed:
+        return encode_keys(np.asarray(column.values)).view(np.uint64)
+    array: Any = column.values
+    coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    words = [_hashed(word) for word in coded.dictionary.to_pylist()]
+    codes = Column.from_arrow(coded.indices)
+    return np.array([*words, 0], np.uint64)[np.where(codes.validity(), codes.values, -1)]
+
+
+def _hashed(word: Any) -> int:
+    data = word if isinstance(word, bytes) else str(word).encode()
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
+def _mixed(words: Array) -> Array:
+    """Every bit of the result depends on every bit of the word (SplitMix64)."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ words >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ words >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return words ^ words >> np.uint64(31)
