@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from whimbrel import col
+from whimbrel.kernels import Tier
 from whimbrel.testing.vectors import Case, judge, read_cases
 from whimbrel.testing.vectors.__main__ import main
 from whimbrel.testing.vectors.case import UnsupportedError
@@ -108,10 +109,11 @@ def test_an_expression_that_cannot_be_said(text: str) -> None:
 def shared_cases() -> list[Case]:
     if not SHARED.is_dir():
         return []
-    return read_cases(SHARED, json.loads(DIFFERENCES.read_text()) if DIFFERENCES.is_file() else {})
+    return read_cases(SHARED, json.loads(DIFFERENCES.read_text()))
 
 
+@pytest.mark.parametrize("tier", ["interpreted", "fused"])
 @pytest.mark.parametrize("case", shared_cases(), ids=lambda case: case.name)
-def test_shared_case(case: Case) -> None:
-    found = judge(case, ["interpreted"])
+def test_shared_case(case: Case, tier: Tier) -> None:
+    found = judge(case, [tier])
     assert found.outcome != "failed", found.why
