@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+import whimbrel as wb
 from bench import disordered, online_sort
 from bench.compare import Row, compare
+from whimbrel import col
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF
 from whimbrel.disorder import Sorter, measure_disorder
@@ -44,6 +48,7 @@ def run(*, quick: bool) -> Iterator[Row]:
         for name, times in made.items():
             for every in PERIODS:
                 yield from _online(name, times, every)
+        yield from _as_needed(made["CloudLog-like"])
 
 
 def _offline(name: str, times: Array) -> Iterator[Row]:
@@ -128,3 +133,23 @@ def _online(name: str, all_times: Array, every: int) -> Iterator[Row]:
 
     peers = {"heap": by_heap} | ({"sorted buffer": by_merging} if every >= 10_000 else {})
     yield from compare("C online", f"{name}, every {every:,}", rows, ours, peers, same)
+
+
+def _as_needed(times: Array) -> Iterator[Row]:
+    """Queries whose rows are sorted where order is needed, against the same ones sorted at the source."""
+    chance = np.random.default_rng(9)
+    columns = {"arrived": np.arange(len(times)), "share": chance.random(len(times)).astype(np.float32)}
+    columns |= {name: np.arange(len(times), dtype=np.int32) for name in PAYLOAD.names}
+    log = wb.from_arrow(pa.table({"at": times, **columns}), time="at", arrival="arrived")
+    queries = {f"selectivity {share}": log.where(col.share < share).sliding_window(1)
+               for share in (0.01, 0.05, 0.2, 0.5, 1.0)}
+    queries["one column of four"] = log.select("c0").sliding_window(1)
+    queries["tumbling window first"] = log.tumbling_window(60_000_000).aggregate(n=wb.count(), total=wb.sum(col.c0))
+
+    def at_the_source(query: wb.Stream) -> pa.Table:
+        with mock.patch("whimbrel.optimize.sort_as_needed", lambda plan: plan):
+            return query.collect()
+
+    for name, query in queries.items():
+        yield from compare("C sort as needed", name, len(times), query.collect,
+                           {"sorted at source": partial(at_the_source, query)}, pa.Table.equals)

@@ -13,7 +13,6 @@ def check_reach(batch: Batch, ticks: int, where: str) -> None:
     Parameters
     ----------
     batch : Batch
-        Rows in time order.
     ticks : int
         How far an operator moves the start or the end of a lifetime.
     where : str
@@ -26,7 +25,7 @@ def check_reach(batch: Batch, ticks: int, where: str) -> None:
     """
     if not len(batch):
         return
-    for time in (int(batch.sync[0]), int(batch.sync[-1])):
+    for time in (int(batch.sync.min()), int(batch.sync.max())):
         if not MIN_TIME + ticks < time < INF - ticks:
             raise KernelError(f"The time {time} is too near the end of time for windows of {ticks} ticks.", where=where,
                               hint="such times are often placeholders; drop them with where(...) first")

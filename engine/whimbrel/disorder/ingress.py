@@ -50,14 +50,15 @@ class Ingress(Kernel):
             return []
         first = self.rows
         self.rows += len(batch)
-        if isinstance(self.time, SourceTime) and self.time.in_order(batch):
-            self.frontier = self.time.now
-            return [batch]
-        moments = self.time.follow(batch)
-        late = batch.sync < moments.current
-        if late.any():
-            batch = self._late(batch, late, moments, first)
+        on_time = isinstance(self.time, SourceTime) and self.time.on_time(batch)
+        if not on_time:
+            moments = self.time.follow(batch)
+            late = batch.sync < moments.current
+            if late.any():
+                batch = self._late(batch, late, moments, first)
         self.frontier = self.time.now
+        if self.source.as_it_comes or (on_time and self.disorder.reorder_latency == 0):
+            return [batch] if len(batch) else []
         self.sorter.add(batch)
         return self.sorter.release(self.frontier) if self.frontier > MIN_TIME else []
 
@@ -73,6 +74,10 @@ class Ingress(Kernel):
     @property
     def buffered_rows(self) -> int:
         return self.sorter.rows
+
+    @property
+    def buffered_bytes(self) -> int:
+        return self.sorter.nbytes
 
     def _late(self, batch: Batch, late: Mask, moments: Moments, first: int) -> Batch:
         policy = self.disorder.late

@@ -60,6 +60,11 @@ class Kernel(ABC):
         return 0
 
     @property
+    def buffered_bytes(self) -> int:
+        """Bytes of rows that wait to be sorted."""
+        return 0
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """Generated source text that this kernel runs; empty when it runs handwritten primitives only."""
         return ()

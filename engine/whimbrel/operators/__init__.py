@@ -28,6 +28,7 @@ from whimbrel.operators.semi_join import SemiJoin, anti_join, semi_join, where_e
 from whimbrel.operators.session_window import Emit, SessionWindow, session_window
 from whimbrel.operators.set_duration import SetDuration, set_duration
 from whimbrel.operators.shift import Shift, shift
+from whimbrel.operators.sort import Sort
 from whimbrel.operators.stitch import Stitch, stitch
 from whimbrel.operators.top_k import TopK, top_k
 from whimbrel.operators.union import Union, union
@@ -46,7 +47,7 @@ __all__ = [
     "AlterLifetime", "AsofJoin", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction", "Emit",
     "Extend", "Fill", "GroupAggregate", "HoppingWindow", "How", "ItemType", "Join", "Label", "Moment", "On", "Outputs",
     "Pattern", "Pivot", "PointAtEnd", "Quantize", "Results", "Sample", "Select", "SelectMany", "SemiJoin",
-    "SessionWindow", "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Span", "Stitch", "TopK", "Union",
+    "SessionWindow", "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union",
     "Unpivot", "Where", "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join", "asof_join", "chop",
     "clip", "clip_duration", "cross_join", "detect", "distinct", "drop", "event", "extend", "hopping_window", "join",
     "pivot", "point_at_end", "progressive_window", "quantize", "rename", "sample", "select", "select_many", "semi_join",

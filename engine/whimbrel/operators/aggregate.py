@@ -117,6 +117,11 @@ class GroupAggregate(Operator):
             return SnapshotKernel(self.schema(*upstream), keys, measures, self.condition)
         return PaneKernel(self.schema(*upstream), self.grid, self.lead, keys, measures, self.condition)
 
+    def reads_starts(self, schema: Schema) -> bool:
+        """Whether what comes of a row may depend on when it starts within its window."""
+        return any(getattr(aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema),
+                                           removable=False), "timed", True) for _, aggregate in self.measures)
+
     def notes(self, *upstream: Schema) -> Sequence[str]:
         return [note for _, aggregate in self.measures
                 for note in aggregate.notes(None if aggregate.expr is None else type_of(aggregate.expr, upstream[0]))]

@@ -83,3 +83,7 @@ class PointAtEndKernel(Kernel):
     @property
     def buffered_rows(self) -> int:
         return self.sorter.rows
+
+    @property
+    def buffered_bytes(self) -> int:
+        return self.sorter.nbytes

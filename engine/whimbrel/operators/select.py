@@ -41,6 +41,7 @@ class Select(Operator):
     """
 
     accepts_edges: ClassVar[bool] = True
+    takes_any_order: ClassVar[bool] = True
 
     columns: tuple[tuple[str, Expr], ...]
 
@@ -52,7 +53,11 @@ class Select(Operator):
         return upstream[0].with_fields(fields, where=where)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
-        return (frozenset[str]().union(*(columns_of(expr) for _, expr in self.columns)),)
+        return (frozenset[str]().union(*(columns_of(expr) for _, expr in self.narrowed(wanted).columns)),)
+
+    def narrowed(self, wanted: frozenset[str]) -> Select:
+        columns = tuple((name, expr) for name, expr in self.columns if name in wanted)
+        return self if len(columns) in (0, len(self.columns)) else replace(self, columns=columns)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return SelectKernel(self, self.schema(*upstream))

@@ -43,6 +43,7 @@ class Where(Operator):
     """
 
     accepts_edges: ClassVar[bool] = True
+    takes_any_order: ClassVar[bool] = True
 
     condition: Expr
 

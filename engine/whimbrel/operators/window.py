@@ -42,6 +42,8 @@ class HoppingWindow(Operator):
     label : {"start", "end"}
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
+    remembers : bool
+        Whether events still know when they began, before they were rounded.
 
     Notes
     -----
@@ -58,12 +60,14 @@ class HoppingWindow(Operator):
     """
 
     accepts_edges: ClassVar[bool] = True
+    takes_any_order: ClassVar[bool] = True
 
     size: int
     hop: int
     offset: int = 0
     label: Label = "start"
     unit: TickUnit = None
+    remembers: bool = True
 
     def schema(self, *upstream: Schema) -> Schema:
         where = self.show()
@@ -130,7 +134,7 @@ class HoppingKernel(Stateless):
             batch, start = self._without_gaps(batch, start)
         uneven = window.size % window.hop and window.size > window.hop
         end = self._snap(batch.sync + window.size) if uneven else window.size
-        return replace(batch, sync=start, ends=end, ids=None, began=batch.first_start)
+        return replace(batch, sync=start, ends=end, ids=None, began=batch.first_start if window.remembers else None)
 
     def _without_gaps(self, batch: Batch, start: Ticks) -> tuple[Batch, Ticks]:
         inside = np.abs(batch.sync - start) < self.window.size
@@ -182,6 +186,7 @@ class SlidingWindow(Operator):
     """
 
     accepts_edges: ClassVar[bool] = True
+    takes_any_order: ClassVar[bool] = True
 
     size: int
     unit: TickUnit = None

@@ -1,14 +1,14 @@
-"""Sources read only the columns that the queries need, or that say which rows are late."""
+"""Only columns that a query needs are read and computed, and those that say which rows are late."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whimbrel.plan import Node, Operator, Pruned, Source, rewrite, walk
+from whimbrel.plan import Node, Operator, Pruned, Source, walk
 
 
 def prune_columns(roots: Sequence[Node]) -> tuple[Node, ...]:
-    """Replace each source by itself with fewer columns."""
+    """Replace each source and projection by itself with fewer columns."""
     nodes = list(walk(roots))
     wanted: dict[int, frozenset[str]] = {id(node): frozenset() for node in nodes}
     for root in roots:
@@ -19,11 +19,17 @@ def prune_columns(roots: Sequence[Node]) -> tuple[Node, ...]:
             for below, names in zip(node.inputs, needed, strict=True):
                 wanted[id(below)] |= names
 
-    def narrowed(node: Node) -> Node:
-        if not isinstance(node.op, Source) or node.op.edges:
-            return node
-        names = wanted.get(id(node), frozenset()) | {node.op.disorder.partition}
-        kept = tuple(name for name in node.schema.names if name in names)
-        return node if len(kept) == len(node.schema.names) else Node(Pruned(node.op, kept))
+    done: dict[int, Node] = {}
+    for node in nodes:
+        inputs = tuple(done[id(below)] for below in node.inputs)
+        done[id(node)] = Node(_narrowed(node, wanted[id(node)]), inputs)
+    return tuple(done[id(root)] for root in roots)
 
-    return rewrite(roots, narrowed)
+
+def _narrowed(node: Node, wanted: frozenset[str]) -> Operator | Source:
+    if isinstance(node.op, Operator):
+        return node.op.narrowed(wanted)
+    if node.op.edges:
+        return node.op
+    kept = tuple(name for name in node.schema.names if name in wanted | {node.op.disorder.partition})
+    return node.op if len(kept) == len(node.schema.names) else Pruned(node.op, kept)

@@ -9,10 +9,10 @@ from whimbrel.plan.graph import Node, rewrite, walk
 from whimbrel.plan.lookahead import check_lookahead
 from whimbrel.plan.operator import Operator
 from whimbrel.plan.properties import Beat, Grid, Properties
-from whimbrel.plan.source import Disorder, LatePolicy, Promising, Pruned, Source
+from whimbrel.plan.source import Disorder, LatePolicy, Promising, Pruned, Source, Unsorted
 
 __all__ = [
     "FLUENT", "Aggregate", "Bag", "Beat", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Operators",
-    "Promising", "Properties", "Pruned", "Sketch", "Source", "State", "Steps", "Summary", "check_lookahead", "explain",
-    "fluent", "is_ordered", "reads_lifetime", "rewrite", "walk",
+    "Promising", "Properties", "Pruned", "Sketch", "Source", "State", "Steps", "Summary", "Unsorted", "check_lookahead",
+    "explain", "fluent", "is_ordered", "reads_lifetime", "rewrite", "walk",
 ]

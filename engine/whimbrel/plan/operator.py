@@ -29,6 +29,9 @@ class Operator(ABC):
     accepts_edges: ClassVar[bool] = False
     """Whether the kernel takes start and end edges; if not, the planner joins edges to intervals before it."""
 
+    takes_any_order: ClassVar[bool] = False
+    """Whether rows may come in any order: each is answered for itself, and no two times change places."""
+
     relates_inputs: ClassVar[bool] = True
     """With several inputs: whether an event of one can change what comes of another; if so, none may look ahead."""
 
@@ -47,6 +50,10 @@ class Operator(ABC):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         """Input columns needed, per input, to make the wanted output columns. Default: all."""
         return tuple(frozenset(schema.names) for schema in upstream)
+
+    def narrowed(self, wanted: frozenset[str]) -> Operator:
+        """The same operator, making no more columns than are wanted, if it can do with less."""
+        return self
 
     def notes(self, *upstream: Schema) -> Sequence[str]:
         """What a user should know of how it runs; printed below it by ``explain()``."""

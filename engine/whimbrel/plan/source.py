@@ -61,6 +61,8 @@ class Source(ABC):
         Whether rows may be start edges, end edges (``other < sync``) and punctuations (``other == sync``); then all
         columns are read, since an end edge is found by its payload. Where there are partitions, a punctuation is for
         the partition it names, and for all, as their low watermark, if it names none.
+    as_it_comes : bool
+        Whether rows enter a plan in the order of arrival, late ones already judged, since something in it sorts them.
     live : bool
         True for a feed: rows become known as time passes, and :meth:`read` yields None while there is none.
     """
@@ -72,6 +74,7 @@ class Source(ABC):
     disorder: Disorder = Disorder()
     rows: int | None = None
     edges: bool = False
+    as_it_comes: bool = False
     live: bool = False
 
     @abstractmethod
@@ -92,6 +95,7 @@ class Pruned(Source):
         self.columns = columns
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.disorder, self.rows, self.live = source.disorder, source.rows, source.live
+        self.as_it_comes = source.as_it_comes
         self.schema = source.schema.select(columns)
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
@@ -106,6 +110,21 @@ class Promising(Source):
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.schema, self.rows, self.live, self.edges = source.schema, source.rows, source.live, source.edges
         self.disorder = disorder
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        return self.source.read(columns, offset)
+
+
+class Unsorted(Source):
+    """A source whose rows are sorted further on in the plan."""
+
+    as_it_comes = True
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.name, self.time, self.arrival = source.name, source.time, source.arrival
+        self.schema, self.rows, self.live = source.schema, source.rows, source.live
+        self.disorder = source.disorder
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         return self.source.read(columns, offset)

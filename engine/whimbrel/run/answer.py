@@ -114,7 +114,7 @@ class Answer:
             late_adjusted=sum(ingress.late_adjusted for ingress in ingresses),
             late_by_partition=self._late_by_partition(),
             buffered_rows=sum(buffered.values()),
-            buffered_bytes=sum(ingress.sorter.nbytes for ingress in ingresses),
+            buffered_bytes=sum(self._pipeline.kernels[number].buffered_bytes for number in self._nodes),
             buffered=buffered,
             settled_rows=self.settled_rows,
             forgotten_rows=self._forgotten,

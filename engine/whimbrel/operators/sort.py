@@ -1,0 +1,81 @@
+"""Rows that were judged but not sorted are put in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from whimbrel.batch import Batch, Schema
+from whimbrel.clock import INF
+from whimbrel.disorder import Sorter
+from whimbrel.kernels import Kernel
+from whimbrel.plan import Operator
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sort(Operator):
+    r"""Put rows in the order of their time.
+
+        time     0    5    10
+        arrives  3 1 2
+        out      1 2 3              (once nothing before 3 can come)
+
+    The planner puts it where order is first needed: behind whatever looks at one row at a time, so that rows which are
+    filtered out never wait, and behind windows on a grid, so that rows of one window need no order among themselves.
+
+    Parameters
+    ----------
+    None.
+
+    Notes
+    -----
+    Shapes: the rows that came in. State: rows that may still be overtaken.
+    Source: Chandramouli et al., Impatience (ICDE 2018), sections III and IV-A.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> from whimbrel import col
+    >>> log = wb.from_arrow({"at": [3, 1, 2], "seen": [3, 4, 5]}, time="at", arrival="seen", name="log")
+    >>> print(log.where(col.at > 1).explain().split("runs as\n")[1])
+    sort()   [intervals]
+    └─ where(col.at > 1)   [intervals]
+       └─ log(at, seen, 3 rows), as it comes
+    """
+
+    accepts_edges: ClassVar[bool] = True
+
+    def schema(self, *upstream: Schema) -> Schema:
+        return upstream[0]
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        return (wanted,)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return SortKernel()
+
+    def show(self) -> str:
+        return "sort()"
+
+
+class SortKernel(Kernel):
+    """Hands rows to a sorter until the frontier has passed them."""
+
+    def __init__(self) -> None:
+        self.sorter = Sorter()
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        self.sorter.add(batch)
+        return []
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        self.frontier = frontier
+        return self.sorter.release(INF if frontier == INF else frontier - 1)
+
+    @property
+    def buffered_rows(self) -> int:
+        return self.sorter.rows
+
+    @property
+    def buffered_bytes(self) -> int:
+        return self.sorter.nbytes

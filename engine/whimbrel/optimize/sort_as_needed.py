@@ -1,0 +1,52 @@
+"""Rows are sorted where order is first needed, behind what makes them fewer, narrower or alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from whimbrel.operators import HoppingWindow, Select, Sort, Where
+from whimbrel.plan import Node, Operator, Source, Unsorted, walk
+
+
+def sort_as_needed(roots: Sequence[Node]) -> tuple[Node, ...]:
+    """Move the sorting of disordered sources up, past operators that take rows in any order (Impatience, IV-A).
+
+    A filter leaves fewer rows to sort, a projection narrower ones, a window fewer distinct times. Streams that are used
+    twice are sorted before they part.
+    """
+    nodes = list(walk(roots))
+    consumers: dict[int, list[Node | None]] = {id(root): [None] for root in roots}  # whoever asked for the result
+    for node in nodes:
+        for below in node.inputs:
+            consumers.setdefault(id(below), []).append(node)
+    sorted_at = {id(_last_useful(node, consumers)): node for node in nodes if _is_disordered(node)}
+    done: dict[int, Node] = {}
+    for node in nodes:
+        if isinstance(node.op, Source):
+            made = Node(Unsorted(node.op)) if node in sorted_at.values() and id(node) not in sorted_at else node
+        else:
+            made = Node(node.op, tuple(done[id(below)] for below in node.inputs))
+            if id(node) in sorted_at:
+                made = Node(Sort(), (made,))
+        done[id(node)] = made
+    return tuple(done[id(root)] for root in roots)
+
+
+def _is_disordered(node: Node) -> bool:
+    source = node.op
+    return isinstance(source, Source) and not source.edges and (
+        source.disorder.reorder_latency != 0 or source.disorder.partition is not None)
+
+
+def _last_useful(source: Node, consumers: dict[int, list[Node | None]]) -> Node:
+    """The node behind which it is best to sort; the source itself if nothing is gained."""
+    best = here = source
+    while len(consumers[id(here)]) == 1:
+        consumer, = consumers[id(here)]
+        if consumer is None or not isinstance(consumer.op, Operator) or not consumer.op.takes_any_order:
+            break
+        here = consumer
+        if isinstance(here.op, Where | HoppingWindow) or (
+                isinstance(here.op, Select) and len(here.op.columns) < len(here.inputs[0].schema.names)):
+            best = here
+    return best
