@@ -10,6 +10,7 @@ from whimbrel.operators.coalesce import Coalesce
 from whimbrel.operators.detect import Beginning, Detect, Outputs, Simultaneous, detect
 from whimbrel.operators.distinct import distinct
 from whimbrel.operators.drop import drop
+from whimbrel.operators.edges import Edges, edges
 from whimbrel.operators.extend import Extend, extend
 from whimbrel.operators.fill import Fill
 from whimbrel.operators.join import How, Join, cross_join, join
@@ -44,13 +45,14 @@ from whimbrel.operators.window import (
 )
 
 __all__ = [
-    "AlterLifetime", "AsofJoin", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction", "Emit",
-    "Extend", "Fill", "GroupAggregate", "HoppingWindow", "How", "ItemType", "Join", "Label", "Moment", "On", "Outputs",
-    "Pattern", "Pivot", "PointAtEnd", "Quantize", "Results", "Sample", "Select", "SelectMany", "SemiJoin",
-    "SessionWindow", "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union",
-    "Unpivot", "Where", "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join", "asof_join", "chop",
-    "clip", "clip_duration", "cross_join", "detect", "distinct", "drop", "event", "extend", "hopping_window", "join",
-    "pivot", "point_at_end", "progressive_window", "quantize", "rename", "sample", "select", "select_many", "semi_join",
-    "sequence", "session_window", "set_duration", "shift", "sliding_window", "stitch", "top_k", "tumbling_window",
-    "union", "unpivot", "where", "where_exists", "where_not_exists", "with_columns",
+    "AlterLifetime", "AsofJoin", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction",
+    "Edges", "Emit", "Extend", "Fill", "GroupAggregate", "HoppingWindow", "How", "ItemType", "Join", "Label", "Moment",
+    "On", "Outputs", "Pattern", "Pivot", "PointAtEnd", "Quantize", "Results", "Sample", "Select", "SelectMany",
+    "SemiJoin", "SessionWindow", "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch",
+    "TopK", "Union", "Unpivot", "Where", "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join",
+    "asof_join", "chop", "clip", "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "event",
+    "extend", "hopping_window", "join", "pivot", "point_at_end", "progressive_window", "quantize", "rename", "sample",
+    "select", "select_many", "semi_join", "sequence", "session_window", "set_duration", "shift", "sliding_window",
+    "stitch", "top_k", "tumbling_window", "union", "unpivot", "where", "where_exists", "where_not_exists",
+    "with_columns",
 ]

@@ -176,6 +176,10 @@ class Methods:
         """
         return self._unary(operators.drop, *names)
 
+    def edges(self) -> Stream:
+        """A point where each event starts and one where it ends. See :class:`whimbrel.operators.Edges`."""
+        return self._unary(operators.edges)
+
     def extend(self, by: Duration) -> Stream:
         """Move the end of each event, later or (negative) earlier. See :class:`whimbrel.operators.Extend`."""
         return self._unary(operators.extend, by)

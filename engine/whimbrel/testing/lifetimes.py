@@ -41,6 +41,9 @@ class LifetimeWords:
     def point_at_end(self) -> Self:
         return self._now(lifetimes.point_at_end(self.facts))
 
+    def edges(self) -> Self:
+        return self._now(lifetimes.edges(self.facts))
+
     def quantize(self, size: int, hop: int, **options: int) -> Self:
         return self._now(lifetimes.quantize(self.facts, size, hop, **options))
 

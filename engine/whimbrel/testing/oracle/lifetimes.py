@@ -108,6 +108,12 @@ def point_at_end(facts: Iterable[Fact]) -> list[Fact]:
     return [(end, end + 1, payload) for _, end, payload in facts if end != INF]
 
 
+def edges(facts: Iterable[Fact]) -> list[Fact]:
+    """A point where each event starts (other is null), and one where it ends (other is its start)."""
+    starts = [(start, start + 1, payload | {"other": None}) for start, _, payload in facts]
+    return starts + [(end, end + 1, payload | {"other": start}) for start, end, payload in facts if end != INF]
+
+
 def quantize(facts: Iterable[Fact], size: int, hop: int, *, offset: int = 0) -> list[Fact]:
     """As named: "floor the start, ceil the end, uses the real end: an event that spans windows is in all of them".
 
