@@ -28,7 +28,7 @@ class UserFunctions:
     name : str
     init : number or tuple of numbers
     accumulate, result : callable
-    merge, deaccumulate : callable, optional
+    merge, deaccumulate, difference : callable, optional
     """
 
     name: str
@@ -37,6 +37,7 @@ class UserFunctions:
     result: Function
     merge: Function | None = None
     deaccumulate: Function | None = None
+    difference: Function | None = None
 
     def __call__(self, value: Expr | Function) -> UserAggregate:
         return UserAggregate(expr=trace(value, where=f"{self.name}()"), functions=self)
@@ -86,14 +87,16 @@ class UserAggregate(Aggregate):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         init, _ = self._tried(input_type)
-        user = self.functions
+        user, deaccumulate = self.functions, self.functions.deaccumulate
+        if deaccumulate is None and user.difference is not None:
+            deaccumulate = _without(user.difference, user.accumulate, user.state(init))
         if isinstance(user.init, tuple):
             return Steps(init=init, accumulate=user.accumulate, merge=user.merge, result=user.result,
-                         deaccumulate=user.deaccumulate)
+                         deaccumulate=deaccumulate)
         accumulate = _of_one_number(user.accumulate)
         return Steps(init=init, accumulate=accumulate, result=_result_of_one_number(user.result),
                      merge=None if user.merge is None else _merge_of_one_number(user.merge),
-                     deaccumulate=None if user.deaccumulate is None else _of_one_number(user.deaccumulate))
+                     deaccumulate=None if deaccumulate is None else _of_one_number(deaccumulate))
 
     def show(self) -> str:
         assert self.expr is not None
@@ -110,7 +113,7 @@ class UserAggregate(Aggregate):
             reason = None if function is None else refusal(function, *given)
             if reason is not None:
                 said.append(f"{user.name} runs interpreted: {role} cannot be compiled ({reason})")
-        if user.deaccumulate is None:
+        if steps.deaccumulate is None:
             said.append(f"{user.name} has no deaccumulate: when a row leaves, its group is computed afresh")
         if user.merge is None:
             said.append(f"{user.name} has no merge: parts of its input cannot be aggregated apart and combined")
@@ -155,6 +158,16 @@ class UserAggregate(Aggregate):
             return pa.bool_()
         whole = known and all(isinstance(value, int) for value in known)
         return pa.int64() if whole else pa.float64()
+
+
+@functools.lru_cache(maxsize=256)
+def _without(difference: Function, accumulate: Function, init: Any) -> Function:
+    """Taking a row back, where states can be subtracted: the state of that row alone is."""
+
+    def deaccumulate(state: Any, value: Any) -> Any:
+        return difference(state, accumulate(init, value))
+
+    return deaccumulate
 
 
 @functools.lru_cache(maxsize=256)

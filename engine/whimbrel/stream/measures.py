@@ -264,7 +264,8 @@ def top_k(value: Value, k: int, *, ties: bool = True) -> TopK:
 
 def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callable[..., Any] | None = None,
               result: Callable[..., Any] | None = None, merge: Callable[..., Any] | None = None,
-              deaccumulate: Callable[..., Any] | None = None, name: str | None = None) -> UserFunctions:
+              deaccumulate: Callable[..., Any] | None = None, difference: Callable[..., Any] | None = None,
+              name: str | None = None) -> UserFunctions:
     """An aggregate of your own, made of plain Python functions over numbers; call it with an expression.
 
     A state is a number or a tuple of numbers (int64 and float64). Order carries no meaning at one instant, so
@@ -284,7 +285,10 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
     merge : callable, optional
         (state, state) -> state of both sets of rows.
     deaccumulate : callable, optional
-        (state, value) -> state with one row less. Without it a group that lost rows is computed afresh.
+        (state, value) -> state with one row less. Without it, and without `difference`, a group that lost rows is
+        computed afresh, except where rows leave in the order they came and states merge.
+    difference : callable, optional
+        (state, state) -> state of the rows of the first that are not in the second; takes the place of `deaccumulate`.
     name : str, optional
         How it is shown.
 
@@ -301,6 +305,7 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
         init = getattr(steps, "init", None)
         accumulate, result = getattr(steps, "accumulate", None), getattr(steps, "result", None)
         merge, deaccumulate = getattr(steps, "merge", None), getattr(steps, "deaccumulate", None)
+        difference = getattr(steps, "difference", None)
         name = name or steps.__name__
     start = init() if callable(init) else init
     for role, given in (("init", start), ("accumulate", accumulate), ("result", result)):
@@ -309,7 +314,8 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
                             hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
     assert accumulate is not None
     assert result is not None
-    return UserFunctions(name or accumulate.__name__, start, accumulate, result, merge, deaccumulate)
+    return UserFunctions(name or accumulate.__name__, start, accumulate, result, merge, deaccumulate,
+                         difference)
 
 
 def window_start() -> WindowBound:

@@ -52,10 +52,14 @@ def total(*, invertible: bool) -> Any:
 
 
 mean = wb.aggregate(Mean)
+apart = wb.aggregate(init=0, accumulate=lambda s, x: s + x, result=lambda s: s, difference=lambda s, t: s - t)
+spread = wb.aggregate(init=(0, 0), accumulate=lambda s, x: (s[0] + x, s[1] + 1), result=lambda s: s[0],
+                      difference=lambda s, t: (s[0] - t[0], s[1] - t[1]))
 refused = wb.aggregate(init=0, accumulate=lambda s, x: int(str(int(s + x))), result=lambda s: s, name="refused")
 MINE = {"m": mean(col.y), "a": total(invertible=True)(col.x), "b": total(invertible=False)(col.x),
-        "c": refused(col.x).where(col.flag)}
-BUILT_IN = "(m=wb.mean(col.y), a=wb.sum(col.x), b=wb.sum(col.x), c=wb.sum(col.x).where(col.flag))"
+        "c": refused(col.x).where(col.flag), "d": apart(col.x), "e": spread(col.x)}
+BUILT_IN = ("(m=wb.mean(col.y), a=wb.sum(col.x), b=wb.sum(col.x), c=wb.sum(col.x).where(col.flag), d=wb.sum(col.x), "
+            "e=wb.sum(col.x))")
 
 
 def build(shape: str) -> Any:
@@ -95,6 +99,11 @@ def test_what_cannot_be_compiled_is_said_and_still_works() -> None:
         assert "note: refused has no deaccumulate" in text
         assert "note: refused has no merge" in text
     assert "note" not in log().aggregate(m=mean(col.x)).explain()
+
+
+def test_states_that_can_be_subtracted_need_no_row_taken_back() -> None:
+    shown = wb.from_arrow({"at": [1], "x": [1]}, time="at").sliding_window(5).aggregate(d=apart(col.x)).explain()
+    assert "computed afresh" not in shown
 
 
 def test_what_a_function_reads_is_read_anew() -> None:
