@@ -114,7 +114,8 @@ class UserAggregate(Aggregate):
             if reason is not None:
                 said.append(f"{user.name} runs interpreted: {role} cannot be compiled ({reason})")
         if steps.deaccumulate is None:
-            said.append(f"{user.name} has no deaccumulate: when a row leaves, its group is computed afresh")
+            order = "" if user.merge is None else " before an earlier one"
+            said.append(f"{user.name} has no deaccumulate: when a row leaves{order}, its group is computed afresh")
         if user.merge is None:
             said.append(f"{user.name} has no merge: parts of its input cannot be aggregated apart and combined")
         return said
