@@ -47,6 +47,7 @@ class Side:
         self.group = np.zeros(_SLOTS_AT_FIRST, np.int32)
         self.head = np.full(_SLOTS_AT_FIRST, -1, np.int64)
         self.crowded = _CROWDED
+        self.last_end = MIN_TIME
 
     def fork(self) -> Side:
         twin = copy.copy(self)
@@ -97,15 +98,20 @@ class Side:
         if len(table) > len(self.head):
             self.head = extend(self.head, 2 * len(table), -1)
         self.ends[base:total], self.group[base:total] = rows.other, groups
+        if len(rows):
+            self.last_end = max(self.last_end, int(rows.other.max()))
         return base
 
     def forget(self, time: int) -> Array | None:
-        """Let go of events that ended before `time`, once they are many; answers the slots that stay, if others go."""
+        """Let go of events that ended before `time`, once many or all did; answers the slots that stay, if any go."""
         kept = len(self.active)
-        if kept < self.crowded:
+        if not kept or (kept < self.crowded and self.last_end >= time):
             return None
         alive = np.flatnonzero(self.ends[:kept] >= time)
+        self.last_end = int(self.ends[alive].max()) if len(alive) else MIN_TIME
         self.crowded = max(_CROWDED, 2 * len(alive))
+        hung = self.group[:kept]
+        self.head[hung[hung >= 0]] = -1
         rows, groups = self.active.take(alive), self.group[alive]
         self.active = RowStore(rows.schema)
         self.active.append(rows)
@@ -115,7 +121,6 @@ class Side:
         same = groups[order[1:]] == groups[order[:-1]]
         self.after[: len(alive)] = -1
         self.after[order[1:][same]] = order[:-1][same]
-        self.head[:] = -1
-        hung = groups[order] >= 0
-        self.head[groups[order][hung]] = order[hung]
+        keyed = groups[order] >= 0
+        self.head[groups[order][keyed]] = order[keyed]
         return alive
