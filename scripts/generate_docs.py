@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,15 @@ from whimbrel.stream.methods import Methods
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
 TOPICS = {
-    "Rows": ("Where", "Select", "SelectMany", "Union", "Unpivot"),
-    "Lifetimes": ("SetDuration", "Extend", "Shift", "AlterLifetime", "ClipDuration", "PointAtEnd", "Chop", "Stitch"),
+    "Rows": ("Where", "Sample", "Select", "SelectMany", "Union", "Unpivot"),
+    "Lifetimes": ("SetDuration", "Extend", "Shift", "AlterLifetime", "ClipDuration", "PointAtEnd", "Chop", "Stitch",
+                  "Edges"),
     "Windows": ("HoppingWindow", "SlidingWindow", "SessionWindow", "Quantize"),
     "Groups": ("GroupAggregate", "TopK", "Pivot"),
     "Joins": ("Join", "AsofJoin", "SemiJoin", "Clip"),
     "Patterns": ("Detect",),
     "More": (),
-    "What plans hold besides": ("Results", "Fill", "Coalesce"),
+    "What plans hold besides": ("Results", "Fill", "Coalesce", "Sort"),
 }
 """Operators in an order to read them in; one that no topic names is listed under More."""
 MEASURES = {
@@ -162,11 +163,26 @@ def _listed_parameters(function: Callable[..., Any], own: dict[str, str], said: 
                        pages: dict[Described, Page]) -> str:
     """What is said of the parameters that a user passes, by the function or else by the class, and its errors."""
     taken = inspect.signature(function).parameters
-    told = _parameters(own.get("Parameters") or said.get("Parameters", ""))
+    if re.match(r"Another name of", own[""]):
+        return ""
+    told = _parameters(own["Parameters"]) if "Parameters" in own else _as_passed(said.get("Parameters", ""), taken)
     listed = "".join(_parameter(name, kind, text, page, pages) for name, kind, text in told
                      if {each.strip(" *") for each in name.split(",")} & taken.keys())
     errors = re.sub(r"^(\w+)\n    ", r"Raises `\1`: ", own.get("Raises", ""), flags=re.MULTILINE)
     return listed + (f"\n{_prose(errors, page, pages)}\n" if errors else "")
+
+
+def _as_passed(text: str, taken: Mapping[str, inspect.Parameter]) -> Iterator[tuple[str, str, str]]:
+    """What a class says of its fields, for those who pass durations where it has ticks, and many where it has one."""
+    for name, kind, told in _parameters(text):
+        parameter = taken.get(name)
+        if parameter and parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            yield str(parameter).partition(":")[0], "", told
+        elif parameter and str(parameter.annotation).startswith("Duration"):
+            yield name, kind.replace("int", "str, timedelta or int"), re.sub("^Ticks ", "Time ", told).replace(
+                ", in ticks", "")
+        else:
+            yield name, kind, told
 
 
 def _parameters(text: str) -> Iterator[tuple[str, str, str]]:
@@ -178,8 +194,14 @@ def _parameters(text: str) -> Iterator[tuple[str, str, str]]:
 def _parameter(name: str, kind: str, text: str, page: Page, pages: dict[Described, Page]) -> str:
     kind = f" ({kind})" if kind else ""
     told = f": {_markdown(' '.join(text.split()), page, pages)}" if text else ""
-    return textwrap.fill(f"- `{name}`{kind}{told}", 120, subsequent_indent="  ", break_long_words=False,
-                         break_on_hyphens=False) + "\n"
+    return _item(f"- `{name}`{kind}{told}") + "\n"
+
+
+def _item(text: str) -> str:
+    """A line of a list, folded, but not within code."""
+    whole = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", "\0"), text)
+    return textwrap.fill(whole, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False).replace(
+        "\0", " ")
 
 
 def _notes(text: str, page: Page, pages: dict[Described, Page]) -> str:
@@ -188,8 +210,7 @@ def _notes(text: str, page: Page, pages: dict[Described, Page]) -> str:
     prose = [part for part in parts if part and not re.match(r"(Shapes|State|Work|Source|State and digits): ", part)]
     listed = [re.sub(r"^([\w ]+):", r"- **\1**:", _markdown(" ".join(part.split()), page, pages))
               for part in parts if part and part not in prose]
-    lines = [textwrap.fill(item, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-             for item in listed]
+    lines = [_item(item) for item in listed]
     return "\n\n".join([*(_prose(part, page, pages) for part in prose), *(["\n".join(lines)] if lines else [])])
 
 
@@ -231,7 +252,8 @@ def _signature(call: str, function: Callable[..., Any]) -> str:
         keyword_only = keyword_only or parameter.kind is parameter.KEYWORD_ONLY
         stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
         default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}".replace("'", '"')
-        shown.append(f"{stars}{parameter.name}: {parameter.annotation}{default}")
+        annotation = str(parameter.annotation).replace("'", '"')
+        shown.append(f"{stars}{parameter.name}: {annotation}{default}")
     line = f"{call}({', '.join(shown)}) -> {signature.return_annotation}"
     return line if len(line) <= 100 else f"{call}(\n" + "".join(f"    {each},\n" for each in shown) + line[
         line.rindex(") -> "):]
