@@ -92,9 +92,11 @@ class Lateness:
 
         Rows that were not late stand first, above -1 and up to 0.
         """
-        most = int(self.late_by.max(initial=0))
-        edges = np.unique(np.geomspace(1, most, max(bins, 1) + 1).round().astype(np.int64)) if most else np.array([0])
-        edges = np.concatenate([[-1, 0], edges[edges > 0]])
+        late = self.late_by[self.late_by > 0]
+        edges = np.array([-1, 0])
+        if len(late):
+            steps = np.geomspace(late.min(), late.max(), max(bins, 1) + 1).round().astype(np.int64)
+            edges = np.concatenate([edges, np.unique(steps)])
         counts, _ = np.histogram(self.late_by, edges + 1)
         return pa.table({"above": edges[:-1], "up_to": edges[1:], "rows": counts})
 
