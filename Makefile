@@ -1,6 +1,6 @@
 # Everything the project can do, one command each. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-check test check lint generate laws bench fmt docs clean
+.PHONY: help setup demo demo-check test check lint generate laws drift bench fmt docs clean
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -48,6 +48,9 @@ generate: setup ## Write what follows from the operators' files: package names, 
 
 laws: setup ## The laws every operator must keep, on many more examples than `make test` tries
 	@WHIMBREL_HYPOTHESIS=nightly $(PYTEST) tests/laws --timeout=7200
+
+drift: setup ## Slide over a hundred million events and compare the last windows with fresh ones (about a minute)
+	@$(BIN)/python -m bench.drift
 
 bench: setup ## Measure against Polars, DuckDB and the limit loop
 	@$(BIN)/python -m bench
