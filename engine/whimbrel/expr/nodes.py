@@ -354,6 +354,7 @@ def lift(value: Any) -> Expr:
     if value is None or isinstance(value, bool | int | float | str | datetime | date | timedelta):
         return Lit(value)
     raise ExpressionError(f"{type(value).__name__} {value!r} cannot stand in an expression."[:200],
+                          where=f"lit({value!r})"[:80],
                           hint="literals are None, bool, int, float, str, datetime, date and timedelta")
 
 

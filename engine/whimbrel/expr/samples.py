@@ -24,6 +24,7 @@ _RESULTS: dict[type, pa.DataType] = {
 _LISTS = (list, tuple, Sequence, Iterable, Iterator, Generator)
 _MOST_ITEMS = 1000
 RESULT_HINT = "say the type: def f(row) -> float: ..., with one of bool, int, float, str, date, timedelta"
+LIST_HINT = "say the type: def f(row) -> float: ... or -> list[int]: ...; select_many takes item_type=pa.int64()"
 
 
 class Row:
@@ -56,9 +57,9 @@ def row_function_type(expr: RowFunction, types: Sequence[pa.DataType]) -> pa.Dat
         # A sample may be outside what the function is made for; the others tell.
         with contextlib.suppress(Exception):
             answer = expr.function(Row(expr.fields, sample))
-            if isinstance(answer, list | tuple | Iterator):
+            if isinstance(answer, list | tuple | range | Iterator):
                 items |= {type(item) for item in islice(answer, _MOST_ITEMS)}
-            found.add(list if isinstance(answer, list | tuple | Iterator) else type(answer))
+            found.add(list if isinstance(answer, list | tuple | range | Iterator) else type(answer))
     found.discard(type(None))
     items.discard(type(None))
     if found == {list} and (item := _one_of(items)) is not None:
@@ -67,7 +68,7 @@ def row_function_type(expr: RowFunction, types: Sequence[pa.DataType]) -> pa.Dat
         return type_
     names = " or ".join(sorted(kind.__name__ for kind in found))
     raise ExpressionError(f"The function's result cannot be foreseen{': ' + names if names else ''}.",
-                          where=expr.show(), hint=RESULT_HINT)
+                          where=expr.show(), hint=LIST_HINT if list in found else RESULT_HINT)
 
 
 def _one_of(found: set[Any]) -> pa.DataType | None:

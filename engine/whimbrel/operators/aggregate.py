@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF, TickUnit, show_ticks
-from whimbrel.errors import PlanError, near_match
+from whimbrel.errors import ExpressionError, PlanError, SchemaError, near_match
 from whimbrel.expr import Col, Expr, Keys, Lit, check_name, columns_of, lift, lit, type_of
 from whimbrel.kernels import Kernel
 from whimbrel.operators.bag_measure import BagMeasure
@@ -86,11 +87,19 @@ class GroupAggregate(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         schema = upstream[0]
         keys = [Field(name, type_of(expr, schema, where=self.show())) for name, expr in self.keys]
+        for key in keys:
+            if pa.types.is_nested(key.type):
+                raise SchemaError(f"{key.name!r} is {key.type}, which cannot be a key.", where=self.show(),
+                                  hint="group by numbers, texts, times or bools; or select_many() its items before")
         results = []
         for name, aggregate in self.measures:
             where = f"aggregate({aggregate.show() if name == aggregate.show() else f'{name}={aggregate.show()}'})"
             if aggregate.condition is not None:
-                type_of(aggregate.condition, schema, where=where)
+                truth = type_of(aggregate.condition, schema, where=where)
+                if not pa.types.is_boolean(truth):
+                    asked = aggregate.condition.show()
+                    raise ExpressionError(f"A condition must be true or false; {asked} is {truth}.",
+                                          where=where, hint="compare it with something, such as `> 0`")
             input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=where)
             results.append(Field(name, aggregate.result_type(input_type)))
         return schema.with_fields([*keys, *results], where=self.show())
@@ -211,11 +220,12 @@ def _check(emit: Any, fill: Any, results: Mapping[str, Any], keys: Sequence[str]
                             where=f"aggregate({name}={option.show()})", hint="choose another name for the result")
     if emit not in ("change", "close"):
         raise PlanError(f"Results are shown on 'change' or on 'close', not {emit!r}.",
-                        where=f"aggregate(emit={emit!r})")
+                        where=f"aggregate(emit={emit!r})", hint='"close" gives one row for each window')
     if not isinstance(fill, bool | Mapping):
         raise PlanError(f"fill is {fill!r}.", where=f"aggregate(fill={fill!r})", hint='True, or such as {"n": 0}')
     if not results:
-        raise PlanError("aggregate() needs at least one aggregate.", hint="such as aggregate(n=wb.count())")
+        raise PlanError("aggregate() needs at least one aggregate.", where="aggregate()",
+                        hint="such as aggregate(n=wb.count())")
     for name, expr in results.items():
         where = f"aggregate({name}=...)"
         check_name(name, "aggregate")

@@ -87,7 +87,8 @@ class AlterLifetime(Operator):
         if isinstance(self.duration, Expr):
             check_duration(self.duration, upstream[0], where=where)
         elif self.duration is not None and self.duration <= 0:
-            raise PlanError("A duration must be longer than nothing.", where=where)
+            raise PlanError("A duration must be longer than nothing.", where=where,
+                            hint='such as "5m"; None is no known end; leave out events with where(...)')
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:

@@ -53,7 +53,8 @@ class Chop(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         if self.period <= 0:
-            raise PlanError("A period must be longer than nothing.", where=self.show())
+            raise PlanError("A period must be longer than nothing.", where=self.show(),
+                            hint='such as "5m", or 5 where time counts plain integers')
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:

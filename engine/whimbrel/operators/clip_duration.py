@@ -47,7 +47,8 @@ class ClipDuration(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         if self.longest <= 0:
-            raise PlanError("A duration must be longer than nothing.", where=self.show())
+            raise PlanError("A duration must be longer than nothing.", where=self.show(),
+                            hint='such as "5m", or 5 where time counts plain integers')
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:

@@ -125,14 +125,15 @@ class Detect(Operator):
         if self.within <= 0:
             raise PlanError("within must be longer than nothing.", where=where, hint='such as within="1h"')
         if self.simultaneous not in ("discard", "in_order"):
-            raise PlanError(f"Simultaneous events are 'discard' or 'in_order', not {self.simultaneous!r}.", where=where)
+            raise PlanError(f"Simultaneous events are 'discard' or 'in_order', not {self.simultaneous!r}.", where=where,
+                            hint="events of one key and time are left out, or taken as they come")
         slots = self._slots(schema)
         beside = _with_slots(schema, slots)
         for event in Automaton.of(self.pattern).events:
             type_ = type_of(event.condition, beside, where=where)
             if not pa.types.is_boolean(type_):
                 raise ExpressionError(f"A condition must be true or false; {event.condition.show()} is {type_}.",
-                                      where=where)
+                                      where=where, hint="compare it with something, such as `> 0`")
             if isinstance(event, AllAtOnce) and self.simultaneous == "in_order":
                 raise PlanError("Events that are taken one by one are never there all at once.", where=where,
                                 hint='leave simultaneous="in_order" out, or all_at_once()')
@@ -153,7 +154,8 @@ class Detect(Operator):
                                   where=self.show())
         type_ = type_of(clause, schema, where=self.show())
         if not pa.types.is_boolean(type_):
-            raise ExpressionError(f"A condition must be true or false; {clause.show()} is {type_}.", where=self.show())
+            raise ExpressionError(f"A condition must be true or false; {clause.show()} is {type_}.", where=self.show(),
+                                  hint="compare it with something, such as `> 0`")
 
     def _check_update(self, name: str, type_: pa.DataType, value: Expr) -> None:
         mine = next(type_ for known, type_, _ in self.register if known == name)

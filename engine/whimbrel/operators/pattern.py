@@ -209,7 +209,8 @@ def sequence(**events: Step | Pattern) -> Pattern:
     event(col.delay > 60).then(event(col.delay < 5))
     """
     if not events:
-        raise PlanError("A sequence needs at least one event.", hint="such as wb.sequence(first=col.x > 1)")
+        raise PlanError("A sequence needs at least one event.", where="sequence()",
+                        hint="such as wb.sequence(first=col.x > 1)")
     parts = [_named(thing, name) if isinstance(thing, Pattern) else
              Event(trace_step(thing, f"sequence({name}=...)"), name=name) for name, thing in events.items()]
     whole = parts[0]

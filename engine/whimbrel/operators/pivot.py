@@ -90,6 +90,8 @@ def pivot(schema: Schema, *names: str | Expr, attribute: str, value: str, values
     text = f"pivot({', '.join(words)})"
     if not values:
         raise PlanError("pivot() needs the attributes to make columns of.", where=text, hint='values=["speed"]')
+    if twice := [each for at, each in enumerate(values) if each in values[:at]]:
+        raise PlanError(f"Two columns would be named {str(twice[0])!r}.", where=text, hint="name each attribute once")
     schema.index(attribute, where=text)
     schema.index(value, where=text)
     every = (*keys, *named_columns("pivot", names, {}))

@@ -71,12 +71,14 @@ class Quantize(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         where = self.show()
         if self.size <= 0 or self.hop <= 0 or self.start_grid <= 0:
-            raise PlanError("A window's size, hop and progress must be longer than nothing.", where=where)
+            raise PlanError("A window's size, hop and progress must be longer than nothing.", where=where,
+                            hint='such as "5m", or 5 where time counts plain integers')
         if self.hop > self.size:
             raise PlanError("Windows with gaps between them do not cover an event.", where=where,
                             hint="use a hop that is not larger than the size, or hopping_window")
         if self.hop % self.start_grid:
-            raise PlanError("Partial results must meet the windows: progress divides hop.", where=where)
+            raise PlanError("Partial results must meet the windows: progress divides hop.", where=where,
+                            hint=f"such as progress={self.hop}")
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:

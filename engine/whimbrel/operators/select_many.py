@@ -84,7 +84,8 @@ class SelectMany(Operator):
         if self.times is not None:
             many = type_of(self.times, schema, where=where)
             if not pa.types.is_integer(many):
-                raise ExpressionError(f"How many times is {many}, not an integer.", where=where)
+                raise ExpressionError(f"How many times is {many}, not an integer.", where=where,
+                                      hint="cast it: .cast(int)")
         if self.values:
             first, *others = (type_of(value, schema, where=where) for value in self.values)
             for value, type_ in zip(self.values[1:], others, strict=True):
@@ -97,7 +98,8 @@ class SelectMany(Operator):
         type_ = schema.type_of(self.column, where=where)
         if self.split is not None:
             if not pa.types.is_string(type_) and not pa.types.is_large_string(type_):
-                raise SchemaError(f"Column {self.column!r} is {type_}; only strings can be split.", where=where)
+                raise SchemaError(f"Column {self.column!r} is {type_}; only strings can be split.", where=where,
+                                  hint="lists are taken apart without split=")
             return type_
         return _item_of(type_, f"Column {self.column!r}", where,
                         f'select_many({self.column!r}, split=",") for a string')
@@ -146,14 +148,16 @@ def select_many(schema: Schema, column: str, values: Sequence[Column] | Conditio
     where = f"select_many({column!r}, ...)"
     listed = isinstance(values, Expr) or callable(values)
     if split == "" or (split is not None and (listed or values)):
-        raise PlanError("Give a text to split by, or values, but not both.", where=where)
+        raise PlanError("Give a text to split by, or values, but not both.", where=where,
+                        hint='such as select_many("tags", split=","), or select_many("x", [col.a, col.b])')
     if times is not None and (listed or not values):
         raise PlanError("Only values can be taken several times.", where=where, hint="such as [col.x], times=col.n")
     check_name(column, "select_many")
     made = trace(values, where=where) if listed else None
     if item_type is not None:
         if not isinstance(made, RowFunction):
-            raise PlanError("A type is for Python functions; expressions have theirs.", where=where)
+            raise PlanError("A type is for Python functions; expressions have theirs.", where=where,
+                            hint="leave item_type out, or cast the expressions: .cast(...)")
         made = replace(made, declared=pa.list_(item_type))
     return SelectMany(column=column, split=split, listed=made,
                       times=None if times is None else trace(times, where=where),

@@ -46,7 +46,8 @@ class SetDuration(SlidingWindow):
 
     def schema(self, *upstream: Schema) -> Schema:
         if self.size <= 0:
-            raise PlanError("A duration must be longer than nothing.", where=self.show())
+            raise PlanError("A duration must be longer than nothing.", where=self.show(),
+                            hint='such as "5m", or 5 where time counts plain integers')
         return upstream[0]
 
     def show(self) -> str:

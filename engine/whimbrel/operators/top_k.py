@@ -69,10 +69,11 @@ class TopK(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         where = self.show()
         if self.k < 1:
-            raise PlanError("k must be at least 1.", where=where)
+            raise PlanError("k must be at least 1.", where=where, hint="such as top_k(3, by=col.x)")
         type_ = type_of(self.by, upstream[0], where=where)
         if pa.types.is_nested(type_) or pa.types.is_null(type_):
-            raise ExpressionError(f"{self.by.show()} is {type_}, which has no order.", where=where)
+            raise ExpressionError(f"{self.by.show()} is {type_}, which has no order.", where=where,
+                                  hint="order by numbers, bools, times or texts")
         for _, expr in self.keys:
             type_of(expr, upstream[0], where=where)
         return upstream[0].with_fields([*upstream[0], Field(self.rank, pa.int64())], where=where)

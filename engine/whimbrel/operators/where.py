@@ -74,7 +74,7 @@ def where(schema: Schema, *conditions: Condition) -> Where:
         Such as ``col.x > 3`` or ``lambda e: e.x > 3``.
     """
     if not conditions:
-        raise PlanError("where() needs a condition.", hint="such as where(col.x > 3)")
+        raise PlanError("where() needs a condition.", where="where()", hint="such as where(col.x > 3)")
     whole, *others = (trace(condition, where="where()") for condition in conditions)
     for other in others:
         whole = whole & other

@@ -15,6 +15,8 @@ from whimbrel.plan import Beat, Grid, Operator, Properties, fluent
 
 __all__ = ["Label"]
 
+_SOME = 'such as "5m", or 5 where time counts plain integers'
+
 Label = Literal["start", "end"]
 
 
@@ -72,9 +74,10 @@ class HoppingWindow(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         where = self.show()
         if self.size <= 0 or self.hop <= 0:
-            raise PlanError("A window's size and hop must be longer than nothing.", where=where)
+            raise PlanError("A window's size and hop must be longer than nothing.", where=where, hint=_SOME)
         if self.label not in ("start", "end"):
-            raise PlanError(f"A window's label is 'start' or 'end', not {self.label!r}.", where=where)
+            raise PlanError(f"A window's label is 'start' or 'end', not {self.label!r}.", where=where,
+                            hint="the end is when a window's result is known")
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
@@ -193,7 +196,7 @@ class SlidingWindow(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         if self.size <= 0:
-            raise PlanError("A window's size must be longer than nothing.", where=self.show())
+            raise PlanError("A window's size must be longer than nothing.", where=self.show(), hint=_SOME)
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:

@@ -53,7 +53,7 @@ class Stream(Methods):
         """
         every = (*self.keys, *named_columns("group_by", names, keys))
         if not every:
-            raise PlanError("group_by() needs a key.", hint='such as group_by("origin")')
+            raise PlanError("group_by() needs a key.", where="group_by()", hint='such as group_by("origin")')
         for _, expr in every:
             type_of(expr, self.schema, where="group_by()")
         return replace(self, keys=every)
