@@ -23,7 +23,7 @@ from whimbrel.operators.pane_kernel import PaneKernel
 from whimbrel.operators.results import FILLED, Results, WindowBound, columns_in, distinct_aggregates, reduced_in
 from whimbrel.operators.sketch_measure import SketchMeasure
 from whimbrel.operators.snapshot_kernel import SnapshotKernel
-from whimbrel.plan import Aggregate, Bag, Beat, Grid, Operator, Properties, Sketch, fluent
+from whimbrel.plan import Aggregate, Apart, Bag, Beat, Grid, Operator, Properties, Sketch, fluent
 
 _NOTHING_KNOWN = Properties()
 
@@ -106,10 +106,15 @@ class GroupAggregate(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         if self.grid is None:
-            return Properties(intervals_only=False, causal=upstream[0].causal, beat=upstream[0].beat)
+            return Properties(intervals_only=False, causal=upstream[0].causal, beat=upstream[0].beat, apart=self._apart)
         out = replace(self.grid, offset=self.grid.offset + self.lead)
         return Properties(duration=self.grid.size, grid=out, causal=self.causal and upstream[0].causal,
-                          beat=Beat(out.hop, out.offset))
+                          beat=Beat(out.hop, out.offset), apart=self._apart)
+
+    @property
+    def _apart(self) -> Apart:
+        """A group has one value at a time."""
+        return Apart(frozenset(name for name, _ in self.keys))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         exprs = [expr for _, expr in self.keys] + [self.condition]

@@ -93,9 +93,10 @@ class AlterLifetime(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         duration = upstream[0].duration if self.duration is None else self.duration
-        if isinstance(duration, Expr) or duration == INF:
+        endless = not isinstance(duration, Expr) and duration == INF
+        if isinstance(duration, Expr) or endless:
             duration = None
-        return Properties(duration=duration, causal=upstream[0].causal and self.start is None)
+        return Properties(duration=duration, causal=upstream[0].causal and self.start is None, starts_only=endless)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         exprs = [expr for expr in (self.start, self.duration) if isinstance(expr, Expr)]

@@ -83,8 +83,12 @@ class AsofJoin(Operator):
         return self.row.schema(left, right, where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:
-        causal = all(known.causal for known in upstream) and self.direction == "backward"
-        return replace(upstream[0], intervals_only=True, causal=causal)
+        left, backward = upstream[0], self.direction == "backward"
+        beat = left.beat
+        if beat is not None and not backward and (self.tolerance is None or self.tolerance >= beat.hop):
+            beat = None  # it looks further ahead than to the next point
+        return replace(left, intervals_only=True, causal=all(known.causal for known in upstream) and backward,
+                       beat=beat, starts_only=False, packed=True, apart=left.no_period())
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         left, right = upstream

@@ -59,7 +59,7 @@ class Chop(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         beat = upstream[0].beat
-        return Properties(causal=upstream[0].causal,
+        return Properties(causal=upstream[0].causal, apart=upstream[0].no_period(),
                           beat=None if beat is None else beat.joined(Beat(self.period, self.offset)))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:

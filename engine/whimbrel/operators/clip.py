@@ -65,7 +65,7 @@ class Clip(Operator):
         return left
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(intervals_only=False, causal=all(known.causal for known in upstream))
+        return Properties(intervals_only=False, causal=all(known.causal for known in upstream), apart=upstream[0].apart)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return wanted | {mine for mine, _ in self.on}, frozenset(theirs for _, theirs in self.on)

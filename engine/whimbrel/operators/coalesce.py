@@ -51,7 +51,7 @@ class Coalesce(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        return replace(upstream[0], intervals_only=True)
+        return replace(upstream[0], intervals_only=True, packed=True)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

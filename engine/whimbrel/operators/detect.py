@@ -30,7 +30,7 @@ from whimbrel.operators.detect_kernel import DetectKernel
 from whimbrel.operators.path_kernel import PathKernel
 from whimbrel.operators.path_text import Slot, path_text
 from whimbrel.operators.pattern import AllAtOnce, Automaton, Pattern
-from whimbrel.plan import Beat, Operator, Properties, fluent
+from whimbrel.plan import LOOKAHEAD_HINT, Beat, Operator, Properties, fluent
 
 __all__ = ["Beginning", "Outputs", "Simultaneous"]
 
@@ -247,7 +247,8 @@ def _with_slots(schema: Schema, slots: Sequence[Slot]) -> Schema:
 @fluent
 def detect(schema: Schema, pattern: Pattern, *, within: Duration, register: Beginning | None = None,
            skip: bool = False, overlapping: bool = True, simultaneous: Simultaneous = "discard",
-           output: Outputs | None = None, keys: Keys = ()) -> Detect:
+           output: Outputs | None = None, allow_lookahead: bool = False, keys: Keys = (),
+           known: Properties) -> Detect:
     """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
 
     Parameters
@@ -268,10 +269,16 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration, register: Begi
         and if there are, they are taken in the order in which they came.
     output : dict
         Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
+    allow_lookahead : bool
+        Let events that are known only later than they say, such as results of windows labelled at their start, lie
+        among finer ones.
     """
     if not isinstance(pattern, Pattern):
         raise PlanError(f"A {type(pattern).__name__} is not a pattern.", where="detect()",
                         hint="such as wb.sequence(first=col.x > 1, second=col.x < 1)")
+    if known.mixed and not allow_lookahead:
+        raise PlanError("A value would be seen before it is known: the events of windows lie among finer ones.",
+                        where="detect()", hint=LOOKAHEAD_HINT)
     ticks = duration_ticks(within, schema.unit, where=f"detect(..., within={within!r})")
     return Detect(pattern=pattern, within=ticks, register=tuple(_declared(register or {})), skip=skip,
                   overlapping=overlapping, simultaneous=simultaneous, output=_outputs(output or {}), keys=keys,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, Keys, columns_of, evaluate, named_columns, type_of
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.kernels.keys import encode_keys
-from whimbrel.plan import Operator, fluent
+from whimbrel.plan import Operator, Properties, fluent
 
 Array = np.ndarray[Any, Any]
 
@@ -65,6 +65,9 @@ class Sample(Operator):
                 raise PlanError(f"{name} is {type_}, which cannot be a key.", where=self.show(),
                                 hint="sample by numbers, texts, times or bools")
         return upstream[0]
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return replace(upstream[0], packed=False, apart=upstream[0].no_period())
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted.union(*(columns_of(expr) for _, expr in self.columns)),)

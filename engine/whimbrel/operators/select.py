@@ -9,7 +9,7 @@ from whimbrel.batch import Batch, Field, Schema
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Column, Expr, columns_of, evaluate, named_columns, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator, fluent
+from whimbrel.plan import Operator, Properties, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,6 +52,10 @@ class Select(Operator):
         where = self.show()
         fields = [Field(name, type_of(expr, upstream[0], where=where)) for name, expr in self.columns]
         return upstream[0].with_fields(fields, where=where)
+
+    def properties(self, *upstream: Properties) -> Properties:
+        kept = frozenset(name for name, expr in self.columns if isinstance(expr, Col) and expr.name == name)
+        return replace(upstream[0], apart=upstream[0].kept_apart(kept))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (frozenset[str]().union(*(columns_of(expr) for _, expr in self.narrowed(wanted).columns)),)

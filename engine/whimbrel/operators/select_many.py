@@ -15,7 +15,7 @@ from whimbrel.batch import Column as Items
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
 from whimbrel.expr import Column, Condition, Expr, RowFunction, check_name, columns_of, evaluate, trace, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator, fluent
+from whimbrel.plan import Operator, Properties, fluent
 
 __all__ = ["ItemType"]
 
@@ -103,6 +103,9 @@ class SelectMany(Operator):
             return type_
         return _item_of(type_, f"Column {self.column!r}", where,
                         f'select_many({self.column!r}, split=",") for a string')
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return replace(upstream[0], apart=None, packed=True)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         made = [expr for expr in (*self.values, self.times, self.listed) if expr is not None]

@@ -72,7 +72,8 @@ class SemiJoin(Operator):
         return left
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(intervals_only=False, causal=all(known.causal for known in upstream))
+        return Properties(intervals_only=False, causal=all(known.causal for known in upstream),
+                          apart=upstream[0].no_period())
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         left, right = upstream

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF
 from whimbrel.disorder import Sorter
 from whimbrel.kernels import Kernel
-from whimbrel.plan import Operator
+from whimbrel.plan import Operator, Properties
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,7 +39,7 @@ class Sort(Operator):
     >>> log = wb.from_arrow({"at": [3, 1, 2], "seen": [3, 4, 5]}, time="at", arrival="seen", name="log")
     >>> print(log.where(col.at > 1).explain().split("runs as\n")[1])
     sort()   [intervals]
-    └─ where(col.at > 1)   [intervals]
+    └─ where(col.at > 1)   [intervals, with gaps in batches]
        └─ log(at, seen, 3 rows), as it comes
     """
 
@@ -47,6 +47,9 @@ class Sort(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         return upstream[0]
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return replace(upstream[0], packed=True)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

@@ -60,7 +60,7 @@ class Stitch(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(causal=upstream[0].causal)
+        return Properties(causal=upstream[0].causal, apart=upstream[0].no_period())
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return StitchKernel(upstream[0])

@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.expr import Keys, check_name, columns_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator, fluent
+from whimbrel.plan import Operator, Properties, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,6 +67,9 @@ class Unpivot(Operator):
         """The columns that become rows; one without a type holds nothing but nulls."""
         others = sorted(name for name in schema.names if name not in self.keys)
         return [name for name in others if not pa.types.is_null(schema.type_of(name))]
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return replace(upstream[0], apart=None, packed=True)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return UnpivotKernel(self, upstream[0])

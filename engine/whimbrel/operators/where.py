@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Condition, Expr, columns_of, predicate, trace, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator, fluent
+from whimbrel.plan import Operator, Properties, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,6 +53,9 @@ class Where(Operator):
             raise ExpressionError(f"A condition must be true or false; {self.condition.show()} is {type_}.",
                                   where=self.show(), hint="compare it with something, such as `> 0`")
         return upstream[0]
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return replace(upstream[0], packed=False, apart=upstream[0].no_period())
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted | columns_of(self.condition),)

@@ -81,8 +81,8 @@ class HoppingWindow(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        known = replace(upstream[0], intervals_only=True, duration=None, grid=None, beat=Beat(self.hop, self.offset),
-                        causal=upstream[0].causal and self.label == "end")
+        known = Properties(beat=Beat(self.hop, self.offset), causal=upstream[0].causal and self.label == "end",
+                           packed=upstream[0].packed)
         if self.size % self.hop and self.size > self.hop:
             return known
         beat = None if self.size % self.hop else known.beat
@@ -202,7 +202,7 @@ class SlidingWindow(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         known = upstream[0].beat
         beat = None if known is None else known.joined(Beat(self.size, known.offset))
-        return replace(upstream[0], intervals_only=True, duration=self.size, grid=None, beat=beat)
+        return Properties(duration=self.size, beat=beat, causal=upstream[0].causal, packed=upstream[0].packed)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

@@ -6,13 +6,13 @@ from whimbrel.plan.explain import explain
 from whimbrel.plan.expressions import reads_lifetime
 from whimbrel.plan.fluent import FLUENT, Operators, fluent
 from whimbrel.plan.graph import Node, rewrite, walk
-from whimbrel.plan.lookahead import check_lookahead
+from whimbrel.plan.lookahead import LOOKAHEAD_HINT, check_lookahead
 from whimbrel.plan.operator import Operator
-from whimbrel.plan.properties import Beat, Grid, Properties
+from whimbrel.plan.properties import Apart, Beat, Grid, Properties
 from whimbrel.plan.source import Disorder, LatePolicy, Promising, Pruned, Source, Unsorted
 
 __all__ = [
-    "FLUENT", "Aggregate", "Bag", "Beat", "Disorder", "Grid", "LatePolicy", "Node", "Operator", "Operators",
-    "Promising", "Properties", "Pruned", "Sketch", "Source", "State", "Steps", "Summary", "Unsorted", "check_lookahead",
-    "explain", "fluent", "is_ordered", "reads_lifetime", "rewrite", "walk",
+    "FLUENT", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Disorder", "Grid", "LatePolicy", "Node",
+    "Operator", "Operators", "Promising", "Properties", "Pruned", "Sketch", "Source", "State", "Steps", "Summary",
+    "Unsorted", "check_lookahead", "explain", "fluent", "is_ordered", "reads_lifetime", "rewrite", "walk",
 ]

@@ -35,7 +35,9 @@ class Node:
     @cached_property
     def properties(self) -> Properties:
         if isinstance(self.op, Source):
-            return Properties(intervals_only=not self.op.edges)
+            disorder = self.op.disorder
+            in_order = not self.op.edges and disorder.partition is None and disorder.reorder_latency == 0
+            return Properties(intervals_only=not self.op.edges, in_order=in_order)
         known = [node.properties for node in self.inputs]
         return derived(self.op.properties(*known), known)
 

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from whimbrel.plan.graph import Node
 
 
+LOOKAHEAD_HINT = 'label windows at their end: label="end"; or say allow_lookahead=True'
+
+
 def derived(known: Properties, inputs: Sequence[Properties]) -> Properties:
     """What an operator says of its output, with what follows from its inputs."""
+    known = replace(known, in_order=all(below.in_order for below in inputs),
+                    mixed=any(below.mixed for below in inputs) or _seen_early(inputs) is not None)
     if len(inputs) > 1 and known.beat is None:  # what relates several streams changes only where one of them does
         known = replace(known, beat=_joined([below.beat for below in inputs]))
     if known.causal:
@@ -54,12 +59,19 @@ def check_lookahead(node: Node) -> None:
     """
     if isinstance(node.op, Source) or not node.op.relates_inputs:
         return
-    for one, other in permutations(node.inputs, 2):
-        ahead, beat = one.properties.ahead, other.properties.beat
-        if not one.properties.causal and (ahead is None or beat is None or not beat.on(ahead)):
-            raise PlanError(
-                f"A value would be seen before it is known: {_name(one)} looks ahead, and what it meets is finer.",
-                where=node.op.show(), hint='label windows at their end: label="end"; or say allow_lookahead=True')
+    early = _seen_early([below.properties for below in node.inputs])
+    if early is not None:
+        raise PlanError(f"A value would be seen before it is known: {_name(node.inputs[early])} looks ahead, and what "
+                        "it meets is finer.", where=node.op.show(), hint=LOOKAHEAD_HINT)
+
+
+def _seen_early(inputs: Sequence[Properties]) -> int | None:
+    """Which of several streams tells values before they are known, as another one is fine enough to see."""
+    for one, other in permutations(range(len(inputs)), 2):
+        ahead, beat = inputs[one].ahead, inputs[other].beat
+        if not inputs[one].causal and (ahead is None or beat is None or not beat.on(ahead)):
+            return one
+    return None
 
 
 def _name(node: Node) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 from typing import Literal
 
@@ -48,6 +48,26 @@ class Beat:
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """For each combination of values in some columns at most one event is active at any time.
+
+    Parameters
+    ----------
+    per : frozenset of str
+        The columns; none: at most one event of the whole stream.
+    period : int, optional
+        Their starts follow each other at this distance, without a gap.
+    """
+
+    per: frozenset[str] = frozenset()
+    period: int | None = None
+
+    def show(self) -> str:
+        keys = f" per {', '.join(sorted(self.per))}" if self.per else ""
+        return f"one at a time{keys}" if self.period is None else f"every {self.period}{keys}"
+
+
+@dataclass(frozen=True, slots=True)
 class Properties:
     """Facts that hold for every row of a stream.
 
@@ -63,6 +83,17 @@ class Properties:
         The value at a time never depends on events after it.
     beat : Beat, optional
         Lifetimes begin and end on a grid. An operator that gives new lifetimes starts without one.
+    starts_only : bool
+        No event ends.
+    apart : Apart, optional
+        Events do not overlap.
+    in_order : bool
+        Rows come in the order of time: nothing waits to be sorted. Derived from the inputs by the graph.
+    mixed : bool
+        Events that are known only later than they say lie among finer ones: a pattern over them would see ahead.
+        Derived from the inputs by the graph.
+    packed : bool
+        No batch has rows that were filtered out and not yet moved.
     ahead : Beat, optional
         Of a stream that is not causal: the value at a time may depend on events up to the next of these points, and on
         none after it. None: nobody knows how far it looks. Derived from the other properties by the graph.
@@ -73,14 +104,31 @@ class Properties:
     grid: Grid | None = None
     causal: bool = True
     beat: Beat | None = None
+    starts_only: bool = False
+    apart: Apart | None = None
+    in_order: bool = False
+    mixed: bool = False
+    packed: bool = True
     ahead: Beat | None = None
 
+    def kept_apart(self, kept: frozenset[str]) -> Apart | None:
+        """What is known of overlaps where only these columns are left as they were."""
+        return self.apart if self.apart is not None and self.apart.per <= kept else None
+
+    def no_period(self) -> Apart | None:
+        """What is known of overlaps where events may be left out."""
+        return None if self.apart is None else replace(self.apart, period=None)
+
     def show(self) -> str:
-        words = ["intervals" if self.intervals_only else "edges"]
+        words = ["starts" if self.starts_only else "intervals" if self.intervals_only else "edges"]
         if self.grid is not None:
             words.append(f"grid(size={self.grid.size}, hop={self.grid.hop}, offset={self.grid.offset})")
         elif self.duration is not None:
             words.append(f"duration={self.duration}")
+        if self.apart is not None:
+            words.append(self.apart.show())
+        if not self.packed:
+            words.append("with gaps in batches")
         if not self.causal:
             words.append("looks ahead")
         return ", ".join(words)

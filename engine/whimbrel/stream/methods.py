@@ -98,6 +98,26 @@ class Methods:
         return self._binary(operators.asof_join, right, on=on, tolerance=tolerance, direction=direction, suffix=suffix,
                             allow_lookahead=allow_lookahead)
 
+    def assume(self, *, duration: Duration | None = None, periodic: Duration | None = None,
+               non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> Stream:
+        """Say what you know of a stream; a row that belies it is an error. See :class:`whimbrel.operators.Assume`.
+
+        Parameters
+        ----------
+        duration : str, timedelta or int (ticks), optional
+            How long every event lasts.
+        periodic : str, timedelta or int (ticks), optional
+            At which distance events follow each other, without gaps, and without overlaps.
+        non_overlapping : bool
+            Whether no two events are active at one time.
+        start_edges : bool
+            Whether no event ends.
+        per : str or sequence of str
+            Columns: events of other keys have nothing to do with it.
+        """
+        return self._unary(operators.assume, duration=duration, periodic=periodic, non_overlapping=non_overlapping,
+                           start_edges=start_edges, per=per)
+
     def chop(self, period: Duration, *, offset: Duration = 0) -> Stream:
         """Cut each event at a grid of `period`. See :class:`whimbrel.operators.Chop`."""
         return self._unary(operators.chop, period, offset=offset)
@@ -120,8 +140,8 @@ class Methods:
         return self._unary(operators.clip_duration, longest)
 
     def detect(self, pattern: Pattern, *, within: Duration, register: Beginning | None = None, skip: bool = False,
-               overlapping: bool = True, simultaneous: Simultaneous = "discard",
-               output: Outputs | None = None) -> Stream:
+               overlapping: bool = True, simultaneous: Simultaneous = "discard", output: Outputs | None = None,
+               allow_lookahead: bool = False) -> Stream:
         """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
 
         Parameters
@@ -142,9 +162,13 @@ class Methods:
             and if there are, they are taken in the order in which they came.
         output : dict
             Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
+        allow_lookahead : bool
+            Let events that are known only later than they say, as results of windows labelled at their start are, lie among
+            finer ones.
         """
         return self._unary(operators.detect, pattern, within=within, register=register, skip=skip,
-                           overlapping=overlapping, simultaneous=simultaneous, output=output, keys=self.keys)
+                           overlapping=overlapping, simultaneous=simultaneous, output=output,
+                           allow_lookahead=allow_lookahead, keys=self.keys, known=self.node.properties)
 
     def distinct(self, *columns: str | Expr) -> Stream:
         """One row for each different payload, per snapshot. See :class:`whimbrel.operators.GroupAggregate`.

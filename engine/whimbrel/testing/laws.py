@@ -24,6 +24,7 @@ from whimbrel.run import Session
 from whimbrel.run.checkpoint import load, save
 from whimbrel.testing import oracle
 from whimbrel.testing.oracle import Fact, coalesced
+from whimbrel.testing.promises import broken_promises
 from whimbrel.testing.query import INPUT_NAMES
 from whimbrel.testing.rows import EXAMPLE_SCHEMA, Rows, facts_from_table
 from whimbrel.testing.trial import Build, Reference, Trial
@@ -177,6 +178,17 @@ def _written_down(plan: Node, again: Node, steps: int) -> tuple[pa.Table, pa.Tab
             return before, session.answers[0].settled()
 
 
+def properties_hold(trial: Trial) -> None:
+    """What a plan says of its streams is true of every batch of them."""
+    if isinstance(trial.expected(), type):
+        return
+    arrived = replace(trial, inputs=tuple(_arrivals(facts, 5, trial.random()) for facts in trial.inputs))
+    for inputs, disorder in ((trial, Disorder(None)), (arrived, Disorder(5, "raise"))):
+        query = inputs.stream(inputs.sources(partial(_every, rows=3), disorder=disorder))
+        broken = broken_promises(query.node)
+        assert not broken, broken
+
+
 def docstrings_are_complete(trial: Trial) -> None:
     """Every operator of the plan documents its parameters, shows an example and draws a timeline."""
     query = trial.stream(trial.sources())
@@ -201,7 +213,7 @@ _DOCSTRING_PARTS = {
 LAWS: tuple[Law, ...] = (
     matches_the_reference, batches_change_nothing, disorder_changes_nothing, late_rows_follow_the_policy,
     empty_input_is_safe, nulls_propagate, tiers_agree, take_over_changes_nothing, schema_is_as_declared, text_is_stable,
-    snapshots_change_nothing, restored_runs_go_on, docstrings_are_complete,
+    snapshots_change_nothing, restored_runs_go_on, properties_hold, docstrings_are_complete,
 )
 
 

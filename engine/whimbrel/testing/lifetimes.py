@@ -41,6 +41,9 @@ class LifetimeWords:
     def point_at_end(self) -> Self:
         return self._now(lifetimes.point_at_end(self.facts))
 
+    def assume(self, **options: Any) -> Self:
+        return self
+
     def edges(self) -> Self:
         return self._now(lifetimes.edges(self.facts))
 
