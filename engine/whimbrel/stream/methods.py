@@ -163,8 +163,8 @@ class Methods:
         output : dict
             Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
         allow_lookahead : bool
-            Let events that are known only later than they say, as results of windows labelled at their start are, lie among
-            finer ones.
+            Let events that are known only later than they say, such as results of windows labelled at their start, lie
+            among finer ones.
         """
         return self._unary(operators.detect, pattern, within=within, register=register, skip=skip,
                            overlapping=overlapping, simultaneous=simultaneous, output=output,
