@@ -43,7 +43,7 @@ class ArrowSource(ColumnarSource):
     def __init__(self, data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
                  partition: str | Partitions | None = None, _call: str = "from_arrow") -> None:
-        where = f"{_call}(..., time={time!r})"
+        where = f"{_call}(..., {'sync' if _call == 'from_edges' else 'time'}={time!r})"
         self._table = _table(data, where)
         super().__init__(self._table.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                          late=late, name=name or "table", rows=self._table.num_rows, where=where,

@@ -91,7 +91,8 @@ class Compiled:
 
     def interpreted(self, *arguments: Any) -> Any:
         """Run the text as plain Python."""
-        with np.errstate(all="ignore"):  # as in machine code: hashing wraps, floats become inf and nan
+        # As in machine code: hashing wraps, floats become inf and nan, and a user's division by zero is an error.
+        with np.errstate(all="ignore", divide="raise" if self._foreign else "ignore"):
             return self.function(*arguments)
 
     def ready(self, *arguments: Any) -> bool:

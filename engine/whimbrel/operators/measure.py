@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask, Schema, frozen, numpy_type
-from whimbrel.errors import KernelError
+from whimbrel.errors import KernelError, WhimbrelError
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.operators.aggregate_text import replay_function, two_stacks
 from whimbrel.operators.measurement import Inputs, Measurement, Remembered
@@ -131,13 +132,36 @@ class Measure(Measurement):
         return twin
 
 
-def overflow_error(measures: Sequence[Measurement], batch: Batch | None) -> KernelError:
-    """Say which expression left int64: reading the inputs once more names an arithmetic one, else it is a sum."""
+@contextmanager
+def told_in_words(measures: Sequence[Measurement], batch: Batch | None) -> Iterator[None]:
+    """Say which aggregate it was that failed on these rows."""
+    try:
+        yield
+    except WhimbrelError:
+        raise
+    except Exception as error:
+        if isinstance(error, OverflowError) and (checked := [each for each in measures if _is_checked(each)]):
+            raise _overflow(checked, measures, batch) from error
+        own = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures
+                        if measure.aggregate.name == "user")
+        if not own:
+            raise
+        why = ZeroDivisionError("division by zero") if isinstance(error, FloatingPointError) else error
+        raise KernelError(f"A function of a user's aggregate failed: {type(why).__name__}: {why}.",
+                          where=f"aggregate({own})",
+                          hint="it is called for every value that is not null, and for groups with none") from error
+
+
+def _is_checked(measure: Measurement) -> bool:
+    """Whether its value may leave int64, which is an error."""
+    return measure.aggregate.name in ("sum", "sum_of_squares", "product") and measure.type == pa.int64()
+
+
+def _overflow(checked: Sequence[Measurement], measures: Sequence[Measurement], batch: Batch | None) -> KernelError:
+    """Which expression left int64: reading the inputs once more names an arithmetic one, else it is a sum."""
     if batch is not None:
         for measure in measures:
             measure.read(batch)
-    checked = [measure for measure in measures
-               if measure.aggregate.name in ("sum", "sum_of_squares", "product") and measure.type == pa.int64()]
     shown = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in checked)
     names = " or ".join(sorted({measure.aggregate.name.replace("_", " ") for measure in checked}))
     return KernelError(f"An integer {names} leaves int64.", where=f"aggregate({shown})",

@@ -12,7 +12,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, IntegerKeys, Kernel, KeyTable, encode_keys, forced_tier
 from whimbrel.kernels.primitives.panes import CLEAR, EMIT, pane_schedule
-from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, Measure, extend, overflow_error
+from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, Measure, extend, told_in_words
 from whimbrel.operators.measurement import Inputs, Measurement
 from whimbrel.operators.pane_text import PaneText, pane_text
 from whimbrel.operators.schedule import Schedule
@@ -64,11 +64,9 @@ class PaneKernel(Kernel):
         if not len(batch):
             return []
         check_reach(batch, 2 * self.grid.size + abs(self.grid.offset), f"tumbling_window({self.grid.size})")
-        try:
+        with told_in_words(self.measures, batch):
             fused = self._fused(batch)
             return self._run_schedule(batch) if fused is None else self._run_fused(*fused, batch)
-        except OverflowError as error:
-            raise overflow_error(self.measures, batch) from error
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         if frontier in (INF, MIN_TIME):
@@ -76,10 +74,8 @@ class PaneKernel(Kernel):
         else:
             begin = frontier - (frontier - self.grid.offset) % self.grid.hop
             self.frontier = begin + self.lead
-        try:
+        with told_in_words(self.measures, None):
             return self._close_pane() if self.pane[1] and begin > self.pane[0] else []
-        except OverflowError as error:
-            raise overflow_error(self.measures, None) from error
 
     @property
     def buffered_rows(self) -> int:

@@ -160,7 +160,7 @@ def distinct_aggregates(exprs: Sequence[Expr]) -> list[tuple[str, Aggregate]]:
         known = found.setdefault(aggregate.show(), aggregate)
         if _meaning(known) != _meaning(aggregate):
             raise ExpressionError("Two different aggregates read alike.", where=aggregate.show(),
-                                  hint="give one of their functions another name")
+                                  hint='name them, wb.aggregate(..., name="..."), and the functions that they call')
     return list(found.items())
 
 

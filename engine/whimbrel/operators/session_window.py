@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from whimbrel.batch import Batch, Schema, frozen
+from whimbrel.batch import Batch, Schema, check_reach, frozen
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.disorder import Sorter
 from whimbrel.errors import PlanError
@@ -103,7 +103,7 @@ class SessionWindow(Operator):
     def kernel(self, *upstream: Schema) -> Kernel:
         keys = [expr for _, expr in self.keys]
         kind = ClosedSessionKernel if self.emit == "close" else SessionKernel
-        return kind(upstream[0], keys, self.timeout, self.max_duration or 0)
+        return kind(upstream[0], keys, self.timeout, self.max_duration or 0, self.show())
 
     def show(self) -> str:
         text = quote_ticks(self.timeout, self.unit)
@@ -136,8 +136,8 @@ def session_window(schema: Schema, timeout: Duration, max_duration: Duration | N
 class SessionKernel(Kernel):
     """Sends each event on at once, as a start edge unless its session closes in the same step."""
 
-    def __init__(self, schema: Schema, keys: Sequence[Expr], timeout: int, longest: int) -> None:
-        self.timeout, self.longest = timeout, longest
+    def __init__(self, schema: Schema, keys: Sequence[Expr], timeout: int, longest: int, where: str) -> None:
+        self.timeout, self.longest, self.where = timeout, longest, where
         self.key_exprs = tuple(keys)
         self.keys = KeyTable([type_of(expr, schema) for expr in keys])
         self.last, self.current = np.full(1024, _LONG_AGO, np.int64), np.full(1024, -1, np.int64)
@@ -148,6 +148,7 @@ class SessionKernel(Kernel):
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         rows = starts_only(batch.compact())
+        check_reach(rows, self.timeout + 2 * self.longest, self.where)
         return self._step(replace(rows, ends=INF, ids=None), int(rows.sync[-1])) if len(rows) else []
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
@@ -206,8 +207,8 @@ class SessionKernel(Kernel):
 class ClosedSessionKernel(SessionKernel):
     """Holds the events of a session until it closes."""
 
-    def __init__(self, schema: Schema, keys: Sequence[Expr], timeout: int, longest: int) -> None:
-        super().__init__(schema, keys, timeout, longest)
+    def __init__(self, schema: Schema, keys: Sequence[Expr], timeout: int, longest: int, where: str) -> None:
+        super().__init__(schema, keys, timeout, longest, where)
         self.done = Sorter()
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:

@@ -12,7 +12,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.snapshots import DIRTY, ENDS, GONE, NOW, USED, snapshot_schedule
-from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, extend, overflow_error
+from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, extend, told_in_words
 from whimbrel.operators.measurement import Inputs, Measurement
 from whimbrel.operators.schedule import ROOM, Schedule
 
@@ -95,10 +95,8 @@ class SnapshotKernel(Kernel):
                 schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target, schedule.count,
                 schedule.sync, schedule.other, schedule.group, schedule.ids))
             if schedule.operations:
-                try:
+                with told_in_words(self.measures, None):
                     out += self._replay(inputs)
-                except OverflowError as error:
-                    raise overflow_error(self.measures, None) from error
             if row >= 0 and not schedule.room_for(int(self.scalars[DIRTY])):
                 self._grow_slots()
         return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -16,6 +17,7 @@ from whimbrel.run.session import Session
 from whimbrel.run.state_file import read_state, write_state
 
 _FORMAT = 2
+_INPUTS = r" of \d+(, \d+)*$"
 _RUN = "run.arrow"
 
 
@@ -85,7 +87,9 @@ def _check(run: dict[str, Any], plans: Sequence[Node], where: str) -> None:
     written, wanted = run["queries"], _words(plans)
     for old, new in zip(written, wanted, strict=False):
         if old != new:
-            raise CheckpointError(f"The checkpoint is of another query: it has {old}, not {new}.", where=where,
+            was, given = (re.sub(_INPUTS, "", step) for step in (old, new))
+            differs = f"it has {was}, not {given}" if was != given else f"its {was} reads another step"
+            raise CheckpointError(f"The checkpoint is of another query: {differs}.", where=where,
                                   hint="the query and the columns of its sources must be the same")
     if len(written) != len(wanted):
         raise CheckpointError(f"The checkpoint is of another query: it has {len(written)} steps, not {len(wanted)}.",

@@ -312,10 +312,23 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
         if given is None:
             raise PlanError(f"An aggregate needs {role}.", where=f"aggregate({name or ''})",
                             hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
+    for role, function in (("accumulate", accumulate), ("result", result), ("merge", merge),
+                           ("deaccumulate", deaccumulate), ("difference", difference)):
+        if function is not None and not callable(function):
+            raise PlanError(f"{role} is {function!r}, not a function.", where=f"aggregate({name or ''})",
+                            hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
     assert accumulate is not None
     assert result is not None
-    return UserFunctions(name or accumulate.__name__, start, accumulate, result, merge, deaccumulate,
-                         difference)
+    return UserFunctions(name or _name_of(accumulate), start, accumulate, result, merge, deaccumulate, difference)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """Its name; a lambda has none, so where it stands: two in one query are told apart."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_name != "<lambda>":
+        return str(getattr(function, "__name__", type(function).__name__))
+    columns = sorted(place[2] for place in code.co_positions() if place[2] is not None)
+    return f"aggregate_{code.co_firstlineno}_{columns[0] if columns else 0}"
 
 
 def window_start() -> WindowBound:

@@ -82,6 +82,9 @@ class Stream(Methods):
         if not self.keys:
             raise PlanError("There are no groups.", where="group_apply()",
                             hint='such as group_by("k").group_apply(...)')
+        if not callable(query):
+            raise PlanError(f"{query!r} is not a function.", where="group_apply()",
+                            hint="such as group_apply(lambda g: g.aggregate(n=wb.count()))")
         keyed = with_keys_as_columns(self.node, self.keys)
         names = tuple(name for name, _ in self.keys)
         done = query(Stream(keyed, columns_of_keys(names), names))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.errors import ExpressionError, PlanError
+from whimbrel.errors import ExpressionError, KernelError, PlanError
 from whimbrel.kernels import tier
 from whimbrel.testing import Query, check_operator, laws, strategies
 from whimbrel.testing.oracle import Fact
@@ -145,3 +145,29 @@ def test_results_and_inputs_are_numbers() -> None:
         log().aggregate(v=mean(col.s))
     with pytest.raises(PlanError, match="needs result"):
         wb.aggregate(init=0, accumulate=max)
+
+
+def test_two_without_a_name_are_told_apart() -> None:
+    up = wb.aggregate(init=0, accumulate=lambda s, x: s + x, result=lambda s: s)
+    down = wb.aggregate(init=0, accumulate=lambda s, x: s - x, result=lambda s: s)
+    events = wb.from_arrow({"at": [0, 1, 5], "x": [1, 2, 3]}, time="at").set_duration(9)
+    found = events.tumbling_window(10).aggregate(d=up(col.x) - down(col.x), share=up(col.x) / wb.count())
+    assert found.collect().to_pylist() == [{"start": 0, "end": 10, "d": 12, "share": 2.0}]
+
+
+@pytest.mark.parametrize("windows", [".tumbling_window(5)", ".sliding_window(5)", ""])
+def test_a_function_that_fails_is_named(windows: str) -> None:
+    bad = wb.aggregate(init=0, accumulate=lambda s, x: s + 1 // (x - 2), result=lambda s: s, name="bad")
+    lost = wb.aggregate(init=0, accumulate=lambda s, x: s + x + nowhere,  # type: ignore[name-defined] # noqa: F821
+                        result=lambda s: s, name="lost")
+    for mine, why in ((bad, "ZeroDivisionError"), (lost, "NameError")):
+        query = Query((f"{windows}.aggregate",)).build(wb.from_arrow({"at": [0, 1], "x": [1, 2]}, time="at"))
+        for name in TIERS:
+            with tier(name), pytest.raises(KernelError, match=why) as told:
+                query(n=wb.count(), b=mine(col.x)).collect()
+            assert told.value.where == f"aggregate(b={mine.name}(col.x))"
+
+
+def test_what_is_no_function_is_refused() -> None:
+    with pytest.raises(PlanError, match="accumulate is 3, not a function"):
+        wb.aggregate(init=0, accumulate=3, result=lambda s: s)  # type: ignore[arg-type]

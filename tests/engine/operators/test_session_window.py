@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from random import Random
+from typing import Any
 
 import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.errors import PlanError, SchemaError
+from whimbrel.errors import KernelError, PlanError, SchemaError
 
 POINTS = wb.from_arrow({"at": [11, 12, 21, 25], "user": ["a", "a", "a", "d"], "x": [1, 1, 2, 2]}, time="at")
 
@@ -88,3 +89,12 @@ def test_the_plan_says_it_as_it_was_written_and_what_it_knows() -> None:
     assert "group_by(user).session_window(5, max_duration=9)   [edges]" in grouped.session_window(5, 9).explain()
     closed = POINTS.session_window(5, emit="close").explain()
     assert "session_window(5, emit='close')   [intervals, looks ahead]" in closed
+
+
+@pytest.mark.parametrize("emit", ["change", "close"])
+@pytest.mark.parametrize("time", [2**63 - 4, -(2**63) + 4])
+def test_times_near_the_end_of_time_are_refused(emit: Any, time: int) -> None:
+    events = wb.from_arrow({"at": [time], "x": [1]}, time="at")
+    with pytest.raises(KernelError, match="too near the end of time"):
+        events.session_window(5, emit=emit).collect()
+    assert events.session_window(2, emit=emit).collect().num_rows == 1
