@@ -55,7 +55,7 @@ def restored(first: wb.Stream | None, second: wb.Stream) -> None:
 
 def always(init: Any, state: Any, result: Any) -> Any:
     """A user's aggregate that has this state after a row, and this result."""
-    return wb.aggregate(init=init, accumulate=lambda _, __: state, result=lambda _: result)
+    return wb.aggregate(init=init, accumulate=lambda _, __: state, result=lambda _: result, name="mine")
 
 
 def times_in_seconds() -> wb.Stream:

@@ -327,7 +327,7 @@ def _name_of(function: Callable[..., Any]) -> str:
     code = getattr(function, "__code__", None)
     if code is None or code.co_name != "<lambda>":
         return str(getattr(function, "__name__", type(function).__name__))
-    columns = sorted(place[2] for place in code.co_positions() if place[2] is not None)
+    columns = sorted(begin for _, _, begin, end in code.co_positions() if begin is not None and begin != end)
     return f"aggregate_{code.co_firstlineno}_{columns[0] if columns else 0}"
 
 

@@ -171,3 +171,10 @@ def test_a_function_that_fails_is_named(windows: str) -> None:
 def test_what_is_no_function_is_refused() -> None:
     with pytest.raises(PlanError, match="accumulate is 3, not a function"):
         wb.aggregate(init=0, accumulate=3, result=lambda s: s)  # type: ignore[arg-type]
+
+
+def test_two_of_one_line_are_told_apart() -> None:
+    steps = [lambda s, x: s + x, lambda s, x: s - x]
+    more, less = (wb.aggregate(init=0, accumulate=step, result=lambda s: s) for step in steps)
+    events = wb.from_arrow({"at": [0], "x": [1]}, time="at")
+    assert events.aggregate(d=more(col.x) - less(col.x)).collect()["d"].to_pylist() == [2]
