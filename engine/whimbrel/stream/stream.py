@@ -63,7 +63,8 @@ class Stream(Methods):
 
         Within, every step is per key: columns may be chosen without the keys, an aggregate is followed by another one
         of the same groups, ``group_by`` makes groups of groups, and streams of the same groups join within a group.
-        A null key is a group, but meets nothing in a join.
+        A null key is a group, but meets nothing in a join. Time is common to all groups: ``fill=`` goes on to the last
+        window in which any group has a row.
 
         Parameters
         ----------

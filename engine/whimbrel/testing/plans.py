@@ -284,7 +284,9 @@ class Plan:
             name = self.fresh("a")
             texts.append(f"{name}={self.pick(['wb.window_start()', 'wb.window_end()'])}")
             made[name] = "int"
-        option = self.pick(["", ", emit='close'", ", fill=True"]) if grid else ""
+        # Time is common to all groups, so they are filled to the last window of any: no matter of one group's facts.
+        options = ["", ", emit='close'", *([] if self.grouped else [", fill=True"])]
+        option = self.pick(options) if grid else ""
         self.add(f".aggregate({', '.join(texts)}{option})")
         self._keep(keys)
         self.columns |= made

@@ -57,3 +57,10 @@ def test_the_key_is_not_to_be_changed_or_hidden() -> None:
         stream().group_apply(lambda g: g)
     with pytest.raises(PlanError, match="something else"):
         stream().group_by("k").group_apply(lambda _: stream())
+
+
+def test_windows_are_filled_to_the_last_one_of_any_group() -> None:
+    log = wb.from_arrow({"at": [0, 2], "k": ["a", "b"]}, time="at")
+    done = log.group_by("k").group_apply(lambda g: g.tumbling_window(1).aggregate(n=wb.count(), fill=True))
+    assert done.collect().equals(log.group_by("k").tumbling_window(1).aggregate(n=wb.count(), fill=True).collect())
+    assert rows(done) == [("a", 0), ("a", 0), ("a", 1), ("b", 1)]
