@@ -6,6 +6,7 @@ from whimbrel.expr import col, end_time, first_of, last_of, lit, register, start
 from whimbrel.operators import all_at_once, event, sequence
 from whimbrel.run import Metrics, Run, Snapshot
 from whimbrel.stream import (
+    Bands,
     Lateness,
     Stream,
     aggregate,
@@ -45,7 +46,7 @@ from whimbrel.stream import (
 __version__ = "0.1.0"
 
 __all__ = [
-    "Lateness", "Metrics", "Partitions", "Run", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all",
+    "Bands", "Lateness", "Metrics", "Partitions", "Run", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all",
     "all_at_once", "any", "approx_count_distinct", "approx_quantile", "col", "collect", "count", "count_distinct",
     "datasets", "end_time", "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark",
     "last", "last_of", "lateness", "lit", "max", "mean", "median", "min", "product", "quantile", "read_parquet",

@@ -4,6 +4,7 @@ from whimbrel.operators.aggregate import GroupAggregate, aggregate
 from whimbrel.operators.alter_lifetime import AlterLifetime, Moment, alter_lifetime
 from whimbrel.operators.asof_join import AsofJoin, Direction, asof_join
 from whimbrel.operators.assume import Assume, assume
+from whimbrel.operators.band import Band
 from whimbrel.operators.chop import Chop, chop
 from whimbrel.operators.clip import Clip, clip
 from whimbrel.operators.clip_duration import ClipDuration, clip_duration
@@ -23,6 +24,7 @@ from whimbrel.operators.point_at_end import PointAtEnd, point_at_end
 from whimbrel.operators.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.rename import rename
 from whimbrel.operators.results import Results, WindowBound
+from whimbrel.operators.revise import Revise
 from whimbrel.operators.sample import Sample, sample
 from whimbrel.operators.select import Select, select, with_columns
 from whimbrel.operators.select_many import ItemType, SelectMany, select_many
@@ -46,14 +48,14 @@ from whimbrel.operators.window import (
 )
 
 __all__ = [
-    "AlterLifetime", "AsofJoin", "Assume", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect",
+    "AlterLifetime", "AsofJoin", "Assume", "Band", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect",
     "Direction", "Edges", "Emit", "Extend", "Fill", "GroupAggregate", "HoppingWindow", "How", "ItemType", "Join",
-    "Label", "Moment", "On", "Outputs", "Pattern", "Pivot", "PointAtEnd", "Quantize", "Results", "Sample", "Select",
-    "SelectMany", "SemiJoin", "SessionWindow", "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span",
-    "Stitch", "TopK", "Union", "Unpivot", "Where", "WindowBound", "aggregate", "all_at_once", "alter_lifetime",
-    "anti_join", "asof_join", "assume", "chop", "clip", "clip_duration", "cross_join", "detect", "distinct", "drop",
-    "edges", "event", "extend", "hopping_window", "join", "pivot", "point_at_end", "progressive_window", "quantize",
-    "rename", "sample", "select", "select_many", "semi_join", "sequence", "session_window", "set_duration", "shift",
-    "sliding_window", "stitch", "top_k", "tumbling_window", "union", "unpivot", "where", "where_exists",
-    "where_not_exists", "with_columns",
+    "Label", "Moment", "On", "Outputs", "Pattern", "Pivot", "PointAtEnd", "Quantize", "Results", "Revise", "Sample",
+    "Select", "SelectMany", "SemiJoin", "SessionWindow", "SetDuration", "Shift", "Simultaneous", "SlidingWindow",
+    "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot", "Where", "WindowBound", "aggregate", "all_at_once",
+    "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip", "clip_duration", "cross_join", "detect",
+    "distinct", "drop", "edges", "event", "extend", "hopping_window", "join", "pivot", "point_at_end",
+    "progressive_window", "quantize", "rename", "sample", "select", "select_many", "semi_join", "sequence",
+    "session_window", "set_duration", "shift", "sliding_window", "stitch", "top_k", "tumbling_window", "union",
+    "unpivot", "where", "where_exists", "where_not_exists", "with_columns",
 ]

@@ -10,6 +10,7 @@ from whimbrel.optimize.absorb_window import absorb_window
 from whimbrel.optimize.join_edges import join_edges
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.sort_as_needed import sort_as_needed
+from whimbrel.optimize.split_latencies import split_latencies
 from whimbrel.plan import Node, rewrite
 
 RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb_window)
@@ -26,7 +27,7 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
 
     A shared step that one query absorbs runs twice, absorbed and for the others.
     """
-    return prune_columns(join_edges(rewrite(sort_as_needed(roots), _settle)))
+    return prune_columns(join_edges(rewrite(sort_as_needed(split_latencies(roots)), _settle)))
 
 
 def _settle(node: Node) -> Node:

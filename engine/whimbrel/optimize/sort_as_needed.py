@@ -34,7 +34,7 @@ def sort_as_needed(roots: Sequence[Node]) -> tuple[Node, ...]:
 
 def _is_disordered(node: Node) -> bool:
     source = node.op
-    return isinstance(source, Source) and not source.edges and (
+    return isinstance(source, Source) and not source.edges and not source.as_it_comes and (
         source.disorder.reorder_latency != 0 or source.disorder.partition is not None)
 
 

@@ -2,7 +2,7 @@
 
 from whimbrel.plan.aggregate import Aggregate, State, Steps
 from whimbrel.plan.collection import Bag, Sketch, Summary, is_ordered
-from whimbrel.plan.explain import explain
+from whimbrel.plan.explain import explain, explain_together
 from whimbrel.plan.expressions import reads_lifetime
 from whimbrel.plan.fluent import FLUENT, Operators, fluent
 from whimbrel.plan.graph import Node, rewrite, walk
@@ -14,5 +14,6 @@ from whimbrel.plan.source import Disorder, LatePolicy, Promising, Pruned, Source
 __all__ = [
     "FLUENT", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Disorder", "Grid", "LatePolicy", "Node",
     "Operator", "Operators", "Promising", "Properties", "Pruned", "Sketch", "Source", "State", "Steps", "Summary",
-    "Unsorted", "check_lookahead", "explain", "fluent", "is_ordered", "reads_lifetime", "rewrite", "walk",
+    "Unsorted", "check_lookahead", "explain", "explain_together", "fluent", "is_ordered", "reads_lifetime", "rewrite",
+    "walk",
 ]

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from whimbrel.plan.graph import Node
+from collections.abc import Sequence
+
+from whimbrel.plan.graph import Node, walk
 from whimbrel.plan.source import Source
 
 
 def explain(node: Node) -> str:
     """Print a plan as a tree; a stream used twice is printed once and named."""
-    names = _shared_names(node)
-    lines: list[str] = []
-    _write(node, "", "", lines, names, set())
-    return "\n".join(lines)
+    return explain_together((node,))[0]
+
+
+def explain_together(roots: Sequence[Node]) -> list[str]:
+    """Print several plans; what they share is printed with the first."""
+    names = _shared_names(roots)
+    done: set[int] = set()
+    texts = []
+    for root in roots:
+        lines: list[str] = []
+        _write(root, "", "", lines, names, done)
+        texts.append("\n".join(lines))
+    return texts
 
 
 def _write(node: Node, head: str, indent: str, lines: list[str], names: dict[int, str], done: set[int]) -> None:
@@ -38,10 +49,10 @@ def _line(node: Node) -> str:
     return f"{node.op.show()}   [{node.properties.show()}]"
 
 
-def _shared_names(root: Node) -> dict[int, str]:
-    uses: dict[int, int] = {}
-    for node in root.walk():
+def _shared_names(roots: Sequence[Node]) -> dict[int, str]:
+    uses = {id(root): 1 for root in roots} if len(roots) > 1 else {}
+    for node in walk(roots):
         for below in node.inputs:
             uses[id(below)] = uses.get(id(below), 0) + 1
-    shared = [node for node in root.walk() if uses.get(id(node), 0) > 1]
+    shared = [node for node in walk(roots) if uses.get(id(node), 0) > 1]
     return {id(node): f"#{position}" for position, node in enumerate(shared, 1)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 
 import pyarrow as pa
@@ -21,13 +21,18 @@ _WORTH_COMPILING_ROWS = 50_000
 
 def collect(plan: Node) -> pa.Table:
     """The exact answer, when all sources have ended, in the order of start."""
-    with closing(Session(plan, hurry=True)) as session, ExitStack() as waiting:
+    return collect_together((plan,))[0]
+
+
+def collect_together(plans: Sequence[Node]) -> list[pa.Table]:
+    """The exact answers of several queries, from one reading."""
+    with closing(Session(*plans, hurry=True)) as session, ExitStack() as waiting:
         total = session.reader.total_rows
         if total is None or total > _WORTH_COMPILING_ROWS:
             waiting.enter_context(patience())
         while not session.finished:
             session.step()
-        return session.answers[0].settled()
+        return [answer.settled() for answer in session.answers]
 
 
 def batches(plan: Node) -> Iterator[pa.RecordBatch]:

@@ -1,6 +1,7 @@
 """What a notebook user types."""
 
 from whimbrel.stream import datasets
+from whimbrel.stream.bands import Bands
 from whimbrel.stream.lateness import Lateness, lateness
 from whimbrel.stream.measures import (
     aggregate,
@@ -33,8 +34,8 @@ from whimbrel.stream.start import start
 from whimbrel.stream.stream import Stream
 
 __all__ = [
-    "Lateness", "Stream", "aggregate", "all", "any", "approx_count_distinct", "approx_quantile", "collect", "count",
-    "count_distinct", "datasets", "first", "from_arrow", "from_edges", "from_pandas", "last", "lateness", "max", "mean",
-    "median", "min", "product", "quantile", "read_parquet", "replay", "restore", "start", "std", "sum",
+    "Bands", "Lateness", "Stream", "aggregate", "all", "any", "approx_count_distinct", "approx_quantile", "collect",
+    "count", "count_distinct", "datasets", "first", "from_arrow", "from_edges", "from_pandas", "last", "lateness",
+    "max", "mean", "median", "min", "product", "quantile", "read_parquet", "replay", "restore", "start", "std", "sum",
     "sum_of_squares", "top_k", "var", "window_end", "window_start",
 ]

@@ -10,12 +10,14 @@ import pyarrow as pa
 
 from whimbrel import run as running
 from whimbrel.batch import Schema
+from whimbrel.clock import Duration
 from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, named_columns, type_of
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Operators, Source, check_lookahead, explain
 from whimbrel.run import Pipeline, Run, Snapshot
 from whimbrel.stream import display
+from whimbrel.stream.bands import Bands, Query, at_latencies
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
@@ -110,6 +112,30 @@ class Stream(Methods):
         return replace(self, node=rebind(self.node, other))
 
     # Looking at it.
+
+    def at_latencies(self, *latencies: Duration, partial: Query | None = None, merge: Query | None = None) -> Bands:
+        """The answers at several reorder latencies together: early ones, and what late rows make of them.
+
+        Rows later than the last latency are left out, and counted. See :class:`whimbrel.stream.Bands`.
+
+        Parameters
+        ----------
+        *latencies : str, timedelta or int (ticks)
+            Growing.
+        partial, merge : callable, optional
+            The user's own split of what this stream is asked: `partial`, from the rows of a band to what is kept of
+            them, and `merge`, from what was kept of all bands so far to the answer. Otherwise the planner splits by
+            itself where the aggregates allow it.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> log = wb.from_arrow({"at": [1, 5, 3, 9, 2], "seen": [1, 5, 6, 9, 9]}, time="at", arrival="seen", name="log")
+        >>> early, late = log.tumbling_window(4).aggregate(n=wb.count()).at_latencies(0, 10)
+        >>> early.collect()["n"].to_pylist(), late.collect()["n"].to_pylist()
+        ([1, 1, 1], [3, 1, 1])
+        """
+        return at_latencies(self, latencies, partial, merge)
 
     @property
     def schema(self) -> Schema:

@@ -1,0 +1,129 @@
+"""Rows of a source that came with a certain lateness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from whimbrel.batch import Batch, Mask, Schema
+from whimbrel.clock import INF, MIN_TIME, TickUnit, quote_ticks
+from whimbrel.kernels import Kernel
+from whimbrel.plan import Operator, Properties
+
+_MOSTLY = 4
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Band(Operator):
+    """Let the rows of a disordered source pass that are late by some time, and no others.
+
+    With hw the largest time seen, a row at t is late by hw - t.
+
+        arrives    1  5  3  9  2
+        late by    0  0  2  0  7
+        0 to 2     1  5  3  9         band(0, 2)
+        over 2                 2      band(2, 10)
+
+    Parameters
+    ----------
+    over : int
+        Rows that are late by more than this pass; -1 for those that are on time too.
+    upto : int
+        And by no more than this: the band's reorder latency.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is, for printing.
+
+    Notes
+    -----
+    Stands on a source, whose rows it is given as they come; the planner puts the sorting behind it, and makes one band
+    for each two latencies that follow each other where several are asked for together.
+    Shapes: rows pass or do not. State: the largest time seen, and how many rows came later than `upto`.
+    Source: Chandramouli et al., Impatience (ICDE 2018), section V.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": [1, 5, 3, 9, 2], "seen": [1, 5, 6, 9, 9]}, time="at", arrival="seen", name="log")
+    >>> early, late = log.at_latencies(2, 10)
+    >>> early.collect()["at"].to_pylist(), late.collect()["at"].to_pylist()
+    ([1, 3, 5, 9], [1, 2, 3, 5, 9])
+    """
+
+    takes_any_order: ClassVar[bool] = True
+
+    over: int = -1
+    upto: int
+    unit: TickUnit = None
+
+    def schema(self, *upstream: Schema) -> Schema:
+        return upstream[0]
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return replace(upstream[0], packed=False, in_order=False)
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        return (wanted,)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return BandKernel(self)
+
+    def show(self) -> str:
+        least = "0" if self.over < 0 else quote_ticks(self.over, self.unit)
+        return f"band({least}, {quote_ticks(self.upto, self.unit)})"
+
+
+class BandKernel(Kernel):
+    """Follows the largest time seen, row by row, in the order of arrival.
+
+    Attributes
+    ----------
+    newest : int
+        Largest time seen.
+    later : int
+        Rows that came later than the band takes.
+    """
+
+    def __init__(self, band: Band) -> None:
+        self.over, self.upto = band.over, band.upto
+        self.newest = MIN_TIME
+        self.later = 0
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        if not len(batch):
+            return []
+        before, sync = self.newest, batch.sync
+        oldest = int(sync.min())
+        self.newest = max(before, int(sync.max()))
+        self.frontier = _less(self.newest, self.upto)
+        if oldest >= self.frontier and self.over < 0:
+            return [batch]
+        if oldest >= _less(self.newest, self.over):
+            return []
+        newest = np.maximum(np.maximum.accumulate(sync), before)
+        later = sync < _less_each(newest, self.upto)
+        self.later += int(np.count_nonzero(later))
+        out = later if self.over < 0 else later | (sync >= _less_each(newest, self.over))
+        return _without(batch, out)
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        if frontier == INF:
+            self.frontier = INF
+        return []
+
+
+def _without(batch: Batch, out: Mask) -> list[Batch]:
+    """The rows that stay; copied only where few do."""
+    stay = len(batch) - int(np.count_nonzero(out))
+    if stay * _MOSTLY > len(batch):
+        return [batch.with_absent(out) if stay < len(batch) else batch]
+    return [batch.take(np.flatnonzero(~out))] if stay else []
+
+
+def _less(time: int, latency: int) -> int:
+    return max(time - latency, MIN_TIME)
+
+
+def _less_each(times: np.ndarray, latency: int) -> np.ndarray:
+    return np.maximum(times, MIN_TIME + max(latency, 0)) - latency

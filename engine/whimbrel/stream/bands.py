@@ -1,0 +1,170 @@
+"""Several latencies of one query: an early answer, and what it becomes as late rows come in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+import pyarrow as pa
+
+from whimbrel import run as running
+from whimbrel.clock import Duration, duration_ticks, show_ticks
+from whimbrel.errors import PlanError
+from whimbrel.operators import Band, Revise, Union
+from whimbrel.optimize import optimize_together
+from whimbrel.plan import Node, Source, explain_together
+from whimbrel.run import Run
+from whimbrel.stream import display
+
+if TYPE_CHECKING:
+    from whimbrel.stream.stream import Stream
+
+Query = Callable[["Stream"], "Stream"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bands(Sequence["Stream"]):
+    """The answers of one query at several reorder latencies: a sequence of streams, the earliest first.
+
+    Each answer is what a run over exactly those rows gives that came no later than its latency. Together they read the
+    source once and sort each row once; where the query's first step that needs an order is an aggregate that can be
+    merged, each row is aggregated once too, and the answers combine what the bands made of their rows.
+
+        arrives   1  5  3  9  2         (time; late by 0, 0, 2, 0, 7)
+        bands[0]  1, 3, 5, 9            at_latencies(2, 10): late by up to 2
+        bands[1]  1, 2, 3, 5, 9         late by up to 10
+
+    Attributes
+    ----------
+    latencies : tuple of str
+        As the bands are called.
+    streams : tuple of Stream
+        The answers; any of them can be gone on from, or started alone.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": [1, 5, 3, 9, 2], "seen": [1, 5, 6, 9, 9]}, time="at", arrival="seen", name="log")
+    >>> bands = log.tumbling_window(4).aggregate(n=wb.count()).at_latencies(0, 2, 10)
+    >>> [answer.collect()["n"].to_pylist() for answer in bands]
+    [[1, 1, 1], [2, 1, 1], [3, 1, 1]]
+    >>> [(row["band"], row["n"], row["n_before"]) for row in bands.collect().to_pylist() if row["revision"] == "changed"]
+    [('2', 2, 1), ('10', 3, 2)]
+    """
+
+    latencies: tuple[str, ...]
+    streams: tuple[Stream, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> Stream: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Stream]: ...
+    def __getitem__(self, index: int | slice) -> Stream | Sequence[Stream]:
+        return self.streams[index]
+
+    def __len__(self) -> int:
+        return len(self.streams)
+
+    def __iter__(self) -> Iterator[Stream]:
+        return iter(self.streams)
+
+    @cached_property
+    def revisions(self) -> tuple[Stream, ...]:
+        """The answers with three things more: their band, whether a row is new, the same, changed or gone since the
+        band before, and the values there. See :class:`whimbrel.operators.Revise`.
+        """
+        first = self.streams[0]
+        apart = first.node.properties.apart
+        keys = tuple(field.name for field in first.schema
+                     if (not pa.types.is_nested(field.type) if apart is None else field.name in apart.per))
+        inputs = [(self.streams[0].node,), *((earlier.node, later.node) for earlier, later
+                                             in zip(self.streams, self.streams[1:], strict=False))]
+        return tuple(type(first)(Node(Revise(keys=keys, band=name), given))
+                     for name, given in zip(self.latencies, inputs, strict=True))
+
+    def collect(self) -> pa.Table:
+        """All answers in one table, in the order of start, with band, revision and what was before."""
+        answers = running.collect_together([stream.node for stream in self.revisions])
+        return running.in_order(pa.concat_tables(answers))
+
+    def start(self, *, keep_rows: int = 1_000_000) -> tuple[Run, ...]:
+        """Start all answers together, one run for each, with band, revision and what was before.
+
+        Parameters
+        ----------
+        keep_rows : int
+            Settled result rows of each to keep, as in :meth:`whimbrel.Stream.start`.
+        """
+        return running.start(*(stream.node for stream in self.revisions), keep_rows=keep_rows)
+
+    def view(self, **options: Any) -> Any:
+        """A live view of all answers in one picture: early ones light, settled ones full."""
+        return display.view(self, **options)
+
+    def explain(self) -> str:
+        """The plan that answers all latencies together."""
+        plans = optimize_together([stream.node for stream in self.streams])
+        return "\n\n".join(f"{name}:\n{text}" for name, text in zip(self.latencies, explain_together(plans), strict=True))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        return display.mimebundle(self)
+
+    def __repr__(self) -> str:
+        return f"Bands({', '.join(self.latencies)}) of {self.streams[0]!r}"
+
+
+def at_latencies(query: Stream, latencies: Sequence[Duration], partial: Query | None, merge: Query | None) -> Bands:
+    """See :meth:`whimbrel.Stream.at_latencies`."""
+    unit = query.schema.unit
+    where = f"at_latencies({', '.join(map(repr, latencies))})"
+    if not latencies:
+        raise PlanError("at_latencies() needs a latency.", where=where, hint='such as at_latencies("1s", "1m")')
+    ticks = [duration_ticks(latency, unit, where=where) for latency in latencies]
+    if ticks[0] < 0 or any(later <= earlier for earlier, later in zip(ticks, ticks[1:], strict=False)):
+        raise PlanError("Latencies must grow.", where=where, hint='the shortest first, such as at_latencies("1s", "1m")')
+    _check(query.node, where)
+    if (partial is None) != (merge is None):
+        raise PlanError("partial= and merge= go together.", where=where,
+                        hint="partial is run on each band, merge on what comes of them together")
+    if partial is None or merge is None:
+        streams = tuple(_at(query, -1, upto) for upto in ticks)
+    else:
+        streams = _merged(query, ticks, partial, merge)
+    return Bands(tuple(show_ticks(each, unit) for each in ticks), streams)
+
+
+def _merged(rows: Stream, ticks: Sequence[int], partial: Query, merge: Query) -> tuple[Stream, ...]:
+    """The user's own split: `partial` once per band, `merge` on the bands so far."""
+    parts = [partial(_at(rows, over, upto)) for over, upto in zip([-1, *ticks], ticks, strict=False)]
+    streams = [merge(parts[0])]
+    so_far = parts[0]
+    for part in parts[1:]:
+        so_far = type(rows)(Node(Union(), (so_far.node, part.node)))
+        streams.append(merge(so_far))
+    return tuple(streams)
+
+
+def _at(query: Stream, over: int, upto: int) -> Stream:
+    """The query over those rows of its sources that are late by so much."""
+    unit = query.schema.unit
+
+    def banded(place: Node) -> Node:
+        return Node(Band(over=over, upto=upto, unit=unit), (place,)) if isinstance(place.op, Source) else place
+
+    return type(query)(query.node.rewrite(banded), query.keys, query.group)
+
+
+def _check(node: Node, where: str) -> None:
+    for place in node.walk():
+        if isinstance(place.op, Band):
+            raise PlanError("The query is one of several latencies already.", where=where,
+                            hint="ask the query itself for all its latencies at once")
+    for source in node.sources():
+        if source.edges:
+            raise PlanError(f"{source.name} has start and end edges, of which one may be late and the other not.",
+                            where=where, hint="several latencies are for points and intervals")
+        if source.disorder.partition is not None:
+            raise PlanError(f"{source.name} promises order by partition.", where=where,
+                            hint="read it without partition=: lateness is then that behind the newest row of all")
