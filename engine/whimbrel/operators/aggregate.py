@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -17,13 +17,13 @@ from whimbrel.kernels import Kernel
 from whimbrel.operators.bag_measure import BagMeasure
 from whimbrel.operators.chop import Chop
 from whimbrel.operators.fill import Fill
-from whimbrel.operators.measure import Measure
+from whimbrel.operators.measure import Measure, state_names, state_types
 from whimbrel.operators.measurement import Measurement
 from whimbrel.operators.pane_kernel import PaneKernel
 from whimbrel.operators.results import FILLED, Results, WindowBound, columns_in, distinct_aggregates, reduced_in
 from whimbrel.operators.sketch_measure import SketchMeasure
 from whimbrel.operators.snapshot_kernel import SnapshotKernel
-from whimbrel.plan import Aggregate, Apart, Bag, Beat, Grid, Operator, Properties, Sketch, fluent
+from whimbrel.plan import Aggregate, Apart, Bag, Beat, Grid, Operator, Part, Properties, Sketch, Steps, fluent
 
 _NOTHING_KNOWN = Properties()
 
@@ -57,6 +57,13 @@ class GroupAggregate(Operator):
         With a grid: whether results are labelled so that none is known before its start.
     unit : {"s", "ms", "us", "ns"} or None
         With a grid: what a tick is, for printing.
+    part : Part
+        Whether rows become values, or states, or states values: an aggregate in two steps gives the same answer, and
+        the first may be done in several places.
+    rows : Schema, optional
+        With the last part: what the first one was given.
+    removable : bool, optional
+        With parts: the form of the states. None: as the one step at hand needs it.
 
     Notes
     -----
@@ -83,14 +90,28 @@ class GroupAggregate(Operator):
     lead: int = 0
     causal: bool = True
     unit: TickUnit = None
+    part: Part = Part.WHOLE
+    rows: Schema | None = None
+    removable: bool | None = None
 
     def schema(self, *upstream: Schema) -> Schema:
-        schema = upstream[0]
+        keys = self._key_fields(upstream[0])
+        if self.part is Part.FIRST:
+            results = [Field(column, state) for name, steps in self._steps(upstream[0])
+                       for column, state in zip(state_names(name, steps), state_types(steps), strict=True)]
+        else:
+            results = self._result_fields(self.rows or upstream[0])
+        return upstream[0].with_fields([*keys, *results], where=self.show())
+
+    def _key_fields(self, schema: Schema) -> list[Field]:
         keys = [Field(name, type_of(expr, schema, where=self.show())) for name, expr in self.keys]
         for key in keys:
             if pa.types.is_nested(key.type):
                 raise SchemaError(f"{key.name!r} is {key.type}, which cannot be a key.", where=self.show(),
                                   hint="group by numbers, texts, times or bools; or select_many() its items before")
+        return keys
+
+    def _result_fields(self, schema: Schema) -> list[Field]:
         results = []
         for name, aggregate in self.measures:
             where = f"aggregate({aggregate.show() if name == aggregate.show() else f'{name}={aggregate.show()}'})"
@@ -102,7 +123,24 @@ class GroupAggregate(Operator):
                                           where=where, hint="compare it with something, such as `> 0`")
             input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=where)
             results.append(Field(name, aggregate.result_type(input_type)))
-        return schema.with_fields([*keys, *results], where=self.show())
+        return results
+
+    def _steps(self, schema: Schema) -> Iterator[tuple[str, Steps]]:
+        """The algebra of each aggregate; only of those that have one."""
+        for name, aggregate in self.measures:
+            input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema)
+            steps = aggregate.steps(input_type, removable=bool(self.removable))
+            if isinstance(steps, Steps):
+                yield name, steps
+
+    def in_two_steps(self, schema: Schema, *, removable: bool) -> tuple[GroupAggregate, GroupAggregate] | None:
+        """From rows of a schema to states, and from states to values; None where states cannot be merged."""
+        algebra = list(self._steps(schema))
+        if len(algebra) < len(self.measures) or any(steps.merge is None for _, steps in algebra):
+            return None
+        keys = tuple((name, Col(name)) for name, _ in self.keys)
+        return (replace(self, part=Part.FIRST, removable=removable),
+                replace(self, part=Part.LAST, removable=removable, rows=schema, keys=keys, condition=None))
 
     def properties(self, *upstream: Properties) -> Properties:
         if self.grid is None:
@@ -117,6 +155,8 @@ class GroupAggregate(Operator):
         return Apart(frozenset(name for name, _ in self.keys))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        if self.part is Part.LAST:
+            return (frozenset(upstream[0].names),)
         exprs = [expr for _, expr in self.keys] + [self.condition]
         for _, aggregate in self.measures:
             exprs += [aggregate.expr, aggregate.condition]
@@ -124,19 +164,34 @@ class GroupAggregate(Operator):
 
     def kernel(self, *upstream: Schema) -> Kernel:
         remembers = self.grid is None
-        measures = [_measurement(name, aggregate, upstream[0], remembers=remembers)
+        measures = [self._measurement(name, aggregate, self.rows or upstream[0], remembers=remembers)
                     for name, aggregate in self.measures]
         keys = [expr for _, expr in self.keys]
         if self.grid is None:
             return SnapshotKernel(self.schema(*upstream), keys, measures, self.condition)
         return PaneKernel(self.schema(*upstream), self.grid, self.lead, keys, measures, self.condition)
 
+    def _measurement(self, name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> Measurement:
+        """The aggregate at work: on a few numbers a group, or on all values of it."""
+        input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
+        removable = remembers if self.removable is None else self.removable
+        steps = aggregate.steps(input_type, removable=removable)
+        if isinstance(steps, Bag):
+            return BagMeasure(name, aggregate, steps, schema, remembers=remembers)
+        if isinstance(steps, Sketch):
+            return SketchMeasure(name, aggregate, steps, schema)
+        return Measure(name, aggregate, steps, schema, remembers=remembers, part=self.part)
+
     def reads_starts(self, schema: Schema) -> bool:
         """Whether what comes of a row may depend on when it starts within its window."""
+        if self.part is Part.LAST:
+            return False
         return any(getattr(aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema),
                                            removable=False), "timed", True) for _, aggregate in self.measures)
 
     def notes(self, *upstream: Schema) -> Sequence[str]:
+        if self.part is Part.LAST:
+            return []
         return [note for _, aggregate in self.measures
                 for note in aggregate.notes(None if aggregate.expr is None else type_of(aggregate.expr, upstream[0]))]
 
@@ -152,23 +207,13 @@ class GroupAggregate(Operator):
                           for name, aggregate in self.measures)
         keys = ", ".join(name if isinstance(expr, Col) and expr.name == name else f"{name}={expr.show()}"
                          for name, expr in self.keys)
-        text = f"aggregate({shown})" if self.measures else f"distinct({keys})"
+        verb = {Part.WHOLE: "aggregate", Part.FIRST: "states", Part.LAST: "merge"}[self.part]
+        text = f"{verb}({shown})" if self.measures else f"distinct({keys})"
         if self.keys and self.measures:
             text = f"group_by({keys}).{text}"
         if self.condition is not None:
             text += f" where {self.condition.show()}"
         return text if self.grid is None else f"{text} in windows of {show_ticks(self.grid.size, self.unit)}"
-
-
-def _measurement(name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> Measurement:
-    """The aggregate at work: on a few numbers a group, or on all values of it."""
-    input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
-    steps = aggregate.steps(input_type, removable=remembers)
-    if isinstance(steps, Bag):
-        return BagMeasure(name, aggregate, steps, schema, remembers=remembers)
-    if isinstance(steps, Sketch):
-        return SketchMeasure(name, aggregate, steps, schema)
-    return Measure(name, aggregate, steps, schema, remembers=remembers)
 
 
 @fluent

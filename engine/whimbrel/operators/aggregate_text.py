@@ -7,27 +7,32 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.plan import Aggregate, Steps
+from whimbrel.plan import Aggregate, Part, Steps
 
 Functions = dict[str, Callable[..., Any]]
 
+_OF = {Part.WHOLE: "state", Part.FIRST: "state, as parts,", Part.LAST: "merged state"}
 
-def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
+
+def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
     """The loop that applies a schedule of operations to the state of one aggregate."""
     stacks = two_stacks(steps)
-    imports, functions = bind_steps(steps, "", ("accumulate", "deaccumulate", "result", *(["merge"] if stacks else [])))
+    roles = ["accumulate", "deaccumulate", *([] if part is Part.FIRST else ["result"]), *(["merge"] if stacks else [])]
+    imports, functions = bind_steps(steps, "", roles)
     fields = range(len(steps.init))
     state = ", ".join(f"state{field}" for field in fields)
+    columns = range(len(steps.init)) if part is Part.LAST else range(1)
     lines = [
-        comment(f"Replays a schedule of operations on the state of {aggregate.name}."),
+        comment(f"Replays a schedule of operations on the {_OF[part]} of {aggregate.name}."),
         "",
         "import numpy as np",
         *imports,
         "from whimbrel.kernels.primitives.table import index",
         "",
         "",
-        "def replay(count, kind, who, which, slot, target, values, valid, held, held_valid,",
-        "           moment, held_sync, held_other, head, after, stale, shown, shown_valid, out, out_valid,",
+        f"def replay(count, kind, who, which, slot, target, {_each('value', columns)}, valid,",
+        f"           {_each('held', columns)}, held_valid, moment, held_sync, held_other, head, after, stale,",
+        f"           {_each('shown', outputs(steps, part))}, shown_valid, {out_names(steps, part)}, out_valid,",
         "           start, held_start,",
         *([f"           front, last, newest, newer, {_suffixes(steps)},"] if stacks else []),
         f"           {state}):",
@@ -37,28 +42,26 @@ def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
         "        if operation == 0:  # the row enters",
         "            row = index(which[step])",
         "            counts = valid.shape[0] == 0 or valid[row]",
-        "            if held.shape[0]:",
-        "                held[slot[step]] = values[row]",
+        "            if held0.shape[0]:",
+        *(f"                held{column}[slot[step]] = value{column}[row]" for column in columns),
         "                held_valid[slot[step]] = counts",
         *(["                held_start[slot[step]] = start[row]"] if steps.timed else []),
         *(_enter_stack() if stacks else []),
         "            if counts:",
-        f"                state = accumulate({_load(steps)}, values[row]{', start[row]' if steps.timed else ''})",
+        f"                state = accumulate({_load(steps)}, {_row('value', 'row', steps, part, 'start')})",
         *_store(steps, 16),
         "        elif operation == 1:  # the row leaves",
-        *_leave(steps),
+        *_leave(steps, part),
         "        elif operation == 2:  # the value is shown",
-        *_recompute(steps),
-        *(_both_stacks(steps) if stacks else [f"            value = result({_load(steps)})"]),
+        *_recompute(steps, part),
+        *(_both_stacks(steps) if stacks else [f"            state = {_load(steps)}"]),
         "            to = target[step]",
-        "            out_valid[to] = value is not None",
-        "            if value is not None:",
-        "                out[to] = value",
-        "            if shown.shape[0]:",
-        "                shown[group] = out[to]",
+        *_show(steps, part),
+        "            if shown_valid.shape[0]:",
+        *(f"                shown{column}[group] = out{column}[to]" for column in outputs(steps, part)),
         "                shown_valid[group] = out_valid[to]",
         "        elif operation == 3:  # what was shown ends",
-        "            out[target[step]] = shown[group]",
+        *(f"            out{column}[target[step]] = shown{column}[group]" for column in outputs(steps, part)),
         "            out_valid[target[step]] = shown_valid[group]",
         "        else:  # the group is empty",
         *(f"            state{field}[group] = {literal(steps.init[field])}" for field in fields),
@@ -67,6 +70,16 @@ def replay_function(aggregate: Aggregate, steps: Steps) -> Compiled:
         "",
     ]
     return load_text("\n".join(lines), "replay", functions)
+
+
+def outputs(steps: Steps, part: Part) -> range:
+    """The columns that an aggregate makes: its value, or the fields of its state."""
+    return range(len(steps.init)) if part is Part.FIRST else range(1)
+
+
+def out_names(steps: Steps, part: Part) -> str:
+    """Where they are written, as parameters of a loop."""
+    return _each("out", outputs(steps, part))
 
 
 def two_stacks(steps: Steps) -> bool:
@@ -102,6 +115,28 @@ def bind_steps(steps: Steps, suffix: str, roles: Sequence[str]) -> tuple[list[st
     return lines, functions
 
 
+def _each(name: str, columns: Sequence[int]) -> str:
+    return ", ".join(f"{name}{column}" for column in columns)
+
+
+def _row(name: str, place: str, steps: Steps, part: Part, start: str) -> str:
+    """What a row brings: a value and maybe its start, or the state of many rows."""
+    if part is not Part.LAST:
+        return f"{name}0[{place}]" + (f", {start}[{place}]" if steps.timed else "")
+    inside = ", ".join(f"{name}{column}[{place}]" for column in range(len(steps.init)))
+    return f"({inside},)"
+
+
+def _show(steps: Steps, part: Part) -> list[str]:
+    if part is Part.FIRST:
+        return [*(f"            out{column}[to] = state[{column}]" for column in outputs(steps, part)),
+                "            out_valid[to] = True"]
+    return ["            value = result(state)",
+            "            out_valid[to] = value is not None",
+            "            if value is not None:",
+            "                out0[to] = value"]
+
+
 def _load(steps: Steps) -> str:
     inside = ", ".join(f"state{field}[group]" for field in range(len(steps.init)))
     return f"({inside},)"
@@ -115,14 +150,14 @@ def _suffixes(steps: Steps) -> str:
     return ", ".join(f"suffix{field}" for field in range(len(steps.init)))
 
 
-def _leave(steps: Steps) -> Sequence[str]:
+def _leave(steps: Steps, part: Part) -> Sequence[str]:
     if two_stacks(steps):
-        return _leave_stack(steps)
+        return _leave_stack(steps, part)
     lines = ["            if held_valid[slot[step]]:"]
     if steps.deaccumulate is None:
         return [*lines, "                stale[group] = True"]
-    started = ", held_start[slot[step]]" if steps.timed else ""
-    return [*lines, f"                state = deaccumulate({_load(steps)}, held[slot[step]]{started})",
+    row = _row("held", "slot[step]", steps, part, "held_start")
+    return [*lines, f"                state = deaccumulate({_load(steps)}, {row})",
             *_store(steps, 16)]
 
 
@@ -139,14 +174,14 @@ def _enter_stack() -> Sequence[str]:
     ]
 
 
-def _leave_stack(steps: Steps) -> Sequence[str]:
+def _leave_stack(steps: Steps, part: Part) -> Sequence[str]:
     """Pop the front stack; where it is empty, turn the back stack over: each slot gets the merge from it to the newest.
 
     All that end at one moment leave with the first of them, so that their order among each other does not matter.
     """
     fields = range(len(steps.init))
     fresh = f"({', '.join(map(literal, steps.init))},)"
-    started = ", held_start[place]" if steps.timed else ""
+    held = _row("held", "place", steps, part, "held_start")
     return [
         "            if front[group] == -2:",
         "                if held_valid[slot[step]]:",
@@ -161,7 +196,7 @@ def _leave_stack(steps: Steps) -> Sequence[str]:
         "                    place = newest[group]",
         "                    while place >= 0 and held_other[place] > now:",
         "                        if held_valid[place]:",
-        f"                            state = merge(accumulate({fresh}, held[place]{started}), state)",
+        f"                            state = merge(accumulate({fresh}, {held}), state)",
         *(f"                        suffix{field}[place] = state[{field}]" for field in fields),
         "                        if top < 0:",
         "                            last[group] = place",
@@ -182,11 +217,10 @@ def _both_stacks(steps: Steps) -> Sequence[str]:
         f"            state = {_load(steps)}",
         "            if front.shape[0] and front[group] >= 0:",
         f"                state = merge(({top},), state)",
-        "            value = result(state)",
     ]
 
 
-def _recompute(steps: Steps) -> Sequence[str]:
+def _recompute(steps: Steps, part: Part) -> Sequence[str]:
     """A row cannot be taken back: compute the group afresh from the rows that are active at this moment."""
     if steps.deaccumulate is not None:
         return []
@@ -197,7 +231,7 @@ def _recompute(steps: Steps) -> Sequence[str]:
         "                place = head[group]",
         "                while place >= 0:",
         "                    if held_valid[place] and held_sync[place] <= now < held_other[place]:",
-        f"                        state = accumulate(state, held[place]{', held_start[place]' if steps.timed else ''})",
+        f"                        state = accumulate(state, {_row('held', 'place', steps, part, 'held_start')})",
         "                    place = after[place]",
         *_store(steps, 16),
         "                stale[group] = False",

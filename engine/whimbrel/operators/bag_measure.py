@@ -14,7 +14,7 @@ from whimbrel.kernels.primitives import bags
 from whimbrel.operators.bag_values import FixedValues, WordValues
 from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, extend
 from whimbrel.operators.measurement import Inputs, Measurement, Remembered
-from whimbrel.operators.schedule import Schedule
+from whimbrel.operators.schedule import Outs, Schedule
 from whimbrel.plan import Aggregate, Bag
 
 Array = np.ndarray[Any, Any]
@@ -46,7 +46,7 @@ class BagMeasure(Measurement):
         self.name, self.aggregate, self.bag = name, aggregate, bag
         input_type = type_of(aggregate.expr, schema, where=aggregate.show())
         self.type = aggregate.result_type(input_type)
-        self.out_dtype = np.dtype(np.int64)
+        self.out_dtypes = [np.dtype(np.int64)]
         self.values = WordValues(input_type) if numpy_type(input_type) is None else FixedValues(input_type)
         self.one = not remembers and bag.choice in (bags.LOWEST, bags.HIGHEST)
         groups, slots = (GROUPS_AT_FIRST, GROUPS_AT_FIRST) if remembers else (0, 0)
@@ -83,11 +83,13 @@ class BagMeasure(Measurement):
         if column.valid is not None or not column.fixed:
             there = column.validity()
             valid = there if valid is None else valid & there
-        return (self.values.encode(column), NO_MASK if valid is None else frozen(valid),
+        return ((self.values.encode(column),), NO_MASK if valid is None else frozen(valid),
                 batch.first_start if self.bag.timed else _NONE)
 
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, out: Array, out_valid: Mask) -> None:
-        values, valid, start = inputs
+    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs) -> None:
+        given, valid, start = inputs
+        values = given[0] if given else _NONE
+        out, out_valid = outs
         bag, count = self.bag, schedule.operations
         self.sizes[bags.TOLD] = 0
         step = 0
@@ -103,8 +105,11 @@ class BagMeasure(Measurement):
                 return
             self._make_room()
 
-    def column(self, values: Array, valid: Mask) -> Column:
-        ends = values
+    def columns(self, outs: Outs, rows: int) -> list[Column]:
+        ends, valid = (array[:rows] for array in outs)
+        return [self._column(ends, valid)]
+
+    def _column(self, ends: Array, valid: Mask) -> Column:
         told = self.told[: ends[-1] if len(ends) else 0]
         match self.bag.choice:
             case bags.DISTINCT:

@@ -21,10 +21,10 @@ class Band(Operator):
 
     With hw the largest time seen, a row at t is late by hw - t.
 
-        arrives    1  5  3  9  2
-        late by    0  0  2  0  7
-        0 to 2     1  5  3  9         band(0, 2)
-        over 2                 2      band(2, 10)
+        time     1  5  3  9  2      (in the order of arrival)
+        late by  0  0  2  0  7
+        out      1  5  3  9         (late <= 2)
+        out                  2      (2 < late <= 10)
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ class Band(Operator):
         return BandKernel(self)
 
     def show(self) -> str:
-        least = "0" if self.over < 0 else quote_ticks(self.over, self.unit)
-        return f"band({least}, {quote_ticks(self.upto, self.unit)})"
+        least = "" if self.over < 0 else f"{quote_ticks(self.over, self.unit)} < "
+        return f"band({least}late <= {quote_ticks(self.upto, self.unit)})"
 
 
 class BandKernel(Kernel):
@@ -81,14 +81,14 @@ class BandKernel(Kernel):
     ----------
     newest : int
         Largest time seen.
-    later : int
+    late_dropped : int
         Rows that came later than the band takes.
     """
 
     def __init__(self, band: Band) -> None:
         self.over, self.upto = band.over, band.upto
         self.newest = MIN_TIME
-        self.later = 0
+        self.late_dropped = 0
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
@@ -103,7 +103,7 @@ class BandKernel(Kernel):
             return []
         newest = np.maximum(np.maximum.accumulate(sync), before)
         later = sync < _less_each(newest, self.upto)
-        self.later += int(np.count_nonzero(later))
+        self.late_dropped += int(np.count_nonzero(later))
         out = later if self.over < 0 else later | (sync >= _less_each(newest, self.over))
         return _without(batch, out)
 

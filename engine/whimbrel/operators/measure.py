@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,15 @@ from whimbrel.errors import KernelError, WhimbrelError
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.operators.aggregate_text import replay_function, two_stacks
 from whimbrel.operators.measurement import Inputs, Measurement, Remembered
-from whimbrel.operators.schedule import Schedule
-from whimbrel.plan import Aggregate, Steps
+from whimbrel.operators.schedule import Outs, Schedule
+from whimbrel.plan import Aggregate, Part, Steps
 
 Array = np.ndarray[Any, Any]
 
 NO_MASK: Mask = np.empty(0, np.bool_)
 NO_MASK.flags.writeable = False
 _NONE = frozen(np.empty(0, np.int64))
-NO_ROWS = (_NONE, NO_MASK, _NONE)
+NO_ROWS: Inputs = ((), NO_MASK, _NONE)
 """What is read where there are no rows."""
 
 GROUPS_AT_FIRST = 1024
@@ -42,6 +43,8 @@ class Measure(Measurement):
         Of the input.
     remembers : bool
         Whether rows also leave their group, so that their values must be kept until then.
+    part : Part
+        Whether it makes values of rows, states of rows, or values of states. `schema` is that of the rows.
 
     Notes
     -----
@@ -51,20 +54,26 @@ class Measure(Measurement):
     stack, and the state from it on. The back stack is the state.
     """
 
-    def __init__(self, name: str, aggregate: Aggregate, steps: Steps, schema: Schema, *, remembers: bool) -> None:
-        self.name = name
+    def __init__(self, name: str, aggregate: Aggregate, steps: Steps, schema: Schema, *, remembers: bool,
+                 part: Part = Part.WHOLE) -> None:
+        if part is Part.LAST:
+            assert steps.merge is not None
+            steps = replace(steps, accumulate=steps.merge, deaccumulate=None, timed=False)
+        self.name, self.part = name, part
         self.aggregate = aggregate
         input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
         self.type = aggregate.result_type(input_type)
         self.steps = steps
-        self.value_dtype = _dtype(input_type)
-        self.out_dtype = _dtype(self.type)
-        self.replay = replay_function(aggregate, self.steps)
+        fields = [np.asarray(value).dtype for value in steps.init]
+        self.value_dtypes = fields if part is Part.LAST else [_dtype(input_type)]
+        self.out_dtypes = fields if part is Part.FIRST else [_dtype(self.type)]
+        self.replay = replay_function(aggregate, self.steps, part)
         self.state = [np.full(GROUPS_AT_FIRST, value) for value in self.steps.init]
         self.stale = np.zeros(GROUPS_AT_FIRST, np.bool_)
         groups, slots = (GROUPS_AT_FIRST, GROUPS_AT_FIRST) if remembers else (0, 0)
-        self.shown, self.shown_valid = np.zeros(groups, self.out_dtype), np.zeros(groups, np.bool_)
-        self.held, self.held_valid = np.zeros(slots, self.value_dtype), np.zeros(slots, np.bool_)
+        self.shown = [np.zeros(groups, dtype) for dtype in self.out_dtypes]
+        self.held = [np.zeros(slots, dtype) for dtype in self.value_dtypes]
+        self.shown_valid, self.held_valid = np.zeros(groups, np.bool_), np.zeros(slots, np.bool_)
         self.held_start = np.zeros(slots if self.steps.timed else 0, np.int64)
         self.stacks = [np.full(groups, -1, np.int64) for _ in range(3)] if two_stacks(steps) else []
         self.suffixes = ([np.zeros(slots, np.int64), *(np.full(slots, value) for value in steps.init)]
@@ -73,19 +82,32 @@ class Measure(Measurement):
     def grow_groups(self, groups: int) -> None:
         self.state = [extend(array, groups, value) for array, value in zip(self.state, self.steps.init, strict=True)]
         self.stale = extend(self.stale, groups, False)
-        if len(self.shown):
-            self.shown, self.shown_valid = extend(self.shown, groups, 0), extend(self.shown_valid, groups, False)
+        if len(self.shown_valid):
+            self.shown = [extend(array, groups, 0) for array in self.shown]
+            self.shown_valid = extend(self.shown_valid, groups, False)
             self.stacks = [extend(array, groups, -1) for array in self.stacks]
 
     def grow_slots(self, slots: int) -> None:
-        self.held, self.held_valid = extend(self.held, slots, 0), extend(self.held_valid, slots, False)
+        self.held = [extend(array, slots, 0) for array in self.held]
+        self.held_valid = extend(self.held_valid, slots, False)
         if self.steps.timed:
             self.held_start = extend(self.held_start, slots, 0)
         self.suffixes = [extend(array, slots, 0) for array in self.suffixes]
 
+    @property
+    def counts_rows(self) -> bool:
+        return self.part is not Part.LAST and self.aggregate.counts_rows
+
+    @property
+    def fuses(self) -> bool:
+        return self.part is not Part.LAST
+
     def read(self, batch: Batch) -> Inputs:
+        if self.part is Part.LAST:
+            states = [batch.column(name) for name in state_names(self.name, self.steps)]
+            return tuple(frozen(np.asarray(column.values)) for column in states), NO_MASK, _NONE
         values, valid = self._values(batch)
-        return values, valid, batch.first_start if self.steps.timed else _NONE
+        return (values,), valid, batch.first_start if self.steps.timed else _NONE
 
     def _values(self, batch: Batch) -> tuple[Array, Mask]:
         aggregate = self.aggregate
@@ -103,20 +125,26 @@ class Measure(Measurement):
         if values.dtype == np.uint64 and values.size and values.max() > 2**63 - 1:
             raise KernelError("A value is above the largest int64.", where=self.aggregate.show(),
                               hint="cast the column to float64 first")
-        return values.astype(self.value_dtype, copy=False)
+        return values.astype(self.value_dtypes[0], copy=False)
 
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, out: Array, out_valid: Mask) -> None:
+    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs) -> None:
         values, valid, start = inputs
-        if values.dtype != self.value_dtype:  # no row is read
-            values = _NONE.astype(self.value_dtype)
-            values.flags.writeable = False
+        if not values:  # no row is read
+            values = tuple(frozen(_NONE.astype(dtype)) for dtype in self.value_dtypes)
         held_sync, held_other, head, after = remembered
         self.replay(schedule.operations, schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target,
-                    values, valid, self.held, self.held_valid, schedule.sync, held_sync, held_other, head, after,
-                    self.stale, self.shown, self.shown_valid, out, out_valid, start, self.held_start,
+                    *values, valid, *self.held, self.held_valid, schedule.sync, held_sync, held_other, head, after,
+                    self.stale, *self.shown, self.shown_valid, *outs, start, self.held_start,
                     *self.stacks, *self.suffixes, *self.state)
 
+    def columns(self, outs: Outs, rows: int) -> list[Column]:
+        *values, valid = (array[:rows] for array in outs)
+        if self.part is Part.FIRST:
+            return [Column(type_, array.copy()) for type_, array in zip(state_types(self.steps), values, strict=True)]
+        return [self.column(values[0], valid)]
+
     def column(self, values: Array, valid: Mask) -> Column:
+        """The values of the aggregate, as they were written, in the type of its column."""
         physical = numpy_type(self.type)
         assert physical is not None
         if valid.all():
@@ -127,9 +155,19 @@ class Measure(Measurement):
         twin = object.__new__(Measure)
         twin.__dict__.update({name: value.copy() if isinstance(value, np.ndarray) else value
                               for name, value in self.__dict__.items()})
-        for name in ("state", "stacks", "suffixes"):
+        for name in ("state", "stacks", "suffixes", "held", "shown"):
             setattr(twin, name, [array.copy() for array in getattr(self, name)])
         return twin
+
+
+def state_names(name: str, steps: Steps) -> list[str]:
+    """The columns that hold the states of an aggregate."""
+    return [f"{name}.{field}" for field in range(len(steps.init))]
+
+
+def state_types(steps: Steps) -> list[pa.DataType]:
+    """What is in them."""
+    return [pa.float64() if isinstance(value, float) else pa.int64() for value in steps.init]
 
 
 @contextmanager

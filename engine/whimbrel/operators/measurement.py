@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask
-from whimbrel.operators.schedule import Schedule
+from whimbrel.operators.schedule import Outs, Schedule
 from whimbrel.plan import Aggregate
 
 Array = np.ndarray[Any, Any]
 
-Inputs = tuple[Array, Mask, Array]
-"""Per row: value as int64 or float64, whether it counts (empty: everywhere), start (empty unless it matters)."""
+Inputs = tuple[tuple[Array, ...], Mask, Array]
+"""Per row: values as int64 or float64, whether it counts (empty: everywhere), start (empty unless it matters)."""
 
 Remembered = tuple[Array, Array, Array, Array]
 """Start, end, and the chains (head per group, next per slot) of the rows that are kept."""
@@ -29,8 +30,18 @@ class Measurement(ABC):
     aggregate: Aggregate
     type: pa.DataType
     """Of the result column."""
-    out_dtype: np.dtype[Any]
+    out_dtypes: Sequence[np.dtype[Any]]
     """Of what it writes for each row of a schedule."""
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether the value is just the number of rows, which windows know anyway."""
+        return False
+
+    @property
+    def fuses(self) -> bool:
+        """Whether a generated loop can take it in."""
+        return False
 
     @abstractmethod
     def grow_groups(self, groups: int) -> None:
@@ -45,12 +56,12 @@ class Measurement(ABC):
         """What it takes of each row."""
 
     @abstractmethod
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, out: Array, out_valid: Mask) -> None:
+    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs) -> None:
         """Replay a schedule: update the state of each group and write what is to be shown."""
 
     @abstractmethod
-    def column(self, values: Array, valid: Mask) -> Column:
-        """What the last replay wrote, as a column of the declared type."""
+    def columns(self, outs: Outs, rows: int) -> list[Column]:
+        """What the last replay wrote for so many rows, as columns of the declared types."""
 
     @abstractmethod
     def fork(self) -> Measurement:

@@ -15,7 +15,7 @@ from whimbrel.kernels.primitives.panes import CLEAR, EMIT, pane_schedule
 from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, Measure, extend, told_in_words
 from whimbrel.operators.measurement import Inputs, Measurement
 from whimbrel.operators.pane_text import PaneText, pane_text
-from whimbrel.operators.schedule import Schedule
+from whimbrel.operators.schedule import Outs, Schedule
 from whimbrel.plan import Grid
 
 Array = np.ndarray[Any, Any]
@@ -90,7 +90,7 @@ class PaneKernel(Kernel):
     def _fused(self, batch: Batch) -> tuple[PaneText, Callable[..., int]] | None:
         """The generated loop for this batch's pattern of nulls, if it may be used now."""
         tier = forced_tier()
-        measures = [measure for measure in self.measures if isinstance(measure, Measure)]
+        measures = [measure for measure in self.measures if isinstance(measure, Measure) and measure.fuses]
         if tier == "primitives" or len(measures) < len(self.measures):  # a bag is nothing for a loop of scalars
             return None
         nulls = (batch.absent is not None, *(column.valid is not None for column in batch.columns))
@@ -141,7 +141,7 @@ class PaneKernel(Kernel):
         """The state and the outputs of the generated loop; arrays may have grown since the last call."""
         integers = _NO_KEYS if text.inline_key is None else self.keys.columns[0].integers
         stateful = [(measure, out) for measure, out in zip(self.measures, self._outs(), strict=True)
-                    if isinstance(measure, Measure) and not measure.aggregate.counts_rows]
+                    if isinstance(measure, Measure) and not measure.counts_rows]
         return [self.grid.hop, self.grid.offset, integers.table, integers.keys, integers.size, self.pane, self.rows,
                 self.touched, *(array for measure, _ in stateful for array in measure.state), self.schedule.count,
                 self.schedule.sync, self.schedule.group, self.schedule.rows,
@@ -184,9 +184,9 @@ class PaneKernel(Kernel):
         return [self._batch(groups)]
 
     def _replay(self, inputs: Sequence[Inputs]) -> None:
-        for measure, given, (out, out_valid) in zip(self.measures, inputs, self._outs(), strict=True):
-            if not measure.aggregate.counts_rows:
-                measure.apply(self.schedule, given, _REMEMBERS_NONE, out, out_valid)
+        for measure, given, outs in zip(self.measures, inputs, self._outs(), strict=True):
+            if not measure.counts_rows:
+                measure.apply(self.schedule, given, _REMEMBERS_NONE, outs)
 
     # Both tiers.
 
@@ -211,17 +211,14 @@ class PaneKernel(Kernel):
     def _make_output_room(self) -> None:
         self.schedule.room_for(int(self.pane[1]))
 
-    def _outs(self) -> list[tuple[Array, Mask]]:
-        return self.schedule.columns([measure.out_dtype for measure in self.measures])
+    def _outs(self) -> list[Outs]:
+        return self.schedule.outs([measure.out_dtypes for measure in self.measures])
 
     def _batch(self, rows: int) -> Batch:
         """The first `rows` output rows."""
         schedule = self.schedule
         start = schedule.sync[:rows] + self.lead
         columns = list(self.keys.values(schedule.group[:rows]))
-        for measure, (values, valid) in zip(self.measures, self._outs(), strict=True):
-            if measure.aggregate.counts_rows:
-                columns.append(measure.column(schedule.rows[:rows], np.ones(rows, np.bool_)))
-            else:
-                columns.append(measure.column(values[:rows], valid[:rows]))
+        for measure, outs in zip(self.measures, self._outs(), strict=True):
+            columns += measure.columns((schedule.rows, np.ones(rows, np.bool_)) if measure.counts_rows else outs, rows)
         return Batch(self.out_schema, start, self.grid.size, tuple(columns))

@@ -13,9 +13,9 @@ import pyarrow as pa
 from whimbrel.batch import Batch
 from whimbrel.expr import SCALARS, Col, Expr, predicate_source, to_source
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.operators.aggregate_text import Functions, bind_steps, comment, literal
+from whimbrel.operators.aggregate_text import Functions, bind_steps, comment, literal, outputs
 from whimbrel.operators.measure import Measure
-from whimbrel.plan import Steps
+from whimbrel.plan import Part, Steps
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,12 @@ class _Leaves:
 def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr | None, batch: Batch) -> PaneText:
     """Generate the loop for a query and the nulls that `batch` has."""
     leaves = _Leaves(batch)
-    stateful = [(number, measure) for number, measure in enumerate(measures) if not measure.aggregate.counts_rows]
+    stateful = [(number, measure) for number, measure in enumerate(measures) if not measure.counts_rows]
     imports: list[str] = []
     functions: Functions = {}
     for number, measure in stateful:
-        lines, given = bind_steps(measure.steps, str(number), ("accumulate", "result"))
+        lines, given = bind_steps(measure.steps, str(number),
+                                  ("accumulate",) if measure.part is Part.FIRST else ("accumulate", "result"))
         imports += lines
         functions |= given
     guard = [] if condition is None else _guard(condition, leaves)
@@ -81,7 +82,8 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
     timed = any(measure.steps.timed for _, measure in stateful)
     inline_key = keys[0] if len(keys) == 1 and _inline(keys[0], batch) else None
     states = [f"s{number}_{part}" for number, measure in stateful for part in range(len(measure.steps.init))]
-    outs = [f"out{number}, valid{number}" for number, _ in stateful]
+    outs = [f"out{number}_{column}" for number, measure in stateful
+            for column in (*outputs(measure.steps, measure.part), "valid")]
     used = [name for name in SCALARS if any(f"{name}(" in line for line in [*guard, *body])]
     text = _render(
         title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
@@ -91,7 +93,7 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
         parameters=["sync", "group_of", "absent", *(["start"] if timed else []), *leaves.parameters,
                     "hop", "offset", "table", "keys", "size", "pane", "rows", "touched", *states,
                     "count", "out_sync", "out_group", "out_rows", *outs, "row"],
-        emit=[line for number, measure in stateful for line in _emit(number, measure.steps)],
+        emit=[line for number, measure in stateful for line in _emit(number, measure)],
         skip=["if absent[row]:", "    continue"] if batch.absent is not None else [],
         guard=guard,
         group=_FIND if inline_key is not None else ["group = index(group_of[row])"],
@@ -139,7 +141,7 @@ def _accumulate(number: int, measure: Measure, leaves: _Leaves) -> list[str]:
     if aggregate.expr is not None:
         text, valid = to_source(aggregate.expr, schema, leaves.bind)
         tests += [] if valid is None else [valid]
-        value = f"np.{measure.value_dtype}({text})" if aggregate.name != "count" else "1"
+        value = f"np.{measure.value_dtypes[0]}({text})" if aggregate.name != "count" else "1"
     state = _state(number, measure.steps)
     started = ", start[row]" if measure.steps.timed else ""
     lines = [f"state = accumulate{number}({state}, {value}{started})  {comment(measure.name + '=' + aggregate.show())}",
@@ -152,14 +154,16 @@ def _state(number: int, steps: Steps) -> str:
     return f"({inside},)" if len(steps.init) == 1 else f"({inside})"
 
 
-def _emit(number: int, steps: Steps) -> list[str]:
-    return [
-        f"value{number} = result{number}({_state(number, steps)})",
-        f"valid{number}[done] = value{number} is not None",
-        f"if value{number} is not None:",
-        f"    out{number}[done] = value{number}",
-        *(f"s{number}_{part}[group] = {literal(start)}" for part, start in enumerate(steps.init)),
-    ]
+def _emit(number: int, measure: Measure) -> list[str]:
+    steps = measure.steps
+    if measure.part is Part.FIRST:
+        shown = [f"out{number}_{field}[done] = s{number}_{field}[group]" for field in range(len(steps.init))]
+    else:
+        shown = [f"value{number} = result{number}({_state(number, steps)})",
+                 f"out{number}_valid[done] = value{number} is not None",
+                 f"if value{number} is not None:",
+                 f"    out{number}_0[done] = value{number}"]
+    return [*shown, *(f"s{number}_{field}[group] = {literal(start)}" for field, start in enumerate(steps.init))]
 
 
 def _render(*, title: str, imports: list[str], parameters: list[str], emit: list[str], skip: list[str],

@@ -26,9 +26,9 @@ _WORDS = ("new", "same", "changed", "gone")
 class Revise(Operator):
     """Set the rows of an answer beside those of an earlier answer to the same question.
 
-        earlier      2────1────         (a count per 5)
-        later        2────3────4────
-        revision   same  changed  new   (x_before: 2, 1, null)
+        time     0    5    10   15
+        earlier  2────1────             (a count per 5)
+        later    2────3────4────        (same, changed, new; n_before: 2, 1, null)
 
     Rows of both that start together and have the same keys speak of the same thing. A row of the earlier answer that
     the later one has not is there too, as "gone": its values are null, and stand beside as they were.

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.batch import Mask
-
 Array = np.ndarray[Any, Any]
+
+Outs = Sequence[Array]
+"""Buffers of what an aggregate shows, one for each column it makes, and of whether it is there."""
 
 ROOM = 65_536
 """Operations and output rows that a schedule has room for at first."""
@@ -34,7 +35,7 @@ class Schedule:
         self.who, self.which, self.slot, self.target = (np.zeros(2 * ROOM, np.int32) for _ in range(4))
         self.sync, self.other, self.group, self.ids, self.rows = (np.zeros(ROOM, np.int64) for _ in range(5))
         self.count = np.zeros(2, np.int64)
-        self._columns: list[tuple[Array, Mask]] = []
+        self._columns: list[Outs] = []
 
     @property
     def operations(self) -> int:
@@ -53,10 +54,10 @@ class Schedule:
         self.sync, self.other, self.group, self.ids, self.rows = (np.zeros(4 * groups, np.int64) for _ in range(5))
         return True
 
-    def columns(self, dtypes: Sequence[np.dtype[Any]]) -> list[tuple[Array, Mask]]:
-        """Buffers for the values of each output column and whether they are there; reused from step to step."""
+    def outs(self, dtypes: Sequence[Sequence[np.dtype[Any]]]) -> list[Outs]:
+        """Buffers for what each aggregate shows and whether it is there; reused from step to step."""
         if not self._columns or len(self._columns[0][0]) != len(self.sync):
-            self._columns = [(np.zeros(len(self.sync), dtype), np.zeros(len(self.sync), np.bool_)) for dtype in dtypes]
+            self._columns = [[np.zeros(len(self.sync), dtype) for dtype in (*each, np.bool_)] for each in dtypes]
         return self._columns
 
     def state_parts(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels.primitives.panes import ADD, EMIT
 from whimbrel.operators.measure import NO_MASK
 from whimbrel.operators.measurement import Inputs, Measurement, Remembered
-from whimbrel.operators.schedule import Schedule
+from whimbrel.operators.schedule import Outs, Schedule
 from whimbrel.plan import Aggregate, Sketch, Summary
 
 Array = np.ndarray[Any, Any]
@@ -46,7 +46,7 @@ class SketchMeasure(Measurement):
         assert aggregate.expr is not None
         self.name, self.aggregate, self.sketch = name, aggregate, sketch
         self.type = aggregate.result_type(type_of(aggregate.expr, schema, where=aggregate.show()))
-        self.out_dtype = np.dtype(np.float64)
+        self.out_dtypes = [np.dtype(np.float64)]
         self.pending: list[Waiting] = []
         self.waiting = 0
         self.limit = PENDING_AT_FIRST
@@ -67,9 +67,10 @@ class SketchMeasure(Measurement):
             there = column.validity()
             valid = there if valid is None else valid & there
         moments = np.stack([batch.sync, batch.first_start])
-        return self.sketch.encode(column), NO_MASK if valid is None else frozen(valid), moments
+        return (self.sketch.encode(column),), NO_MASK if valid is None else frozen(valid), moments
 
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, out: Array, out_valid: Mask) -> None:
+    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs) -> None:
+        out, out_valid = outs
         count = schedule.operations
         kind, who = schedule.kind[:count], schedule.who[:count].astype(np.int64)
         enters, shows = kind == ADD, np.flatnonzero(kind == EMIT)
@@ -84,12 +85,13 @@ class SketchMeasure(Measurement):
         if self.waiting > self.limit:
             self._sum_up()
 
-    def column(self, values: Array, valid: Mask) -> Column:
+    def columns(self, outs: Outs, rows: int) -> list[Column]:
+        values, valid = (array[:rows] for array in outs)
         physical = numpy_type(self.type)
         assert physical is not None
         values = np.where(valid, values, 0.0)
         whole = np.rint(values) if physical.kind == "i" else values
-        return Column(self.type, whole.astype(physical), None if valid.all() else valid.copy())
+        return [Column(self.type, whole.astype(physical), None if valid.all() else valid.copy())]
 
     def fork(self) -> SketchMeasure:
         twin = object.__new__(SketchMeasure)
@@ -113,8 +115,10 @@ class SketchMeasure(Measurement):
             for group, size, end in zip(parts["groups"], parts["sizes"], ends, strict=True)}
 
     def _enter(self, groups: Array, enters: Mask, which: Array, inputs: Inputs) -> None:
-        values, valid, moments = inputs
         rows = which[enters]
+        if not len(rows):
+            return
+        (values,), valid, moments = inputs
         groups = groups[enters]
         if len(valid):
             counts = valid[rows]

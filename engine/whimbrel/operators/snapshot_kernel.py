@@ -14,7 +14,7 @@ from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.snapshots import DIRTY, ENDS, GONE, NOW, USED, snapshot_schedule
 from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, extend, told_in_words
 from whimbrel.operators.measurement import Inputs, Measurement
-from whimbrel.operators.schedule import ROOM, Schedule
+from whimbrel.operators.schedule import ROOM, Outs, Schedule
 
 Array = np.ndarray[Any, Any]
 
@@ -102,16 +102,16 @@ class SnapshotKernel(Kernel):
         return out
 
     def _replay(self, inputs: Sequence[Inputs]) -> list[Batch]:
-        outs = self.schedule.columns([measure.out_dtype for measure in self.measures])
+        outs = self.schedule.outs([measure.out_dtypes for measure in self.measures])
         remembered = (self.held_sync, self.held_other, self.head, self.after)
-        for measure, given, (out, out_valid) in zip(self.measures, inputs, outs, strict=True):
-            measure.apply(self.schedule, given, remembered, out, out_valid)
+        for measure, given, buffers in zip(self.measures, inputs, outs, strict=True):
+            measure.apply(self.schedule, given, remembered, buffers)
         return [self._batch(outs)] if self.schedule.outputs else []
 
-    def _batch(self, outs: Sequence[tuple[Array, Mask]]) -> Batch:
+    def _batch(self, outs: Sequence[Outs]) -> Batch:
         schedule, rows = self.schedule, self.schedule.outputs
-        values = [measure.column(out[:rows], valid[:rows])
-                  for measure, (out, valid) in zip(self.measures, outs, strict=True)]
+        values = [column for measure, buffers in zip(self.measures, outs, strict=True)
+                  for column in measure.columns(buffers, rows)]
         return Batch(self.out_schema, schedule.sync[:rows].copy(), schedule.other[:rows].copy(),
                      (*self.keys.values(schedule.group[:rows]), *values), ids=schedule.ids[:rows].copy())
 

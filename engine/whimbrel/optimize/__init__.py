@@ -9,6 +9,7 @@ from whimbrel.optimize.absorb_where import absorb_where
 from whimbrel.optimize.absorb_window import absorb_window
 from whimbrel.optimize.join_edges import join_edges
 from whimbrel.optimize.prune_columns import prune_columns
+from whimbrel.optimize.share import share
 from whimbrel.optimize.sort_as_needed import sort_as_needed
 from whimbrel.optimize.split_latencies import split_latencies
 from whimbrel.plan import Node, rewrite
@@ -23,11 +24,11 @@ def optimize(node: Node) -> Node:
 
 
 def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
-    """The plans of several queries that run together: what they share as written is shared where it runs.
+    """The plans of several queries that run together: what they do alike runs once.
 
-    A shared step that one query absorbs runs twice, absorbed and for the others.
+    A step that one query absorbs runs twice, absorbed and for the others.
     """
-    return prune_columns(join_edges(rewrite(sort_as_needed(split_latencies(roots)), _settle)))
+    return prune_columns(join_edges(rewrite(sort_as_needed(split_latencies(share(roots))), _settle)))
 
 
 def _settle(node: Node) -> Node:

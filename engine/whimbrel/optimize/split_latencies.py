@@ -2,110 +2,158 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, takewhile
+from typing import Any
 
-from whimbrel.operators import Band, HoppingWindow, Sort, Union
-from whimbrel.plan import Disorder, Node, Operator, Promising, Source, Unsorted, walk
+from whimbrel.operators import Band, GroupAggregate, HoppingWindow, SetDuration, Sort, Union
+from whimbrel.plan import Disorder, Grid, Node, Operator, Promising, Source, Unsorted, reads_lifetime, walk
 
 
 def split_latencies(roots: Sequence[Node]) -> tuple[Node, ...]:
     """Make of each source that is asked at several latencies one reading, cut into bands (Impatience, section V).
 
     What is on time for a latency is what is on time for the one before it, and one band more: a union. Steps that take
-    rows in any order run before the rows are sorted, band by band.
+    rows in any order run before the rows of a band are sorted. Where an aggregate follows whose states can be merged,
+    each band is aggregated to states, and the union is of those.
     """
-    nodes = list(walk(roots))
-    asked = [node for node in nodes if isinstance(node.op, Band)]
-    if not asked:
-        return tuple(roots)
-    plan = _Plan(nodes, roots)
-    ends: dict[int, _Stretch] = {}
-    for node in asked:
-        stretch = plan.stretch(node)
-        ends[id(stretch.last)] = stretch
+    plan = _Plan(roots)
+    ends = {id(stretch.last): stretch for stretch in map(plan.stretch, plan.bands)}
     done: dict[int, Node] = {}
-
-    def made(node: Node) -> Node:
-        if id(node) not in done:
-            if id(node) in ends:
-                done[id(node)] = plan.rows(ends[id(node)])
-            else:
-                done[id(node)] = Node(node.op, tuple(made(below) for below in node.inputs)) if node.inputs else node
-        return done[id(node)]
-
-    return tuple(made(root) for root in roots)
+    for node in walk(roots):
+        inputs = tuple(done[id(below)] for below in node.inputs)
+        same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+        done[id(node)] = plan.answer(ends[id(node)]) if id(node) in ends else node if same else Node(node.op, inputs)
+    return tuple(done[id(root)] for root in roots)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Stretch:
-    """The way from a source up to where its rows must be in order."""
+    """The way from a source up to where all bands must be together.
+
+    Attributes
+    ----------
+    steps : tuple of Operator
+        Each band goes through them alone; it is sorted after so many of them.
+    merge : Operator or None
+        What makes the answer of what came of all bands; None: that is the answer.
+    last : Node
+        The last node as written that all of this stands for.
+    """
 
     source: Node
     band: Band
     steps: tuple[Operator, ...]
+    sorted_after: int
+    merge: Operator | None
     last: Node
 
 
-@dataclass
 class _Plan:
-    """What is known of the whole plan, and what was made already."""
+    """What is known of the plan as written, and what was made of it already."""
 
-    nodes: Sequence[Node]
-    roots: Sequence[Node]
-    raw: dict[int, Node] = field(default_factory=dict)
-    parts: dict[tuple[object, ...], Node] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.consumers: dict[int, list[Node | None]] = {id(root): [None] for root in self.roots}
-        self.latencies: dict[int, set[int]] = {}
-        for node in self.nodes:
+    def __init__(self, roots: Sequence[Node]) -> None:
+        self.consumers: dict[int, list[Node | None]] = {id(root): [None] for root in roots}
+        self.bands = [node for node in walk(roots) if isinstance(node.op, Band)]
+        self.cuts: dict[int, set[int]] = {}
+        self.made: dict[tuple[object, ...], Any] = {}
+        for node in walk(roots):
             for below in node.inputs:
                 self.consumers.setdefault(id(below), []).append(node)
                 if isinstance(node.op, Band):
-                    latencies = self.latencies.setdefault(id(below), set())
-                    latencies |= {node.op.upto, node.op.over}
+                    self.cuts.setdefault(id(below), set()).update((node.op.over, node.op.upto))
+        self.ways = {id(node): self._way(node) for node in self.bands}
+        self.shared = Counter(id(way[-1].op) for way in self.ways.values())
 
     def stretch(self, node: Node) -> _Stretch:
+        """As far as bands can go alone; windows go with the aggregate behind them, or not at all."""
         assert isinstance(node.op, Band)
-        steps: list[Operator] = []
-        here = node
-        while len(self.consumers[id(here)]) == 1:
-            consumer, = self.consumers[id(here)]
-            if consumer is None or not isinstance(consumer.op, Operator) or not consumer.op.takes_any_order \
-                    or isinstance(consumer.op, HoppingWindow):
+        source, = node.inputs
+        way = self.ways[id(node)]
+        steps = tuple(place.op for place in way[1:] if isinstance(place.op, Operator))
+        if isinstance(way[-1].op, GroupAggregate):
+            aggregate, steps = way[-1], steps[:-1]
+            if self.shared[id(aggregate.op)] > 1 or len(self._between(source, node.op)) > 1:
+                split = self._once(("split", id(aggregate.op)), lambda: _in_two_steps(steps, aggregate))
+                if split is not None:
+                    first, merge = split
+                    return _Stretch(source, node.op, first, len(steps), merge, aggregate)
+        steps = tuple(takewhile(lambda step: not isinstance(step, HoppingWindow), steps))
+        return _Stretch(source, node.op, steps, len(steps), None, way[len(steps)])
+
+    def _way(self, node: Node) -> list[Node]:
+        """From a band through the steps that take rows in any order, and one aggregate behind them."""
+        way = [node]
+        while (ahead := self._consumer(way[-1])) is not None and isinstance(ahead.op, Operator):
+            if ahead.op.takes_any_order or isinstance(ahead.op, GroupAggregate):
+                way.append(ahead)
+            if not ahead.op.takes_any_order:
                 break
-            here = consumer
-            steps.append(consumer.op)
-        return _Stretch(node.inputs[0], node.op, tuple(steps), here)
+        return way
 
-    def rows(self, stretch: _Stretch) -> Node:
-        """The rows of a stretch in order: those of the latency before, and one band more."""
-        cuts = sorted(cut for cut in self.latencies[id(stretch.source)] | {-1}
-                      if stretch.band.over <= cut <= stretch.band.upto)
-        merged: Node | None = None
-        for over, upto in zip(cuts, cuts[1:], strict=False):
-            part = self.part(stretch, over, upto)
-            merged = part if merged is None else self.once(
-                ("union", id(merged), id(part)), Union(), merged, part)
-        assert merged is not None
-        return merged
+    def answer(self, stretch: _Stretch) -> Node:
+        """What was on time for the latency before, and one band more."""
+        first, *others = self._between(stretch.source, stretch.band)
+        here = self._rows(stretch, *first)
+        for over, upto in others:
+            here = self._node("union", Union(), here, self._rows(stretch, over, upto))
+        return here if stretch.merge is None else self._node(id(stretch.merge), stretch.merge, here)
 
-    def part(self, stretch: _Stretch, over: int, upto: int) -> Node:
-        """One band, step by step, in order."""
-        here = self.once((id(stretch.source), over, upto), Band(over=over, upto=upto, unit=stretch.band.unit),
-                         self.unsorted(stretch.source))
-        for step in stretch.steps:
-            here = self.once((id(here), id(step)), step, here)
-        return self.once((id(here), "sort"), Sort(), here)
+    def _between(self, source: Node, band: Band) -> list[tuple[int, int]]:
+        """The bands of which this one is made: cut wherever another one begins or ends."""
+        return list(pairwise(sorted(cut for cut in self.cuts[id(source)] if band.over <= cut <= band.upto)))
 
-    def once(self, key: tuple[object, ...], op: Operator, *inputs: Node) -> Node:
-        if key not in self.parts:
-            self.parts[key] = Node(op, inputs)
-        return self.parts[key]
+    def _rows(self, stretch: _Stretch, over: int, upto: int) -> Node:
+        """What comes of one band alone."""
+        raw = self._once(("raw", id(stretch.source)), lambda: _as_it_comes(stretch.source))
+        here = self._node((over, upto), replace(stretch.band, over=over, upto=upto), raw)
+        for step in stretch.steps[: stretch.sorted_after]:
+            here = self._node(id(step), step, here)
+        here = self._node("sort", Sort(), here)
+        for step in stretch.steps[stretch.sorted_after :]:
+            here = self._node(id(step), step, here)
+        return here
 
-    def unsorted(self, node: Node) -> Node:
-        if id(node) not in self.raw:
-            assert isinstance(node.op, Source)
-            self.raw[id(node)] = Node(Unsorted(Promising(node.op, Disorder(None))))
-        return self.raw[id(node)]
+    def _consumer(self, node: Node) -> Node | None:
+        """What goes on from here, if that is one step and has no other input."""
+        ahead = self.consumers[id(node)]
+        return ahead[0] if len(ahead) == 1 and ahead[0] is not None and len(ahead[0].inputs) == 1 else None
+
+    def _node(self, what: object, op: Operator, *inputs: Node) -> Node:
+        found: Node = self._once((what, *map(id, inputs)), lambda: Node(op, inputs))
+        return found
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
+        if key not in self.made:
+            self.made[key] = make()
+        return self.made[key]
+
+
+def _as_it_comes(source: Node) -> Node:
+    assert isinstance(source.op, Source)
+    return Node(Unsorted(Promising(source.op, Disorder(None))))
+
+
+def _in_two_steps(steps: tuple[Operator, ...], node: Node) -> tuple[tuple[Operator, ...], Operator] | None:
+    """Steps up to the states of an aggregate, and its last step; None where its states cannot be merged.
+
+    Behind a window on a grid the states are those of panes, one for each hop, that last as long as the window.
+    """
+    aggregate, below = node.op, node.inputs[0]
+    assert isinstance(aggregate, GroupAggregate)
+    window = steps[-1] if steps else None
+    paned = isinstance(window, HoppingWindow) and window.size % window.hop == 0 and not reads_lifetime(aggregate)
+    split = aggregate.in_two_steps(below.schema, removable=not paned)
+    if split is None:
+        return None
+    first, last = split
+    if not paned:
+        return (*steps, first), last
+    assert isinstance(window, HoppingWindow)
+    if window.size == window.hop:
+        grid = Grid(window.size, window.hop, window.offset)
+        return (*steps, first), replace(last, grid=grid, causal=window.label == "end", unit=window.unit)
+    panes = replace(window, size=window.hop)
+    return (*steps[:-1], panes, first, SetDuration(size=window.size, unit=window.unit)), last

@@ -1,6 +1,6 @@
 """The contracts (Operator, Aggregate, Source) and the graph they make; nothing here moves a row."""
 
-from whimbrel.plan.aggregate import Aggregate, State, Steps
+from whimbrel.plan.aggregate import Aggregate, Part, State, Steps
 from whimbrel.plan.collection import Bag, Sketch, Summary, is_ordered
 from whimbrel.plan.explain import explain, explain_together
 from whimbrel.plan.expressions import reads_lifetime
@@ -13,7 +13,7 @@ from whimbrel.plan.source import Disorder, LatePolicy, Promising, Pruned, Source
 
 __all__ = [
     "FLUENT", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Disorder", "Grid", "LatePolicy", "Node",
-    "Operator", "Operators", "Promising", "Properties", "Pruned", "Sketch", "Source", "State", "Steps", "Summary",
-    "Unsorted", "check_lookahead", "explain", "explain_together", "fluent", "is_ordered", "reads_lifetime", "rewrite",
-    "walk",
+    "Operator", "Operators", "Part", "Promising", "Properties", "Pruned", "Sketch", "Source", "State", "Steps",
+    "Summary", "Unsorted", "check_lookahead", "explain", "explain_together", "fluent", "is_ordered", "reads_lifetime",
+    "rewrite", "walk",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any, ClassVar, Self
 
 import pyarrow as pa
@@ -14,6 +15,17 @@ from whimbrel.plan.collection import Bag, Sketch
 
 State = tuple[Any, ...]
 """The running value of one group: a tuple of ints and floats, kept as one plain array per position."""
+
+
+class Part(Enum):
+    """How much of an aggregate is done in one place."""
+
+    WHOLE = "whole"
+    """From rows to values."""
+    FIRST = "first"
+    """From rows to states, one column for each field."""
+    LAST = "last"
+    """From states to values."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, table_from_batches
 from whimbrel.disorder import Ingress
+from whimbrel.operators import Band
+from whimbrel.operators.band import BandKernel
 from whimbrel.plan import Node, Source
 from whimbrel.run.metrics import Metrics, Snapshot, moment
 from whimbrel.run.pipeline import Pipeline
@@ -99,7 +101,7 @@ class Answer:
 
     def metrics(self) -> Metrics:
         now = self._ended or time.perf_counter()
-        ingresses = self._ingresses
+        gates = self._gates
         counts = [self._pipeline.sources[source].rows for source in self.sources]
         total = None if None in counts else sum(count for count in counts if count is not None)
         rows = self._rows
@@ -108,10 +110,10 @@ class Answer:
             rows=rows,
             rows_per_s=self._rate(now, rows),
             share=1.0 if self.finished else None if total is None else min(rows / total, 1.0) if total else 0.0,
-            watermark=moment(min(ingress.frontier for ingress in ingresses), self.schema),
-            newest=moment(max(ingress.newest for ingress in ingresses), self.schema),
-            late_dropped=sum(ingress.late_dropped for ingress in ingresses),
-            late_adjusted=sum(ingress.late_adjusted for ingress in ingresses),
+            watermark=moment(min(gate.frontier for gate in gates), self.schema),
+            newest=moment(max(gate.newest for gate in gates), self.schema),
+            late_dropped=sum(gate.late_dropped for gate in gates),
+            late_adjusted=sum(gate.late_adjusted for gate in gates if isinstance(gate, Ingress)),
             late_by_partition=self._late_by_partition(),
             buffered_rows=sum(buffered.values()),
             buffered_bytes=sum(self._pipeline.kernels[number].buffered_bytes for number in self._nodes),
@@ -132,6 +134,20 @@ class Answer:
             seen[text] += 1
             names[text if seen[text] == 1 else f"{text} ({seen[text]})"] = number
         return names
+
+    @property
+    def _gates(self) -> list[Ingress | BandKernel]:
+        """What decides, for each source, which rows are too late for this query."""
+        widest = {entry: entry for entry in (self._pipeline.entries[source] for source in self.sources)}
+        for number in self._nodes:
+            node = self._pipeline.nodes[number]
+            if isinstance(node.op, Band):
+                entry = self._pipeline.position(node.inputs[0])
+                here = self._pipeline.nodes[widest[entry]].op
+                if not isinstance(here, Band) or here.upto < node.op.upto:
+                    widest[entry] = number
+        kernels = [self._pipeline.kernels[number] for number in widest.values()]
+        return [kernel for kernel in kernels if isinstance(kernel, Ingress | BandKernel)]
 
     @property
     def _ingresses(self) -> list[Ingress]:

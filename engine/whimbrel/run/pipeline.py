@@ -110,6 +110,10 @@ class Pipeline:
     def kernels(self) -> list[Kernel]:
         return self._kernels
 
+    def position(self, node: Node) -> int:
+        """Where a node stands in :attr:`nodes`."""
+        return self._position[id(node)]
+
     def _take(self) -> list[list[Batch]]:
         out, self._out = self._out, [[] for _ in self._roots]
         return out

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
@@ -50,8 +51,11 @@ class Bands(Sequence["Stream"]):
     >>> bands = log.tumbling_window(4).aggregate(n=wb.count()).at_latencies(0, 2, 10)
     >>> [answer.collect()["n"].to_pylist() for answer in bands]
     [[1, 1, 1], [2, 1, 1], [3, 1, 1]]
-    >>> [(row["band"], row["n"], row["n_before"]) for row in bands.collect().to_pylist() if row["revision"] == "changed"]
-    [('2', 2, 1), ('10', 3, 2)]
+    >>> for row in bands.collect().to_pylist():
+    ...     if row["revision"] == "changed":
+    ...         print(row)
+    {'start': 0, 'end': 4, 'n': 2, 'band': '2', 'revision': 'changed', 'n_before': 1}
+    {'start': 0, 'end': 4, 'n': 3, 'band': '10', 'revision': 'changed', 'n_before': 2}
     """
 
     latencies: tuple[str, ...]
@@ -72,17 +76,18 @@ class Bands(Sequence["Stream"]):
 
     @cached_property
     def revisions(self) -> tuple[Stream, ...]:
-        """The answers with three things more: their band, whether a row is new, the same, changed or gone since the
-        band before, and the values there. See :class:`whimbrel.operators.Revise`.
-        """
+        """The answers, with what each row is to the band before. See :class:`whimbrel.operators.Revise`."""
         first = self.streams[0]
         apart = first.node.properties.apart
         keys = tuple(field.name for field in first.schema
                      if (not pa.types.is_nested(field.type) if apart is None else field.name in apart.per))
-        inputs = [(self.streams[0].node,), *((earlier.node, later.node) for earlier, later
-                                             in zip(self.streams, self.streams[1:], strict=False))]
+        inputs = [(first.node,), *((earlier.node, later.node) for earlier, later in pairwise(self.streams))]
         return tuple(type(first)(Node(Revise(keys=keys, band=name), given))
                      for name, given in zip(self.latencies, inputs, strict=True))
+
+    def on(self, other: Stream | Source | Mapping[str, Stream | Source]) -> Bands:
+        """The same query at the same latencies on other data. See :meth:`whimbrel.Stream.on`."""
+        return replace(self, streams=tuple(stream.on(other) for stream in self.streams))
 
     def collect(self) -> pa.Table:
         """All answers in one table, in the order of start, with band, revision and what was before."""
@@ -106,7 +111,8 @@ class Bands(Sequence["Stream"]):
     def explain(self) -> str:
         """The plan that answers all latencies together."""
         plans = optimize_together([stream.node for stream in self.streams])
-        return "\n\n".join(f"{name}:\n{text}" for name, text in zip(self.latencies, explain_together(plans), strict=True))
+        texts = explain_together(plans)
+        return "\n\n".join(f"{name}:\n{text}" for name, text in zip(self.latencies, texts, strict=True))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         return display.mimebundle(self)
@@ -122,8 +128,9 @@ def at_latencies(query: Stream, latencies: Sequence[Duration], partial: Query | 
     if not latencies:
         raise PlanError("at_latencies() needs a latency.", where=where, hint='such as at_latencies("1s", "1m")')
     ticks = [duration_ticks(latency, unit, where=where) for latency in latencies]
-    if ticks[0] < 0 or any(later <= earlier for earlier, later in zip(ticks, ticks[1:], strict=False)):
-        raise PlanError("Latencies must grow.", where=where, hint='the shortest first, such as at_latencies("1s", "1m")')
+    if ticks[0] < 0 or any(later <= earlier for earlier, later in pairwise(ticks)):
+        raise PlanError("Latencies must grow.", where=where,
+                        hint='the shortest first, such as at_latencies("1s", "1m")')
     _check(query.node, where)
     if (partial is None) != (merge is None):
         raise PlanError("partial= and merge= go together.", where=where,

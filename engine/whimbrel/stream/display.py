@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from whimbrel.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from whimbrel.stream.bands import Bands
     from whimbrel.stream.stream import Stream
 
 
-def mimebundle(stream: Stream) -> Any:
+def mimebundle(stream: Stream | Bands) -> Any:
     """The live view as Jupyter's mimebundle; the plan as text where there is no workbench."""
     for entry in entry_points(group="whimbrel.display"):
         try:
@@ -22,7 +23,7 @@ def mimebundle(stream: Stream) -> Any:
     return {"text/plain": f"{stream!r}\n\nFor a live view: pip install 'whimbrel[workbench]'"}, {}
 
 
-def view(stream: Stream, **options: Any) -> Any:
+def view(stream: Stream | Bands, **options: Any) -> Any:
     """The live view as an object."""
     for entry in entry_points(group="whimbrel.display"):
         try:

@@ -18,16 +18,17 @@ from typing import Any
 import pyarrow as pa
 
 from whimbrel.batch import Batch, table_schema
+from whimbrel.errors import WhimbrelError
 from whimbrel.kernels import Tier, tier
 from whimbrel.plan import Aggregate, Disorder, Node, Operator
-from whimbrel.run import Session
+from whimbrel.run import Session, collect_together
 from whimbrel.run.checkpoint import load, save
 from whimbrel.testing import oracle
 from whimbrel.testing.oracle import Fact, coalesced
 from whimbrel.testing.promises import broken_promises
 from whimbrel.testing.query import INPUT_NAMES
 from whimbrel.testing.rows import EXAMPLE_SCHEMA, Rows, facts_from_table
-from whimbrel.testing.trial import Build, Reference, Trial
+from whimbrel.testing.trial import Build, Reference, Trial, outcome
 
 Law = Callable[[Trial], None]
 
@@ -65,6 +66,21 @@ def disorder_changes_nothing(trial: Trial) -> None:
     parted = replace(trial, inputs=tuple(_by_partition(facts, 9, chance) for facts in trial.inputs))
     trial.same(parted.run(partial(_every, rows=2), disorder=Disorder(0, "raise", partition="key", lag=9, every=2)),
                f"in order by key only, inputs {parted.inputs}")
+
+
+def latencies_are_answered_together(trial: Trial) -> None:
+    """Of several latencies each has the answer of exactly the rows that came no later, as if it were asked alone."""
+    chance = trial.random()
+    arrived = replace(trial, inputs=tuple(_arrivals(facts, 20, chance) for facts in trial.inputs))
+    latencies = (0, 4, 11)
+    bands = arrived.stream(arrived.sources(partial(_every, rows=3))).at_latencies(*latencies)
+    try:
+        answers = [partial(facts_from_table, table) for table in collect_together([band.node for band in bands])]
+    except WhimbrelError:  # of one that may not be the others'
+        answers = [partial(lambda band: facts_from_table(band.collect()), band) for band in bands]
+    for latency, answer in zip(latencies, answers, strict=True):
+        late = replace(arrived, reference=_after_ingress(trial, latency, "drop"))
+        late.same(outcome(answer), f"reorder latency {latency} of {latencies}, inputs {arrived.inputs}")
 
 
 def late_rows_follow_the_policy(trial: Trial) -> None:
@@ -212,6 +228,7 @@ _DOCSTRING_PARTS = {
 
 LAWS: tuple[Law, ...] = (
     matches_the_reference, batches_change_nothing, disorder_changes_nothing, late_rows_follow_the_policy,
+    latencies_are_answered_together,
     empty_input_is_safe, nulls_propagate, tiers_agree, take_over_changes_nothing, schema_is_as_declared, text_is_stable,
     snapshots_change_nothing, restored_runs_go_on, properties_hold, docstrings_are_complete,
 )

@@ -1,0 +1,24 @@
+"""What several parts of a plan do alike is done once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from whimbrel.plan import Node, walk
+
+
+def share(roots: Sequence[Node]) -> tuple[Node, ...]:
+    """Make one node of those that are the same operator, as an object, over the same inputs; and one of each source.
+
+    A query that is put on another source, or asked at several latencies, keeps its operators and gets new nodes.
+    """
+    made: dict[tuple[int, ...], Node] = {}
+    done: dict[int, Node] = {}
+    for node in walk(roots):
+        inputs = tuple(done[id(below)] for below in node.inputs)
+        key = (id(node.op), *map(id, inputs))
+        if key not in made:
+            same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+            made[key] = node if same else Node(node.op, inputs)
+        done[id(node)] = made[key]
+    return tuple(done[id(root)] for root in roots)

@@ -1,0 +1,201 @@
+"""at_latencies: what each band answers, what it revises, how it is planned and counted, and how it is refused."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+from whimbrel.errors import PlanError, SchemaError
+from whimbrel.plan import Disorder, Node, Promising, Source
+
+LOG: dict[str, list[Any]] = {"at": [1, 5, 3, 9, 2], "seen": [1, 5, 6, 9, 9], "k": ["a", "b", "a", "a", "b"]}
+"""Late by 0, 0, 2, 0 and 7."""
+
+
+def log(**columns: Any) -> wb.Stream:
+    return wb.from_arrow(LOG | columns, time="at", arrival="seen", name="log")
+
+
+def counts(stream: wb.Stream) -> wb.Stream:
+    return stream.tumbling_window(4).aggregate(n=wb.count())
+
+
+def dropping(query: wb.Stream, latency: int) -> wb.Stream:
+    """The query alone, at one latency."""
+    source = query.node.sources()[0]
+    return query.on(wb.Stream(Node(Promising(source, Disorder(latency, "drop")))))
+
+
+def rows(table: pa.Table) -> Counter[str]:
+    return Counter(map(str, table.to_pylist()))
+
+
+def test_each_row_says_what_it_is_to_the_band_before() -> None:
+    table = counts(log()).at_latencies(0, 2, 10).collect()
+    assert table.schema.names == ["start", "end", "n", "band", "revision", "n_before"]
+    assert [tuple(row.values())[2:] for row in table.slice(0, 3).to_pylist()] == [
+        (1, "0", "new", None), (2, "2", "changed", 1), (3, "10", "changed", 2)]
+    assert table["revision"].to_pylist()[3:] == ["new", "same", "same"] * 2
+
+
+def test_groups_are_revised_each_for_itself() -> None:
+    table = log().group_by("k").tumbling_window(4).aggregate(n=wb.count()).at_latencies(0, 10).collect()
+    late = {(row["start"], row["k"]): (row["n"], row["revision"], row["n_before"])
+            for row in table.to_pylist() if row["band"] == "10"}
+    assert late == {(0, "a"): (2, "changed", 1), (0, "b"): (1, "new", None), (4, "b"): (1, "same", 1),
+                    (8, "a"): (1, "same", 1)}
+
+
+def test_a_row_that_the_later_answer_has_not_is_gone() -> None:
+    lonely = counts(log()).where(col.n < 2)
+    gone = [row for row in lonely.at_latencies(0, 10).collect().to_pylist() if row["revision"] == "gone"]
+    assert gone == [{"start": 0, "end": 4, "n": None, "band": "10", "revision": "gone", "n_before": 1}]
+
+
+def test_rows_without_keys_come_and_go() -> None:
+    table = log().select("k").at_latencies(0, 10).collect()
+    assert [(row["start"], row["band"], row["revision"]) for row in table.to_pylist()] == [
+        (1, "0", "new"), (1, "10", "same"), (2, "10", "new"), (3, "10", "new"), (5, "0", "new"), (5, "10", "same"),
+        (9, "0", "new"), (9, "10", "same")]
+
+
+def test_rows_that_are_alike_are_told_apart_by_their_number() -> None:
+    twice = wb.from_arrow({"at": [1, 1, 9, 1], "seen": [1, 2, 3, 4]}, time="at", arrival="seen").select(x=col.at * 0)
+    table = twice.at_latencies(0, 10).collect()
+    assert Counter(zip(table["start"].to_pylist(), table["band"].to_pylist(), table["revision"].to_pylist(),
+                       strict=True)) == Counter({(1, "0", "new"): 2, (1, "10", "same"): 2, (1, "10", "new"): 1,
+                                                 (9, "0", "new"): 1, (9, "10", "same"): 1})
+
+
+def test_lists_are_compared_too() -> None:
+    table = log().tumbling_window(4).aggregate(who=wb.collect(col.k)).at_latencies(0, 10).collect()
+    assert table.filter(pa.compute.equal(table["revision"], "changed"))["who_before"].to_pylist() == [["a"]]
+
+
+def test_an_aggregate_that_merges_runs_once_per_band() -> None:
+    plan = log().where(col.k != "z").tumbling_window(4).aggregate(n=wb.count(), m=wb.mean(col.at)).where(col.n > 0) \
+        .at_latencies(0, 2, 10).explain()
+    assert plan.count("log(") == 1
+    assert plan.count("states(n=count(), m=mean(col.at))") == plan.count("sort()") == 3
+    assert plan.count("merge(") == 3
+
+
+def test_one_that_does_not_merge_is_given_all_rows() -> None:
+    plan = log().tumbling_window(4).aggregate(m=wb.median(col.at)).at_latencies(0, 10).explain()
+    assert "states(" not in plan
+    assert plan.count("log(") == 1
+    assert plan.count("sort()") == 2
+
+
+def test_one_answer_alone_needs_one_band() -> None:
+    _, _, last = counts(log()).at_latencies(0, 2, 10)
+    assert last.explain().split("runs as")[1].count("band(") == 1
+    assert last.collect()["n"].to_pylist() == [3, 1, 1]
+
+
+def test_answers_can_be_gone_on_from_together() -> None:
+    early, late = counts(log()).at_latencies(0, 10)
+    both = early.join(late, on={"n": "n"}, how="full", suffix="_late", allow_lookahead=True)
+    assert both.collect()["n"].to_pylist() == [1, 3, 1, 1]
+    assert both.explain().split("runs as")[1].count("log(") == 1
+
+
+def test_the_users_own_split() -> None:
+    def partial(band: wb.Stream) -> wb.Stream:
+        return band.tumbling_window(4).aggregate(part=wb.count())
+
+    bands = log().at_latencies(0, 2, 10, partial=partial, merge=lambda parts: parts.aggregate(n=wb.sum(col.part)))
+    assert [answer.collect()["n"].to_pylist() for answer in bands] == [[1, 1, 1], [2, 1, 1], [3, 1, 1]]
+    assert bands.explain().count("aggregate(part=count())") == 3
+
+
+def test_rows_of_each_latency_reconcile() -> None:
+    runs = counts(log()).at_latencies(0, 2, 6).start()
+    assert all(run.wait(10) for run in runs)
+    assert [run.metrics.late_dropped for run in runs] == [2, 1, 1]
+    assert [sum(run.snapshot().table["n"].to_pylist()) for run in runs] == [3, 4, 4]
+    assert {run.metrics.rows for run in runs} == {5}
+
+
+def test_history_and_feed_are_asked_alike() -> None:
+    history = counts(log()).at_latencies(0, 2, 10)
+    feed = history.on(wb.replay(log(), speed=1e9, reorder_latency=0))
+    assert feed.explain().count("log(") == 1
+    runs = feed.start()
+    assert all(run.wait(10) for run in runs)
+    live = pa.concat_tables([run.snapshot().table for run in runs])
+    assert rows(live) == rows(history.collect())
+
+
+def test_early_answers_settle_before_late_ones() -> None:
+    seen = list(range(0, 400, 2))
+    feed = wb.replay(wb.from_arrow({"at": seen, "seen": seen}, time="at", arrival="seen"), speed=100, reorder_latency=0)
+    runs = counts(feed).at_latencies(0, 100).start()
+    try:
+        settled = [0, 0]
+        while settled[0] < 10:
+            settled = [run.snapshot().settled for run in runs]
+            time.sleep(0.01)
+        assert settled[1] < settled[0]
+    finally:
+        for run in runs:
+            run.stop()
+
+
+def test_every_user_aggregate_that_merges_is_split() -> None:
+    span = wb.aggregate(init=(0, 0), accumulate=lambda s, x: (s[0] + x, s[1] + 1), result=lambda s: s[0] * 10 + s[1],
+                        merge=lambda a, b: (a[0] + b[0], a[1] + b[1]), name="span")
+    query = log().hopping_window(8, 4).aggregate(v=span(col.at))
+    bands = query.at_latencies(0, 2, 10)
+    assert "states(v=span(col.at))" in bands.explain()
+    for answer, latency in zip(bands, (0, 2, 10), strict=True):
+        assert answer.collect().equals(dropping(query, latency).collect())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_cut_equals_a_run_at_that_latency_alone(seed: int) -> None:
+    chance = random.Random(seed)
+    times = [place + chance.choice([0, 0, 0, -3, -40, -300]) for place in range(3000)]
+    source = log(at=times, seen=list(range(3000)), k=[chance.choice("abcd") for _ in times])
+    latencies = sorted(chance.sample([0, 1, 2, 5, 20, 50, 200, 400], 4))
+    queries = [source.group_by("k").tumbling_window(10).aggregate(n=wb.count(), v=wb.var(col.at), f=wb.first(col.seen)),
+               source.group_by("k").hopping_window(40, 10).aggregate(hi=wb.max(col.seen), s=wb.sum(col.at)),
+               source.where(col.k != "a").sliding_window(7).aggregate(n=wb.count(), lo=wb.min(col.seen)),
+               source.group_by("k").session_window(5).aggregate(n=wb.count()),
+               source.tumbling_window(10).group_by("k").aggregate(n=wb.count()).top_k(2, by=col.n)]
+    for query in queries:
+        for answer, latency in zip(query.at_latencies(*latencies), latencies, strict=True):
+            assert rows(answer.collect()) == rows(dropping(query, latency).collect())
+
+
+@pytest.mark.parametrize(("ask", "message"), [
+    (lambda q: q.at_latencies(), "needs a latency"),
+    (lambda q: q.at_latencies(5, 5), "must grow"),
+    (lambda q: q.at_latencies(-1), "must grow"),
+    (lambda q: q.at_latencies(1)[0].at_latencies(2), "several latencies already"),
+    (lambda q: q.at_latencies(1, partial=lambda s: s), "go together"),
+])
+def test_what_makes_no_sense_is_refused(ask: Any, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        ask(counts(log()))
+
+
+def test_a_column_that_bands_make_too_is_named() -> None:
+    with pytest.raises(SchemaError, match="has a column 'band'"):
+        log().tumbling_window(4).aggregate(band=wb.count()).at_latencies(1).collect()
+
+
+def test_partitions_and_edges_are_refused() -> None:
+    parted = wb.from_arrow(LOG, time="at", partition=wb.Partitions(by="k", lag=5), reorder_latency=0)
+    edges = wb.from_edges({"at": [1, 5], "other": [2**63 - 1, 1]}, sync="at", other="other")
+    for stream in (parted, edges):
+        with pytest.raises(PlanError, match=r"lateness|several latencies"):
+            stream.at_latencies(1)
+    assert isinstance(parted.node.op, Source)
