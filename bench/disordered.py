@@ -21,22 +21,34 @@ PAPER = {
 """Inversions, distance, runs and interleaved runs of 20 million rows, as printed in the paper."""
 
 
-def cloud_log(rows: int, *, sources: int = 400, seed: int = 1) -> Array:
-    """Many servers that write all the time: jitter of the network, and a few that are cut off for minutes.
+def cloud_log(rows: int, *, sources: int = 390, seed: int = 1) -> Array:
+    """Servers that write all the time: jitter of the network, some cut off for a while, once all of them at once.
 
-    Ticks are microseconds; 20,000 rows come per second.
+    Ticks are microseconds; 20,000 rows come per second, from some servers more than from others. Who was cut off sends
+    what it kept in one piece. After the outage of all, one after the other does, and that is what interleaves; one
+    quiet server comes back only when two thirds of the log are over, and that is the distance.
     """
     chance = np.random.default_rng(seed)
-    happened = np.arange(rows) * 50.0
-    came = happened + np.abs(chance.normal(0, 170, rows))
-    source = chance.integers(0, sources, rows)
-    for _ in range(rows // 25_000):
-        begin, seconds = chance.uniform(0, rows * 50.0), chance.uniform(5, 300)
-        end = begin + seconds * 1e6
-        low, high = np.searchsorted(happened, [begin, end])
-        held = low + np.flatnonzero(source[low:high] == chance.integers(0, sources))
-        came[held] = np.maximum(came[held], end + (happened[held] - begin) * 1e-3)
-    return happened[came.argsort(kind="stable")].astype(np.int64)
+    happened = np.arange(rows) * 50
+    came = happened + np.abs(chance.normal(0, 205, rows))
+    shares = (1 / np.arange(20, 20 + sources)).cumsum()
+    source = shares.searchsorted(chance.random(rows) * shares[-1]).astype(np.int16)
+    source[(source == sources - 1) & (chance.random(rows) < 0.67)] = 0
+
+    def cut_off(who: int, share: float) -> None:
+        begin = chance.uniform(0, 1 - share) * happened[-1]
+        low, high = np.searchsorted(happened, [begin, begin + share * happened[-1]])
+        kept = low + np.flatnonzero(source[low:high] == who)
+        came[kept] = np.maximum(came[kept], happened[high] + (happened[kept] - begin) * 1e-6)
+
+    for _ in range(20):
+        cut_off(int(chance.integers(sources // 2, sources - 1)), chance.uniform(0.005, 0.06))
+    cut_off(sources - 1, 0.68)
+    low, high = int(0.4 * rows), int(0.4155 * rows)
+    turn = chance.permutation(sources)[source[low:high]]
+    back = happened[high] + 100.0 * turn + (happened[low:high] - happened[low]) * 1e-6
+    came[low:high] = np.maximum(came[low:high], back)
+    return happened[came.argsort(kind="stable")]
 
 
 def android_log(rows: int, *, devices: int = 230, run: int = 3_600, seed: int = 2) -> Array:
