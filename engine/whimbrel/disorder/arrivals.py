@@ -52,14 +52,14 @@ class Arrivals:
     def nbytes(self) -> int:
         return sum(batch.nbytes + gone.nbytes for batch, gone in zip(self.batches, self.gone, strict=True))
 
-    def add(self, batch: Batch) -> Array:
-        """Take in rows; answers with their numbers."""
+    def add(self, batch: Batch) -> int:
+        """Take in rows; answers with the number of the first."""
         self.batches.append(batch)
         self.first.append(self.following)
         self.left.append(len(batch))
         self.following += len(batch)
         self.gone.append(_NONE_GONE)
-        return np.arange(self.first[-1], self.following)
+        return self.first[-1]
 
     def times(self) -> Array:
         """Times of the rows that wait, as they arrived."""
@@ -97,7 +97,8 @@ class Arrivals:
         """Give up the memory of rows that left, by copying those that wait; old and new numbers, both ascending."""
         numbers = self.numbers() if self.batches else np.empty(0, np.int64)
         rows = self.take_all(None)
-        return numbers, self.add(Batch.concat(rows)) if rows else numbers
+        first = self.add(Batch.concat(rows)) if rows else 0
+        return numbers, np.arange(first, first + len(numbers))
 
     def _leave(self, places: Array, ends: Array) -> None:
         low, high = np.searchsorted(ends, [places.min(), places.max()], "right")

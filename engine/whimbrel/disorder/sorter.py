@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,8 @@ class Sorter:
     def __init__(self) -> None:
         self.arrivals = Arrivals()
         self.runs = Runs()
-        self.fresh: list[tuple[Array, Array]] = []
-        """Times and numbers of rows that are in no run yet."""
+        self.fresh: list[tuple[Array, Array | int]] = []
+        """Times and numbers of rows that are in no run yet; one number where they follow each other."""
 
     @property
     def rows(self) -> int:
@@ -65,14 +66,14 @@ class Sorter:
         """The numbers of all rows up to a time, in order."""
         if forced_tier() is None and not self.runs.rows and not self.runs.ready():
             return self._cut_plainly(time)
-        for times, numbers in self.fresh:
+        for times, numbers in self._fresh():
             self.runs.insert(times, numbers)
         self.fresh = []
         return self.runs.cut(time)
 
     def _cut_plainly(self, time: int) -> Array:
         """The same without kernels, as long as they are being compiled."""
-        times, numbers = (np.concatenate(parts) for parts in zip(*self.fresh, strict=True))
+        times, numbers = (np.concatenate(parts) for parts in zip(*self._fresh(), strict=True))
         stays = times > time
         self.fresh = [(times[stays], numbers[stays])]
         return numbers[~stays][times[~stays].argsort(kind="stable")]
@@ -86,7 +87,12 @@ class Sorter:
         old, new = self.arrivals.tighten()
         if len(old):
             self.runs.renumber(old, new)
-        self.fresh = [(times, new[np.searchsorted(old, numbers)]) for times, numbers in self.fresh if len(numbers)]
+        self.fresh = [(times, new[np.searchsorted(old, numbers)]) for times, numbers in self._fresh()
+                      if len(numbers)]
+
+    def _fresh(self) -> Iterator[tuple[Array, Array]]:
+        for times, numbers in self.fresh:
+            yield times, np.arange(numbers, numbers + len(times)) if isinstance(numbers, int) else numbers
 
     def fork(self) -> Sorter:
         twin = Sorter()

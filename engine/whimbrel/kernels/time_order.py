@@ -1,4 +1,4 @@
-"""The order of a column of times: nothing to do, a few late rows, or slices of time sorted in the cache."""
+"""The order of a column of times: nothing to do, rows a little late, or slices of time sorted in the cache."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from whimbrel.kernels.primitives import time_order as primitive
 
 Array = np.ndarray[Any, Any]
 
-_find_late = Compiled(primitive.find_late)
+_order_near = Compiled(primitive.order_near)
 _merge_late = Compiled(primitive.merge_late)
 _count_slices = Compiled(primitive.count_slices)
 _deal_slices = Compiled(primitive.deal_slices)
 _sort_slices = Compiled(primitive.sort_slices)
 
 _FEW_ROWS = 4_096
-_LATE_SHARE = 32
+_LATE_SHARE = 8
 _SLICE_ROWS = 4_096
 _MOST_SLICE_ROWS = 8 * _SLICE_ROWS
 
@@ -26,8 +26,9 @@ _MOST_SLICE_ROWS = 8 * _SLICE_ROWS
 def time_order(sync: Array) -> Array | None:
     """Positions that put times in order, those of one time as they came; None when they are in order already.
 
-    A stable sort as NumPy's, but made for what arrives: where few rows are late, they alone are sorted and merged in;
-    else rows are dealt to slices of time that fit the cache, each sorted digit by digit.
+    A stable sort as NumPy's, but made for what arrives: rows a few places late are moved there, and where few rows are
+    later than that, they alone are sorted and merged in; else rows are dealt to slices of time that fit the cache,
+    each sorted digit by digit.
 
     Examples
     --------
@@ -45,14 +46,13 @@ def time_order(sync: Array) -> Array | None:
 
 
 def _late_merged(sync: Array) -> Array | None:
-    """The order, where few rows are below a row before them."""
-    late = np.empty(len(sync) // _LATE_SHARE, np.int64)
-    found = int(_find_late(sync, late))
+    """The order, where most rows are no more than a few places late."""
+    order, late = np.empty(len(sync), np.int64), np.empty(len(sync) // _LATE_SHARE, np.int64)
+    found = int(_order_near(sync, late, order))
     if found < 0:
         return None
     late = late[:found]
-    order = np.empty(len(sync), np.int64)
-    _merge_late(sync, late, late[sync[late].argsort(kind="stable")], order)
+    _merge_late(sync, late[sync[late].argsort(kind="stable")], order)
     return order
 
 

@@ -14,6 +14,8 @@ CHANCE = np.random.default_rng(7)
 FORWARD = np.arange(ROWS) * 7
 DATA = {
     "a few rows late": np.where(CHANCE.random(ROWS) < 0.01, FORWARD - CHANCE.integers(0, 90_000, ROWS), FORWARD),
+    "many a place late, few far": np.where(CHANCE.random(ROWS) < 0.05, FORWARD // 21 - CHANCE.integers(0, 20, ROWS),
+                                           np.where(CHANCE.random(ROWS) < 0.01, 100, FORWARD // 21)),
     "half of them late": np.where(CHANCE.random(ROWS) < 0.5, FORWARD - CHANCE.integers(0, 900, ROWS), FORWARD),
     "one row very late": np.append(FORWARD, -(2**62)),
     "no order": CHANCE.integers(0, 10**6, ROWS),

@@ -15,42 +15,62 @@ DIGIT_BITS = 9
 """Bits sorted by at a time: the counters of a pass stay in the first cache."""
 
 
-def find_late(sync: Array, late: Array) -> int:
-    """Write the positions of rows that are below a row before them; how many, or -1 if they are more than few."""
-    newest = sync[0]
+REACH = 32
+"""How many places a row may be late and still be moved where it belongs."""
+
+
+def order_near(sync: Array, late: Array, order: Array) -> int:
+    """Order rows that are a few places late, and write down those that are later; how many, or -1 if it is no use.
+
+    Where a row is moved to it is behind all rows of its time; a row written down came before no row of its time that
+    is not.
+    """
+    place = 0
     found = 0
+    moved = 0
+    moves = 0
     few = late.shape[0] >> 4
+    newest = sync[0]
     for row in range(sync.shape[0]):
-        if sync[row] >= newest:
-            newest = sync[row]
-        else:
-            if found == late.shape[0] or found > few + (row >> 5):
+        time = sync[row]
+        if time >= newest:
+            order[place] = row
+            newest = time
+            place += 1
+        elif place >= REACH and sync[order[place - REACH]] > time:
+            if found == late.shape[0] or found > few + (row >> 3):
                 return -1
             late[found] = row
             found += 1
+        else:
+            to = place
+            while to > 0 and sync[order[to - 1]] > time:
+                order[to] = order[to - 1]
+                to -= 1
+            order[to] = row
+            place += 1
+            moved += 1
+            moves += place - to
+            if moved > few + (row >> 2) or moves > few + 4 * row:
+                return -1
     return found
 
 
-def merge_late(sync: Array, late: Array, late_in_order: Array, out: Array) -> None:
-    """Merge late rows among the others in order of time; on ties the others came first."""
-    place = 0
-    passed = 0
-    waiting = 0
-    for row in range(sync.shape[0]):
-        if passed < late.shape[0] and late[passed] == row:
-            passed += 1
-            continue
-        time = sync[row]
-        while waiting < late.shape[0] and sync[late_in_order[waiting]] < time:
-            out[place] = late_in_order[waiting]
-            waiting += 1
-            place += 1
-        out[place] = row
-        place += 1
-    while waiting < late.shape[0]:
-        out[place] = late_in_order[waiting]
-        waiting += 1
-        place += 1
+def merge_late(sync: Array, late_in_order: Array, order: Array) -> None:
+    """Merge late rows among the others, which stand in front of `order`, from behind; on ties the others came first."""
+    place = order.shape[0] - 1
+    waiting = late_in_order.shape[0] - 1
+    other = place - waiting - 1
+    while waiting >= 0:
+        late = late_in_order[waiting]
+        time = sync[late]
+        while other >= 0 and sync[order[other]] > time:
+            order[place] = order[other]
+            other -= 1
+            place -= 1
+        order[place] = late
+        waiting -= 1
+        place -= 1
 
 
 def count_slices(sync: Array, first: int, shift: int, counts: Array) -> None:
