@@ -30,7 +30,7 @@ class ColumnarSource(Source):
         Start and end of a row's lifetime, and when it became known.
     reorder_latency : str, timedelta or int, optional
         How late a row may be. Default: nothing when there is no `arrival`; with it the source is history, read whole.
-    late : {"raise", "drop", "adjust"}, optional
+    late : {"raise", "drop", "adjust", "side"}, optional
         What happens to rows later than that.
     partition : str or Partitions, optional
         Where order is kept by partition, the column that names it, or more about it.

@@ -134,7 +134,7 @@ class EdgeIngress(Ingress):
     def _begin(self, key: Key, sync: int, *, late: bool) -> tuple[int, int] | None:
         """No end known, and the id; None when the start is dropped."""
         self.coming -= late
-        if late and self.disorder.late == "drop":
+        if late and self.disorder.drops:
             self.lost[key] = self.lost.get(key, 0) + 1
             return None
         number = self.next_id
@@ -156,7 +156,7 @@ class EdgeIngress(Ingress):
             if not self.lost[key]:
                 del self.lost[key]
             return None
-        if late and self.disorder.late == "drop":
+        if late and self.disorder.drops:
             return None
         if key in self.moved and self.moved[key][0][0] < sync:
             start, number = _first(self.moved, key)

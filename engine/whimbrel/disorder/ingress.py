@@ -85,7 +85,7 @@ class Ingress(Kernel):
             raise self._error(batch, int(np.flatnonzero(late)[0]), moments, first)
         self.time.count_late(batch.take(np.flatnonzero(late)))
         moved, ends = np.where(late, moments.current, batch.sync), batch.other
-        gone = late if policy == "drop" else moved >= ends
+        gone = late if self.disorder.drops else moved >= ends
         self.late_dropped += int(np.count_nonzero(gone))
         self.late_adjusted += int(np.count_nonzero(late & ~gone))
         return replace(batch, sync=moved, ends=ends).take(np.flatnonzero(~gone))
@@ -96,7 +96,8 @@ class Ingress(Kernel):
         promised = latency is None or current > newest - latency  # otherwise than by rows
         passed = current if promised else newest
         shown, when = (pa.scalar(ticks).cast(schema.time_type).as_py() for ticks in (time, passed))
-        hint = 'sort the rows; or pass reorder_latency="..." and late="drop"/"adjust"; or arrival= for a whole log'
+        hint = ('sort the rows; or pass reorder_latency="..." and late="drop"/"adjust"/"side"; '
+                'or arrival= for a whole log')
         if latency is None or promised:
             why = f"{shown} came when no row before {when} was to follow"
             if self.disorder.lag is not None:

@@ -81,14 +81,14 @@ class BandKernel(Kernel):
     ----------
     newest : int
         Largest time seen.
-    late_dropped : int
-        Rows that came later than the band takes.
+    late_dropped, late_adjusted : int
+        Rows that came later than the band takes; none is adjusted.
     """
 
     def __init__(self, band: Band) -> None:
         self.over, self.upto = band.over, band.upto
         self.newest = MIN_TIME
-        self.late_dropped = 0
+        self.late_dropped = self.late_adjusted = 0
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):

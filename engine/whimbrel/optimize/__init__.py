@@ -9,6 +9,7 @@ from whimbrel.optimize.absorb_where import absorb_where
 from whimbrel.optimize.absorb_window import absorb_window
 from whimbrel.optimize.join_edges import join_edges
 from whimbrel.optimize.prune_columns import prune_columns
+from whimbrel.optimize.read_once import read_once
 from whimbrel.optimize.share import share
 from whimbrel.optimize.sort_as_needed import sort_as_needed
 from whimbrel.optimize.split_latencies import split_latencies
@@ -28,7 +29,8 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
 
     A step that one query absorbs runs twice, absorbed and for the others.
     """
-    return prune_columns(join_edges(rewrite(sort_as_needed(split_latencies(share(roots))), _settle)))
+    plans = sort_as_needed(split_latencies(read_once(share(roots))))
+    return prune_columns(join_edges(rewrite(plans, _settle)))
 
 
 def _settle(node: Node) -> Node:

@@ -9,11 +9,11 @@ from itertools import pairwise, takewhile
 from typing import Any
 
 from whimbrel.operators import Band, GroupAggregate, HoppingWindow, SetDuration, Sort, Union
-from whimbrel.plan import Disorder, Grid, Node, Operator, Promising, Source, Unsorted, reads_lifetime, walk
+from whimbrel.plan import Grid, Node, Operator, reads_lifetime, walk
 
 
 def split_latencies(roots: Sequence[Node]) -> tuple[Node, ...]:
-    """Make of each source that is asked at several latencies one reading, cut into bands (Impatience, section V).
+    """Cut what is read of a source that is asked at several latencies into bands (Impatience, section V).
 
     What is on time for a latency is what is on time for the one before it, and one band more: a union. Steps that take
     rows in any order run before the rows of a band are sorted. Where an aggregate follows whose states can be merged,
@@ -107,8 +107,7 @@ class _Plan:
 
     def _rows(self, stretch: _Stretch, over: int, upto: int) -> Node:
         """What comes of one band alone."""
-        raw = self._once(("raw", id(stretch.source)), lambda: _as_it_comes(stretch.source))
-        here = self._node((over, upto), replace(stretch.band, over=over, upto=upto), raw)
+        here = self._node((over, upto), replace(stretch.band, over=over, upto=upto), stretch.source)
         for step in stretch.steps[: stretch.sorted_after]:
             here = self._node(id(step), step, here)
         here = self._node("sort", Sort(), here)
@@ -129,11 +128,6 @@ class _Plan:
         if key not in self.made:
             self.made[key] = make()
         return self.made[key]
-
-
-def _as_it_comes(source: Node) -> Node:
-    assert isinstance(source.op, Source)
-    return Node(Unsorted(Promising(source.op, Disorder(None))))
 
 
 def _in_two_steps(steps: tuple[Operator, ...], node: Node) -> tuple[tuple[Operator, ...], Operator] | None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from whimbrel.batch import Batch, Schema
 
-LatePolicy = Literal["raise", "drop", "adjust"]
+LatePolicy = Literal["raise", "drop", "adjust", "side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Disorder:
     reorder_latency : int, optional
         Ticks that a row may be late by and still be sorted in. None: no bound is promised, the source is read whole
         and sorted (history), so every row is on time.
-    late : {"raise", "drop", "adjust"}
-        What happens to a row that is later than that.
+    late : {"raise", "drop", "adjust", "side"}
+        What happens to a row that is later than that. "side" drops it too: whoever asks gets it as a late row.
     partition : str, optional
         The column by which order is promised: rows with another value there have nothing to do with it. Without it
         the promise is about all rows together.
@@ -38,6 +38,11 @@ class Disorder:
     partition: str | None = None
     lag: int | None = None
     every: int = 1
+
+    @property
+    def drops(self) -> bool:
+        """Whether late rows are left out."""
+        return self.late in ("drop", "side")
 
 
 class Source(ABC):

@@ -10,12 +10,16 @@ from typing import Any
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, table_from_batches
+from whimbrel.clock import INF
 from whimbrel.disorder import Ingress
-from whimbrel.operators import Band
+from whimbrel.operators import Band, Ingest, LateRows
 from whimbrel.operators.band import BandKernel
+from whimbrel.operators.late_rows import LateKernel
 from whimbrel.plan import Node, Source
 from whimbrel.run.metrics import Metrics, Snapshot, moment
 from whimbrel.run.pipeline import Pipeline
+
+Gate = Ingress | BandKernel | LateKernel
 
 _LATELY_S = 5.0
 _MOST_PARTITIONS = 100
@@ -113,7 +117,7 @@ class Answer:
             watermark=moment(min(gate.frontier for gate in gates), self.schema),
             newest=moment(max(gate.newest for gate in gates), self.schema),
             late_dropped=sum(gate.late_dropped for gate in gates),
-            late_adjusted=sum(gate.late_adjusted for gate in gates if isinstance(gate, Ingress)),
+            late_adjusted=sum(gate.late_adjusted for gate in gates),
             late_by_partition=self._late_by_partition(),
             buffered_rows=sum(buffered.values()),
             buffered_bytes=sum(self._pipeline.kernels[number].buffered_bytes for number in self._nodes),
@@ -136,18 +140,26 @@ class Answer:
         return names
 
     @property
-    def _gates(self) -> list[Ingress | BandKernel]:
+    def _gates(self) -> list[Gate]:
         """What decides, for each source, which rows are too late for this query."""
-        widest = {entry: entry for entry in (self._pipeline.entries[source] for source in self.sources)}
+        gates = {entry: entry for entry in (self._pipeline.entries[source] for source in self.sources)}
         for number in self._nodes:
             node = self._pipeline.nodes[number]
-            if isinstance(node.op, Band):
+            if isinstance(node.op, Band | Ingest | LateRows):
                 entry = self._pipeline.position(node.inputs[0])
-                here = self._pipeline.nodes[widest[entry]].op
-                if not isinstance(here, Band) or here.upto < node.op.upto:
-                    widest[entry] = number
-        kernels = [self._pipeline.kernels[number] for number in widest.values()]
-        return [kernel for kernel in kernels if isinstance(kernel, Ingress | BandKernel)]
+                gates[entry] = max(gates[entry], number, key=self._breadth)
+        return [gate for gate in map(self._pipeline.kernels.__getitem__, gates.values()) if isinstance(gate, Gate)]
+
+    def _breadth(self, number: int) -> float:
+        """Of the steps that judge rows of one source, that which counts: it lets in what the others do, and more."""
+        match self._pipeline.nodes[number].op:
+            case Band(upto=upto):
+                return upto
+            case Ingest():
+                return INF
+            case LateRows():
+                return -1
+        return -2
 
     @property
     def _ingresses(self) -> list[Ingress]:
@@ -160,9 +172,9 @@ class Answer:
 
     def _late_by_partition(self) -> dict[str, Counter[Any]]:
         found: dict[str, Counter[Any]] = {}
-        for ingress in self._ingresses:
-            if ingress.disorder.partition is not None:
-                found.setdefault(ingress.source.name, Counter()).update(ingress.time.late_rows(_MOST_PARTITIONS))
+        for gate in self._gates:
+            if isinstance(gate, Ingress) and gate.disorder.partition is not None:
+                found.setdefault(gate.source.name, Counter()).update(gate.time.late_rows(_MOST_PARTITIONS))
         return found
 
     def _rate(self, now: float, rows: int) -> float:

@@ -104,7 +104,8 @@ class Pipeline:
     @property
     def ingresses(self) -> list[Ingress]:
         """Where rows enter, by source."""
-        return [kernel for kernel in self._kernels if isinstance(kernel, Ingress)]
+        entered = [self._kernels[entry] for entry in self.entries]
+        return [kernel for kernel in entered if isinstance(kernel, Ingress)]
 
     @property
     def kernels(self) -> list[Kernel]:

@@ -2,7 +2,7 @@
 
 from whimbrel.stream import datasets
 from whimbrel.stream.bands import Bands
-from whimbrel.stream.lateness import Lateness, lateness
+from whimbrel.stream.lateness import Lateness, late_rows, lateness
 from whimbrel.stream.measures import (
     aggregate,
     all,
@@ -35,7 +35,7 @@ from whimbrel.stream.stream import Stream
 
 __all__ = [
     "Bands", "Lateness", "Stream", "aggregate", "all", "any", "approx_count_distinct", "approx_quantile", "collect",
-    "count", "count_distinct", "datasets", "first", "from_arrow", "from_edges", "from_pandas", "last", "lateness",
-    "max", "mean", "median", "min", "product", "quantile", "read_parquet", "replay", "restore", "start", "std", "sum",
-    "sum_of_squares", "top_k", "var", "window_end", "window_start",
+    "count", "count_distinct", "datasets", "first", "from_arrow", "from_edges", "from_pandas", "last", "late_rows",
+    "lateness", "max", "mean", "median", "min", "product", "quantile", "read_parquet", "replay", "restore", "start",
+    "std", "sum", "sum_of_squares", "top_k", "var", "window_end", "window_start",
 ]

@@ -13,9 +13,9 @@ import pyarrow as pa
 from whimbrel import run as running
 from whimbrel.clock import Duration, duration_ticks, show_ticks
 from whimbrel.errors import PlanError
-from whimbrel.operators import Band, Revise, Union
+from whimbrel.operators import Band, LateRows, Revise, Union
 from whimbrel.optimize import optimize_together
-from whimbrel.plan import Node, Source, explain_together
+from whimbrel.plan import Disorder, Node, Source, explain_together
 from whimbrel.run import Run
 from whimbrel.stream import display
 
@@ -43,6 +43,8 @@ class Bands(Sequence["Stream"]):
         As the bands are called.
     streams : tuple of Stream
         The answers; any of them can be gone on from, or started alone.
+    last_ticks : int
+        The last latency.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Bands(Sequence["Stream"]):
 
     latencies: tuple[str, ...]
     streams: tuple[Stream, ...]
+    last_ticks: int
 
     @overload
     def __getitem__(self, index: int) -> Stream: ...
@@ -88,6 +91,15 @@ class Bands(Sequence["Stream"]):
     def on(self, other: Stream | Source | Mapping[str, Stream | Source]) -> Bands:
         """The same query at the same latencies on other data. See :meth:`whimbrel.Stream.on`."""
         return replace(self, streams=tuple(stream.on(other) for stream in self.streams))
+
+    def late_rows(self) -> Stream:
+        """Rows that are later than the last latency, each when it came. See :class:`whimbrel.operators.LateRows`."""
+        sources = self.streams[-1].node.sources()
+        if len(sources) > 1:
+            raise PlanError(f"The query reads {len(sources)} sources.", where="late_rows()",
+                            hint="ask each of them: wb.late_rows(source)")
+        promise = Disorder(self.last_ticks, "side")
+        return type(self.streams[0])(Node(LateRows(source=sources[0], promise=promise), (Node(sources[0]),)))
 
     def collect(self) -> pa.Table:
         """All answers in one table, in the order of start, with band, revision and what was before."""
@@ -139,7 +151,7 @@ def at_latencies(query: Stream, latencies: Sequence[Duration], partial: Query | 
         streams = tuple(_at(query, -1, upto) for upto in ticks)
     else:
         streams = _merged(query, ticks, partial, merge)
-    return Bands(tuple(show_ticks(each, unit) for each in ticks), streams)
+    return Bands(tuple(show_ticks(each, unit) for each in ticks), streams, ticks[-1])
 
 
 def _merged(rows: Stream, ticks: Sequence[int], partial: Query, merge: Query) -> tuple[Stream, ...]:

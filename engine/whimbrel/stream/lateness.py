@@ -16,7 +16,8 @@ from whimbrel.clock import Duration, duration_ticks, show_ticks
 from whimbrel.disorder import Disorderliness, measure_disorder, timekeeper
 from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
-from whimbrel.plan import Disorder, Promising, Source
+from whimbrel.operators import LateRows
+from whimbrel.plan import Disorder, Node, Promising, Source
 from whimbrel.stream.stream import Stream
 
 _QUANTILES = (0.5, 0.9, 0.99, 0.999, 1.0)
@@ -192,6 +193,33 @@ def lateness(source: Stream) -> Lateness:
                 batches.append(batch)
                 late_by.append(keeper.follow(batch).newest - batch.sync)
     return Lateness(log, batches, np.concatenate(late_by))
+
+
+def late_rows(source: Stream) -> Stream:
+    """The rows of a source that came later than promised. See :class:`whimbrel.operators.LateRows`.
+
+    Each is an event at the time when it came. Start it together with what is asked of the source
+    (:func:`whimbrel.start`), and the source is read once.
+
+    Parameters
+    ----------
+    source : Stream
+        As it was read, with a reorder latency and ``late="side"``, ``"drop"`` or ``"adjust"``.
+    """
+    if not isinstance(source, Stream) or not isinstance(source.node.op, Source):
+        raise PlanError("Late rows are asked of a source.", where="late_rows(...)",
+                        hint="give a log or feed as it was read or replayed, without further steps")
+    log, where = source.node.op, f"late_rows({source.node.op.name})"
+    if log.edges:
+        raise PlanError(f"{log.name} has start and end edges, which are late in pairs.", where=where,
+                        hint="late rows are those of points or intervals")
+    if log.disorder.reorder_latency is None and log.disorder.lag is None:
+        raise PlanError(f"{log.name} promises nothing, so no row is late.", where=where,
+                        hint='read it with reorder_latency="..." and late="side"')
+    if log.disorder.late == "raise":
+        raise PlanError(f"The first late row of {log.name} is an error.", where=where,
+                        hint='read it with late="side", "drop" or "adjust"')
+    return Stream(Node(LateRows(source=log), (source.node,)))
 
 
 def _missing(whole: pa.Table, part: pa.Table) -> int:

@@ -31,8 +31,8 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
         When rows became known; they lie in its order, so their times may not.
     reorder_latency : str, timedelta or int, optional
         How late a row may be. Default: nothing, unless there is an arrival: then the log is read whole and sorted.
-    late : {"raise", "drop", "adjust"}, optional
-        What happens to rows later than that.
+    late : {"raise", "drop", "adjust", "side"}, optional
+        What happens to rows later than that; "side" is "drop", and says that :func:`whimbrel.late_rows` are asked for.
     partition : str or Partitions, optional
         The column by which rows are in order, where they are not as a whole: late is what comes too late in its own
         partition. See :class:`whimbrel.Partitions`, which also says when rows settle.
@@ -78,7 +78,7 @@ def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = No
         in any where the partition is null.
     reorder_latency : str, timedelta or int, optional
         How late a row may be; default: nothing.
-    late : {"raise", "drop", "adjust"}, optional
+    late : {"raise", "drop", "adjust", "side"}, optional
         What happens to rows later than that. A start edge that is dropped or moved takes its end edge with it.
     partition : str or Partitions, optional
         The column by which rows are in order, where they are not as a whole. See :class:`whimbrel.Partitions`.

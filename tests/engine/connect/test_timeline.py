@@ -139,7 +139,7 @@ def test_a_promise_that_means_nothing_is_refused() -> None:
     data = pa.table({"t": [1]})
     unknown = refusal(PlanError, data, late="dorp")
     assert unknown.what == "late='dorp' is no policy."
-    assert unknown.hint == "did you mean 'drop'? values: raise, drop, adjust"
+    assert unknown.hint == "did you mean 'drop'? values: raise, drop, adjust, side"
     assert refusal(PlanError, data, reorder_latency=-1).what == "reorder_latency=-1 is negative."
     assert "counts plain integers" in refusal(PlanError, data, reorder_latency="5m").what
 

@@ -1,0 +1,123 @@
+"""Rows that came later than their source promised, as a stream of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.clock import INF
+from whimbrel.disorder import timekeeper
+from whimbrel.errors import SchemaError
+from whimbrel.kernels import Kernel
+from whimbrel.plan import Disorder, Operator, Promising, Properties, Source
+
+LATE_BY, ADJUSTED = "late_by", "adjusted"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LateRows(Operator):
+    """Let the rows of a source pass that are later than it promises, each when it came.
+
+        time     1  5  3  9  2      (in the order of arrival)
+        out               9         (reorder latency 2: the row at 2 is late by 7 when time has come to 7)
+
+    A late row is an event at the time to which the source had come when it arrived: that is when it is known, and the
+    stream of late rows is in order.
+
+    Parameters
+    ----------
+    source : Source
+    promise : Disorder, optional
+        What the rows are later than; None: what the source promises.
+
+    Notes
+    -----
+    Columns: those of the source, late_by (how far behind the newest row, or the promised time if that is later) and
+    adjusted (whether the row is in the stream of the source, moved; otherwise it is in none). Shapes: late rows only.
+    State: the times seen. Source: SEMANTICS 3.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": [1, 5, 3, 9, 2]}, time="at", reorder_latency=2, late="side")
+    >>> wb.late_rows(log).collect().to_pylist()
+    [{'start': 7, 'end': 8, 'at': 2, 'late_by': 7, 'adjusted': False}]
+    """
+
+    source: Source
+    promise: Disorder | None = None
+
+    @property
+    def judged(self) -> Source:
+        """The source with the promise that counts."""
+        return self.source if self.promise is None else Promising(self.source, self.promise)
+
+    def schema(self, *upstream: Schema) -> Schema:
+        schema = upstream[0]
+        length = pa.int64() if schema.unit is None else pa.duration(schema.unit)
+        for name in (LATE_BY, ADJUSTED):
+            if name in schema:
+                raise SchemaError(f"{self.source.name} has a column {name!r}, and late rows get another one.",
+                                  where=self.show(), hint="rename it where the source is made")
+        return schema.with_fields([*schema, Field(LATE_BY, length), Field(ADJUSTED, pa.bool_())], where=self.show())
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return Properties(duration=1, in_order=False)
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        partition = self.source.disorder.partition
+        return ((wanted | ({partition} if partition is not None else set())) - {LATE_BY, ADJUSTED},)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return LateKernel(self, self.schema(*upstream))
+
+    def show(self) -> str:
+        return f"late_rows({self.source.name})"
+
+
+class LateKernel(Kernel):
+    """Follows the time of a source as its ingress does.
+
+    Attributes
+    ----------
+    late_dropped, late_adjusted : int
+        Counted rows.
+    """
+
+    def __init__(self, late_rows: LateRows, schema: Schema) -> None:
+        self.schema = schema
+        source = late_rows.judged
+        self.adjusts = source.disorder.late == "adjust"
+        self.time = timekeeper(source)
+        self.late_dropped = self.late_adjusted = 0
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        if not len(batch):
+            return []
+        moments = self.time.follow(batch)
+        self.frontier = self.time.now
+        rows = np.flatnonzero(batch.sync < moments.current)
+        if not len(rows):
+            return []
+        late, current = batch.take(rows), moments.current[rows]
+        self.time.count_late(late)
+        adjusted = (current < late.other) & self.adjusts
+        self.late_adjusted += int(np.count_nonzero(adjusted))
+        self.late_dropped += len(rows) - int(np.count_nonzero(adjusted))
+        late_by = np.maximum(moments.newest[rows], current) - late.sync
+        length = self.schema.type_of(LATE_BY)
+        return [replace(late, schema=self.schema, sync=current, ends=1,
+                        columns=(*late.columns, Column(length, late_by), Column(pa.bool_(), adjusted)))]
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        if frontier == INF:
+            self.frontier = INF
+        return []
+
+    @property
+    def newest(self) -> int:
+        """Largest time seen, in ticks."""
+        return self.time.newest

@@ -1,0 +1,30 @@
+"""A source that is asked for more than its rows in order is read once, as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from whimbrel.operators import Band, Ingest, LateRows, Sort
+from whimbrel.plan import Disorder, Node, Promising, Source, Unsorted, walk
+
+
+def read_once(roots: Sequence[Node]) -> tuple[Node, ...]:
+    """Give late rows and bands their source as it comes; whoever wants it in order gets that from the same reading."""
+    nodes = list(walk(roots))
+    raw = {id(below): Node(Unsorted(Promising(below.op, Disorder(None)))) for node in nodes for below in node.inputs
+           if isinstance(node.op, Band | LateRows) and isinstance(below.op, Source)}
+    done: dict[int, Node] = {}
+    for node in nodes:
+        if id(node) in raw and isinstance(node.op, Source):
+            done[id(node)] = Node(Ingest(source=node.op), (raw[id(node)],))
+        elif isinstance(node.op, Band):
+            done[id(node)] = Node(node.op, (raw[id(node.inputs[0])],))
+        elif isinstance(node.op, LateRows) and isinstance(source := node.inputs[0].op, Source):
+            late = Node(replace(node.op, source=source), (raw[id(node.inputs[0])],))
+            done[id(node)] = Node(Sort(), (late,))
+        else:
+            inputs = tuple(done[id(below)] for below in node.inputs)
+            same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+            done[id(node)] = node if same else Node(node.op, inputs)
+    return tuple(done[id(root)] for root in roots)
