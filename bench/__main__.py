@@ -9,7 +9,7 @@ import os
 import platform
 from pathlib import Path
 
-WORKLOADS = {"A": "bench.workload_a", "C": "bench.workload_c"}
+WORKLOADS = {letter: f"bench.workload_{letter.lower()}" for letter in "ACD"}
 
 
 def main() -> None:

@@ -61,7 +61,7 @@ class Kernel(ABC):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of rows that wait to be sorted."""
+        """Bytes of rows that wait to be sorted, or for rows of another stream."""
         return 0
 
     @property

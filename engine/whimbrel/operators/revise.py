@@ -110,6 +110,10 @@ class ReviseKernel(Kernel):
     def buffered_rows(self) -> int:
         return sum(len(batch) for waiting in self.waiting for batch in waiting)
 
+    @property
+    def buffered_bytes(self) -> int:
+        return sum(batch.nbytes for waiting in self.waiting for batch in waiting)
+
     def _before(self, port: int) -> list[Batch]:
         parts = [(batch, int(np.searchsorted(batch.sync, self.frontier))) for batch in self.waiting[port]]
         self.waiting[port] = [batch.slice(cut, len(batch)) for batch, cut in parts if cut < len(batch)]

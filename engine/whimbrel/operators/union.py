@@ -127,6 +127,10 @@ class UnionKernel(Kernel):
     def buffered_rows(self) -> int:
         return sum(len(batch) for waiting in self.waiting for batch in waiting)
 
+    @property
+    def buffered_bytes(self) -> int:
+        return sum(batch.nbytes for waiting in self.waiting for batch in waiting)
+
     def _before(self, port: int) -> list[Batch]:
         """Waiting rows that start before the frontier; a stream before this one may still bring some at it."""
         cuts = [int(np.searchsorted(batch.sync, self.frontier, "left")) for batch in self.waiting[port]]
