@@ -14,6 +14,7 @@ from whimbrel.clock import MIN_TIME
 from whimbrel.errors import SchemaError
 from whimbrel.expr import Lit, evaluate
 from whimbrel.kernels import Kernel, KeyTable
+from whimbrel.operators.waiting import Waiting
 from whimbrel.plan import Operator, Properties
 
 Array = np.ndarray[Any, Any]
@@ -88,17 +89,17 @@ class ReviseKernel(Kernel):
     def __init__(self, revise: Revise, upstream: Sequence[Schema], schema: Schema) -> None:
         self.revise, self.schema = revise, schema
         self.names = upstream[-1].names
-        self.waiting: list[list[Batch]] = [[] for _ in upstream]
+        self.waiting = [Waiting() for _ in upstream]
         self.frontiers = [MIN_TIME] * len(upstream)
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
-        self.waiting[port].append(batch.compact().select(self.names))
+        self.waiting[port].add(batch.compact().select(self.names))
         return []
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.frontiers[port] = frontier
         self.frontier = min(self.frontiers)
-        ready = [self._before(port) for port in range(len(self.waiting))]
+        ready = [waiting.before(self.frontier) for waiting in self.waiting]
         later = ready[-1]
         earlier = ready[0] if len(ready) > 1 else []
         if not later and not earlier:
@@ -108,16 +109,12 @@ class ReviseKernel(Kernel):
 
     @property
     def buffered_rows(self) -> int:
-        return sum(len(batch) for waiting in self.waiting for batch in waiting)
+        return sum(waiting.rows for waiting in self.waiting)
 
     @property
     def buffered_bytes(self) -> int:
-        return sum(batch.nbytes for waiting in self.waiting for batch in waiting)
+        return sum(waiting.nbytes for waiting in self.waiting)
 
-    def _before(self, port: int) -> list[Batch]:
-        parts = [(batch, int(np.searchsorted(batch.sync, self.frontier))) for batch in self.waiting[port]]
-        self.waiting[port] = [batch.slice(cut, len(batch)) for batch, cut in parts if cut < len(batch)]
-        return [batch.slice(0, cut) for batch, cut in parts if cut]
 
     def _told(self, rows: Batch, earlier: int) -> Batch:
         """Rows of the later answer and what is gone of the earlier, of whose rows there are so many."""

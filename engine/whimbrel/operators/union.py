@@ -11,6 +11,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import MIN_TIME
 from whimbrel.errors import PlanError, SchemaError, near_match
 from whimbrel.kernels import Kernel
+from whimbrel.operators.waiting import Waiting
 from whimbrel.plan import Operator, Properties, fluent
 
 
@@ -106,18 +107,18 @@ class UnionKernel(Kernel):
 
     def __init__(self, schema: Schema, streams: int) -> None:
         self.schema = schema
-        self.waiting: list[list[Batch]] = [[] for _ in range(streams)]
+        self.waiting = [Waiting() for _ in range(streams)]
         self.frontiers = [MIN_TIME] * streams
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         columns = batch.compact().select(self.schema.names)
-        self.waiting[port].append(replace(columns, schema=self.schema, ids=None))
+        self.waiting[port].add(replace(columns, schema=self.schema, ids=None))
         return []
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.frontiers[port] = frontier
         self.frontier = min(self.frontiers)
-        ready = [batch for port in range(len(self.waiting)) for batch in self._before(port)]
+        ready = [batch for waiting in self.waiting for batch in waiting.before(self.frontier)]
         if not ready:
             return []
         rows = Batch.concat(ready)
@@ -125,15 +126,9 @@ class UnionKernel(Kernel):
 
     @property
     def buffered_rows(self) -> int:
-        return sum(len(batch) for waiting in self.waiting for batch in waiting)
+        return sum(waiting.rows for waiting in self.waiting)
 
     @property
     def buffered_bytes(self) -> int:
-        return sum(batch.nbytes for waiting in self.waiting for batch in waiting)
+        return sum(waiting.nbytes for waiting in self.waiting)
 
-    def _before(self, port: int) -> list[Batch]:
-        """Waiting rows that start before the frontier; a stream before this one may still bring some at it."""
-        cuts = [int(np.searchsorted(batch.sync, self.frontier, "left")) for batch in self.waiting[port]]
-        parts = list(zip(self.waiting[port], cuts, strict=True))
-        self.waiting[port] = [batch.slice(cut, len(batch)) for batch, cut in parts if cut < len(batch)]
-        return [batch.slice(0, cut) for batch, cut in parts if cut]

@@ -1,0 +1,55 @@
+"""Rows in order that wait until time has passed them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from whimbrel.batch import Batch
+
+
+class Waiting:
+    """A queue of batches; what leaves is cut off at its head, at a cost of what leaves.
+
+    Attributes
+    ----------
+    batches : list of Batch
+        From `first` on they wait.
+    rows, nbytes : int
+        Of those that wait.
+    """
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+        self.first = self.rows = self.nbytes = 0
+
+    def add(self, batch: Batch) -> None:
+        """Take in rows that start no earlier than those that wait."""
+        if len(batch):
+            self.batches.append(batch)
+            self.rows += len(batch)
+            self.nbytes += batch.nbytes
+
+    def before(self, time: int) -> Sequence[Batch]:
+        """The rows that start before a time; they leave."""
+        last = self.first
+        while last < len(self.batches) and self.batches[last].sync[-1] < time:
+            last += 1
+        gone = self.batches[self.first : last]
+        if last < len(self.batches) and self.batches[last].sync[0] < time:
+            straddling = self.batches[last]
+            cut = int(np.searchsorted(straddling.sync, time))
+            gone.append(straddling.slice(0, cut))
+            self.batches[last] = straddling.slice(cut, len(straddling))
+        self.rows -= sum(map(len, gone))
+        self.nbytes -= sum(batch.nbytes for batch in gone)
+        self.first = last
+        if 2 * last > len(self.batches):
+            self.batches, self.first = self.batches[last:], 0
+        return gone
+
+    def fork(self) -> Waiting:
+        twin = Waiting()
+        twin.batches, twin.first, twin.rows, twin.nbytes = list(self.batches), self.first, self.rows, self.nbytes
+        return twin
