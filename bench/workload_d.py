@@ -94,7 +94,7 @@ def _asked(log: Log, query: str) -> Iterator[Row]:
         return _answers(dict(enumerate(ask(log.source).at_latencies(*log.latencies))))
 
     def basic() -> Answers:
-        with mock.patch.object(GroupAggregate, "in_two_steps", lambda *_, **__: None):
+        with mock.patch.object(GroupAggregate, "to_states", lambda *_, **__: None):
             return together()
 
     ways = {"smallest only": lambda: alone(0), "largest only": lambda: alone(len(log.latencies) - 1), "basic": basic}

@@ -18,6 +18,7 @@ _merge_pieces = Compiled(primitive.merge_pieces)
 
 _CHUNKS_AT_FIRST = 16
 _RUNS_AT_FIRST = 16
+_LOOSE = 4
 _NONE = np.empty(0, np.int64)
 
 
@@ -42,6 +43,12 @@ class Runs:
     @property
     def rows(self) -> int:
         return int(self.scalars[primitive.ROWS])
+
+    @property
+    def loose(self) -> bool:
+        """Whether most of the memory lies free: then the rows are better put into less."""
+        chunks = len(self.after)
+        return chunks > _CHUNKS_AT_FIRST and _LOOSE * (chunks - int(self.scalars[primitive.FREE])) < chunks
 
     @property
     def nbytes(self) -> int:

@@ -60,6 +60,9 @@ class Sorter:
         out = self.arrivals.take(numbers) if len(numbers) else []
         if self.arrivals.held_rows > 2 * self.rows + _SLACK_ROWS:
             self._tighten()
+        if self.runs.loose:
+            self.runs = Runs()
+            self.fresh.insert(0, (self.arrivals.times(), self.arrivals.numbers()))
         return out
 
     def _cut(self, time: int) -> Array:

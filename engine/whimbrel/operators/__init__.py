@@ -15,6 +15,7 @@ from whimbrel.operators.drop import drop
 from whimbrel.operators.edges import Edges, edges
 from whimbrel.operators.extend import Extend, extend
 from whimbrel.operators.fill import Fill
+from whimbrel.operators.finish import Finish
 from whimbrel.operators.ingest import Ingest
 from whimbrel.operators.join import How, Join, cross_join, join
 from whimbrel.operators.joined_row import On
@@ -51,13 +52,13 @@ from whimbrel.operators.window import (
 
 __all__ = [
     "AlterLifetime", "AsofJoin", "Assume", "Band", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect",
-    "Direction", "Edges", "Emit", "Extend", "Fill", "GroupAggregate", "HoppingWindow", "How", "Ingest", "ItemType",
-    "Join", "Label", "LateRows", "Moment", "On", "Outputs", "Pattern", "Pivot", "PointAtEnd", "Quantize", "Results",
-    "Revise", "Sample", "Select", "SelectMany", "SemiJoin", "SessionWindow", "SetDuration", "Shift", "Simultaneous",
-    "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot", "Where", "WindowBound", "aggregate",
-    "all_at_once", "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip", "clip_duration", "cross_join",
-    "detect", "distinct", "drop", "edges", "event", "extend", "hopping_window", "join", "pivot", "point_at_end",
-    "progressive_window", "quantize", "rename", "sample", "select", "select_many", "semi_join", "sequence",
-    "session_window", "set_duration", "shift", "sliding_window", "stitch", "top_k", "tumbling_window", "union",
-    "unpivot", "where", "where_exists", "where_not_exists", "with_columns",
+    "Direction", "Edges", "Emit", "Extend", "Fill", "Finish", "GroupAggregate", "HoppingWindow", "How", "Ingest",
+    "ItemType", "Join", "Label", "LateRows", "Moment", "On", "Outputs", "Pattern", "Pivot", "PointAtEnd", "Quantize",
+    "Results", "Revise", "Sample", "Select", "SelectMany", "SemiJoin", "SessionWindow", "SetDuration", "Shift",
+    "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot", "Where", "WindowBound",
+    "aggregate", "all_at_once", "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip", "clip_duration",
+    "cross_join", "detect", "distinct", "drop", "edges", "event", "extend", "hopping_window", "join", "pivot",
+    "point_at_end", "progressive_window", "quantize", "rename", "sample", "select", "select_many", "semi_join",
+    "sequence", "session_window", "set_duration", "shift", "sliding_window", "stitch", "top_k", "tumbling_window",
+    "union", "unpivot", "where", "where_exists", "where_not_exists", "with_columns",
 ]

@@ -58,12 +58,12 @@ class GroupAggregate(Operator):
     unit : {"s", "ms", "us", "ns"} or None
         With a grid: what a tick is, for printing.
     part : Part
-        Whether rows become values, or states, or states values: an aggregate in two steps gives the same answer, and
-        the first may be done in several places.
-    rows : Schema, optional
-        With the last part: what the first one was given.
+        Whether rows become values; or states, which are merged, and of which :class:`~whimbrel.operators.Finish` makes
+        the same values: the first step may be done in several places.
     removable : bool, optional
-        With parts: the form of the states. None: as the one step at hand needs it.
+        The form of the states; None: as the one step at hand needs it.
+    rows : Schema, optional
+        Where states are merged: what rows they are of.
 
     Notes
     -----
@@ -91,16 +91,17 @@ class GroupAggregate(Operator):
     causal: bool = True
     unit: TickUnit = None
     part: Part = Part.WHOLE
-    rows: Schema | None = None
     removable: bool | None = None
+    rows: Schema | None = None
 
     def schema(self, *upstream: Schema) -> Schema:
         keys = self._key_fields(upstream[0])
-        if self.part is Part.FIRST:
-            results = [Field(column, state) for name, steps in self._steps(upstream[0])
-                       for column, state in zip(state_names(name, steps), state_types(steps), strict=True)]
+        rows = self.rows or upstream[0]
+        if self.part is Part.WHOLE:
+            results = self.result_fields(rows)
         else:
-            results = self._result_fields(self.rows or upstream[0])
+            results = [Field(column, state) for name, steps in self.algebra(rows)
+                       for column, state in zip(state_names(name, steps), state_types(steps), strict=True)]
         return upstream[0].with_fields([*keys, *results], where=self.show())
 
     def _key_fields(self, schema: Schema) -> list[Field]:
@@ -111,7 +112,8 @@ class GroupAggregate(Operator):
                                   hint="group by numbers, texts, times or bools; or select_many() its items before")
         return keys
 
-    def _result_fields(self, schema: Schema) -> list[Field]:
+    def result_fields(self, schema: Schema) -> list[Field]:
+        """The columns of the values, for rows of a schema."""
         results = []
         for name, aggregate in self.measures:
             where = f"aggregate({aggregate.show() if name == aggregate.show() else f'{name}={aggregate.show()}'})"
@@ -125,7 +127,7 @@ class GroupAggregate(Operator):
             results.append(Field(name, aggregate.result_type(input_type)))
         return results
 
-    def _steps(self, schema: Schema) -> Iterator[tuple[str, Steps]]:
+    def algebra(self, schema: Schema) -> Iterator[tuple[str, Steps]]:
         """The algebra of each aggregate; only of those that have one."""
         for name, aggregate in self.measures:
             input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema)
@@ -133,14 +135,17 @@ class GroupAggregate(Operator):
             if isinstance(steps, Steps):
                 yield name, steps
 
-    def in_two_steps(self, schema: Schema, *, removable: bool) -> tuple[GroupAggregate, GroupAggregate] | None:
-        """From rows of a schema to states, and from states to values; None where states cannot be merged."""
-        algebra = list(self._steps(schema))
+    def to_states(self, schema: Schema, *, removable: bool) -> GroupAggregate | None:
+        """The step from rows of a schema to states; None where states cannot be merged."""
+        algebra = list(self.algebra(schema))
         if len(algebra) < len(self.measures) or any(steps.merge is None for _, steps in algebra):
             return None
+        return replace(self, part=Part.STATES, removable=removable)
+
+    def to_merged(self, schema: Schema) -> GroupAggregate:
+        """The step that merges the states of rows of a schema, which were made by this one."""
         keys = tuple((name, Col(name)) for name, _ in self.keys)
-        return (replace(self, part=Part.FIRST, removable=removable),
-                replace(self, part=Part.LAST, removable=removable, rows=schema, keys=keys, condition=None))
+        return replace(self, part=Part.MERGED, rows=schema, keys=keys, condition=None)
 
     def properties(self, *upstream: Properties) -> Properties:
         if self.grid is None:
@@ -155,7 +160,7 @@ class GroupAggregate(Operator):
         return Apart(frozenset(name for name, _ in self.keys))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
-        if self.part is Part.LAST:
+        if self.part is Part.MERGED:
             return (frozenset(upstream[0].names),)
         exprs = [expr for _, expr in self.keys] + [self.condition]
         for _, aggregate in self.measures:
@@ -164,14 +169,14 @@ class GroupAggregate(Operator):
 
     def kernel(self, *upstream: Schema) -> Kernel:
         remembers = self.grid is None
-        measures = [self._measurement(name, aggregate, self.rows or upstream[0], remembers=remembers)
+        measures = [self.measurement(name, aggregate, self.rows or upstream[0], remembers=remembers)
                     for name, aggregate in self.measures]
         keys = [expr for _, expr in self.keys]
         if self.grid is None:
             return SnapshotKernel(self.schema(*upstream), keys, measures, self.condition)
         return PaneKernel(self.schema(*upstream), self.grid, self.lead, keys, measures, self.condition)
 
-    def _measurement(self, name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> Measurement:
+    def measurement(self, name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> Measurement:
         """The aggregate at work: on a few numbers a group, or on all values of it."""
         input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
         removable = remembers if self.removable is None else self.removable
@@ -184,13 +189,13 @@ class GroupAggregate(Operator):
 
     def reads_starts(self, schema: Schema) -> bool:
         """Whether what comes of a row may depend on when it starts within its window."""
-        if self.part is Part.LAST:
+        if self.part is Part.MERGED:
             return False
         return any(getattr(aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema),
                                            removable=False), "timed", True) for _, aggregate in self.measures)
 
     def notes(self, *upstream: Schema) -> Sequence[str]:
-        if self.part is Part.LAST:
+        if self.part is Part.MERGED:
             return []
         return [note for _, aggregate in self.measures
                 for note in aggregate.notes(None if aggregate.expr is None else type_of(aggregate.expr, upstream[0]))]
@@ -207,7 +212,7 @@ class GroupAggregate(Operator):
                           for name, aggregate in self.measures)
         keys = ", ".join(name if isinstance(expr, Col) and expr.name == name else f"{name}={expr.show()}"
                          for name, expr in self.keys)
-        verb = {Part.WHOLE: "aggregate", Part.FIRST: "states", Part.LAST: "merge"}[self.part]
+        verb = {Part.WHOLE: "aggregate", Part.STATES: "states", Part.MERGED: "merge"}[self.part]
         text = f"{verb}({shown})" if self.measures else f"distinct({keys})"
         if self.keys and self.measures:
             text = f"group_by({keys}).{text}"

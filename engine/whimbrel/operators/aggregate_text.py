@@ -11,17 +11,18 @@ from whimbrel.plan import Aggregate, Part, Steps
 
 Functions = dict[str, Callable[..., Any]]
 
-_OF = {Part.WHOLE: "state", Part.FIRST: "state, as parts,", Part.LAST: "merged state"}
+_OF = {Part.WHOLE: "state", Part.STATES: "state, shown as it is,", Part.MERGED: "merged state"}
 
 
 def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
     """The loop that applies a schedule of operations to the state of one aggregate."""
     stacks = two_stacks(steps)
-    roles = ["accumulate", "deaccumulate", *([] if part is Part.FIRST else ["result"]), *(["merge"] if stacks else [])]
+    roles = ["accumulate", "deaccumulate"]
+    roles += (["result"] if part is Part.WHOLE else []) + (["merge"] if stacks else [])
     imports, functions = bind_steps(steps, "", roles)
     fields = range(len(steps.init))
     state = ", ".join(f"state{field}" for field in fields)
-    columns = range(len(steps.init)) if part is Part.LAST else range(1)
+    columns = range(len(steps.init)) if part is Part.MERGED else range(1)
     lines = [
         comment(f"Replays a schedule of operations on the {_OF[part]} of {aggregate.name}."),
         "",
@@ -72,9 +73,30 @@ def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
     return load_text("\n".join(lines), "replay", functions)
 
 
+def finish_function(aggregate: Aggregate, steps: Steps) -> Compiled:
+    """The loop that makes values of states."""
+    imports, functions = bind_steps(steps, "", ("result",))
+    fields = range(len(steps.init))
+    text = "\n".join([
+        comment(f"Makes values of states of {aggregate.name}."),
+        "",
+        *imports,
+        "",
+        "",
+        f"def finish({_each('state', fields)}, out, out_valid):",
+        "    for row in range(out.shape[0]):",
+        f"        value = result(({' '.join(f'state{field}[row],' for field in fields)}))",
+        "        out_valid[row] = value is not None",
+        "        if value is not None:",
+        "            out[row] = value",
+        "",
+    ])
+    return load_text(text, "finish", functions)
+
+
 def outputs(steps: Steps, part: Part) -> range:
     """The columns that an aggregate makes: its value, or the fields of its state."""
-    return range(len(steps.init)) if part is Part.FIRST else range(1)
+    return range(len(steps.init)) if part is not Part.WHOLE else range(1)
 
 
 def out_names(steps: Steps, part: Part) -> str:
@@ -121,14 +143,14 @@ def _each(name: str, columns: Sequence[int]) -> str:
 
 def _row(name: str, place: str, steps: Steps, part: Part, start: str) -> str:
     """What a row brings: a value and maybe its start, or the state of many rows."""
-    if part is not Part.LAST:
+    if part is not Part.MERGED:
         return f"{name}0[{place}]" + (f", {start}[{place}]" if steps.timed else "")
     inside = ", ".join(f"{name}{column}[{place}]" for column in range(len(steps.init)))
     return f"({inside},)"
 
 
 def _show(steps: Steps, part: Part) -> list[str]:
-    if part is Part.FIRST:
+    if part is not Part.WHOLE:
         return [*(f"            out{column}[to] = state[{column}]" for column in outputs(steps, part)),
                 "            out_valid[to] = True"]
     return ["            value = result(state)",

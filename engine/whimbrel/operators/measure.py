@@ -44,7 +44,7 @@ class Measure(Measurement):
     remembers : bool
         Whether rows also leave their group, so that their values must be kept until then.
     part : Part
-        Whether it makes values of rows, states of rows, or values of states. `schema` is that of the rows.
+        Whether it makes values of rows, states of rows, or states of states. `schema` is that of the rows.
 
     Notes
     -----
@@ -56,7 +56,7 @@ class Measure(Measurement):
 
     def __init__(self, name: str, aggregate: Aggregate, steps: Steps, schema: Schema, *, remembers: bool,
                  part: Part = Part.WHOLE) -> None:
-        if part is Part.LAST:
+        if part is Part.MERGED:
             assert steps.merge is not None
             steps = replace(steps, accumulate=steps.merge, deaccumulate=None, timed=False)
         self.name, self.part = name, part
@@ -65,8 +65,8 @@ class Measure(Measurement):
         self.type = aggregate.result_type(input_type)
         self.steps = steps
         fields = [np.asarray(value).dtype for value in steps.init]
-        self.value_dtypes = fields if part is Part.LAST else [_dtype(input_type)]
-        self.out_dtypes = fields if part is Part.FIRST else [_dtype(self.type)]
+        self.value_dtypes = fields if part is Part.MERGED else [_dtype(input_type)]
+        self.out_dtypes = fields if part is not Part.WHOLE else [_dtype(self.type)]
         self.replay = replay_function(aggregate, self.steps, part)
         self.state = [np.full(GROUPS_AT_FIRST, value) for value in self.steps.init]
         self.stale = np.zeros(GROUPS_AT_FIRST, np.bool_)
@@ -96,14 +96,14 @@ class Measure(Measurement):
 
     @property
     def counts_rows(self) -> bool:
-        return self.part is not Part.LAST and self.aggregate.counts_rows
+        return self.part is not Part.MERGED and self.aggregate.counts_rows
 
     @property
     def fuses(self) -> bool:
-        return self.part is not Part.LAST
+        return self.part is not Part.MERGED
 
     def read(self, batch: Batch) -> Inputs:
-        if self.part is Part.LAST:
+        if self.part is Part.MERGED:
             states = [batch.column(name) for name in state_names(self.name, self.steps)]
             return tuple(frozen(np.asarray(column.values)) for column in states), NO_MASK, _NONE
         values, valid = self._values(batch)
@@ -139,7 +139,7 @@ class Measure(Measurement):
 
     def columns(self, outs: Outs, rows: int) -> list[Column]:
         *values, valid = (array[:rows] for array in outs)
-        if self.part is Part.FIRST:
+        if self.part is not Part.WHOLE:
             return [Column(type_, array.copy()) for type_, array in zip(state_types(self.steps), values, strict=True)]
         return [self.column(values[0], valid)]
 

@@ -74,7 +74,7 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
     functions: Functions = {}
     for number, measure in stateful:
         lines, given = bind_steps(measure.steps, str(number),
-                                  ("accumulate",) if measure.part is Part.FIRST else ("accumulate", "result"))
+                                  ("accumulate",) if measure.part is Part.STATES else ("accumulate", "result"))
         imports += lines
         functions |= given
     guard = [] if condition is None else _guard(condition, leaves)
@@ -156,7 +156,7 @@ def _state(number: int, steps: Steps) -> str:
 
 def _emit(number: int, measure: Measure) -> list[str]:
     steps = measure.steps
-    if measure.part is Part.FIRST:
+    if measure.part is Part.STATES:
         shown = [f"out{number}_{field}[done] = s{number}_{field}[group]" for field in range(len(steps.init))]
     else:
         shown = [f"value{number} = result{number}({_state(number, steps)})",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Any
 
-from whimbrel.operators import Band, GroupAggregate, HoppingWindow, SetDuration, Sort, Union
+from whimbrel.operators import Band, Finish, GroupAggregate, HoppingWindow, SetDuration, Sort, Union
 from whimbrel.plan import Grid, Node, Operator, reads_lifetime, walk
 
 
@@ -37,8 +37,8 @@ class _Stretch:
     ----------
     steps : tuple of Operator
         Each band goes through them alone; it is sorted after so many of them.
-    merge : Operator or None
-        What makes the answer of what came of all bands; None: that is the answer.
+    merge, finish : Operator or None
+        What merges the states of bands, and what makes values of states; None: bands together are the answer.
     last : Node
         The last node as written that all of this stands for.
     """
@@ -47,8 +47,9 @@ class _Stretch:
     band: Band
     steps: tuple[Operator, ...]
     sorted_after: int
-    merge: Operator | None
     last: Node
+    merge: GroupAggregate | None = None
+    finish: Operator | None = None
 
 
 class _Plan:
@@ -76,12 +77,12 @@ class _Plan:
         if isinstance(way[-1].op, GroupAggregate):
             aggregate, steps = way[-1], steps[:-1]
             if self.shared[id(aggregate.op)] > 1 or len(self._between(source, node.op)) > 1:
-                split = self._once(("split", id(aggregate.op)), lambda: _in_two_steps(steps, aggregate))
+                split = self._once(("split", id(aggregate.op)), lambda: _in_steps(steps, aggregate))
                 if split is not None:
-                    first, merge = split
-                    return _Stretch(source, node.op, first, len(steps), merge, aggregate)
+                    first, merge, finish = split
+                    return _Stretch(source, node.op, first, len(steps), aggregate, merge, finish)
         steps = tuple(takewhile(lambda step: not isinstance(step, HoppingWindow), steps))
-        return _Stretch(source, node.op, steps, len(steps), None, way[len(steps)])
+        return _Stretch(source, node.op, steps, len(steps), way[len(steps)])
 
     def _way(self, node: Node) -> list[Node]:
         """From a band through the steps that take rows in any order, and one aggregate behind them."""
@@ -97,9 +98,14 @@ class _Plan:
         """What was on time for the latency before, and one band more."""
         first, *others = self._between(stretch.source, stretch.band)
         here = self._rows(stretch, *first)
+        adjacent = stretch.merge is not None and stretch.merge.grid is not None
         for over, upto in others:
             here = self._node("union", Union(), here, self._rows(stretch, over, upto))
-        return here if stretch.merge is None else self._node(id(stretch.merge), stretch.merge, here)
+            if adjacent and stretch.merge is not None:  # fewer states wait for the next band
+                here = self._node("merge", stretch.merge, here)
+        if stretch.merge is not None and not adjacent:
+            here = self._node("merge", stretch.merge, here)
+        return here if stretch.finish is None else self._node("finish", stretch.finish, here)
 
     def _between(self, source: Node, band: Band) -> list[tuple[int, int]]:
         """The bands of which this one is made: cut wherever another one begins or ends."""
@@ -130,24 +136,25 @@ class _Plan:
         return self.made[key]
 
 
-def _in_two_steps(steps: tuple[Operator, ...], node: Node) -> tuple[tuple[Operator, ...], Operator] | None:
-    """Steps up to the states of an aggregate, and its last step; None where its states cannot be merged.
+def _in_steps(steps: tuple[Operator, ...], node: Node) -> tuple[tuple[Operator, ...], GroupAggregate, Finish] | None:
+    """Steps up to the states of an aggregate, what merges them, and what makes values of them.
 
-    Behind a window on a grid the states are those of panes, one for each hop, that last as long as the window.
+    None where they cannot be merged. Behind a window on a grid the states are those of panes, one for each hop, that
+    last as long as the window.
     """
-    aggregate, below = node.op, node.inputs[0]
+    aggregate, rows = node.op, node.inputs[0].schema
     assert isinstance(aggregate, GroupAggregate)
     window = steps[-1] if steps else None
-    paned = isinstance(window, HoppingWindow) and window.size % window.hop == 0 and not reads_lifetime(aggregate)
-    split = aggregate.in_two_steps(below.schema, removable=not paned)
-    if split is None:
+    grid = isinstance(window, HoppingWindow) and window.size % window.hop == 0 and not reads_lifetime(aggregate)
+    states = aggregate.to_states(rows, removable=not grid)
+    if states is None:
         return None
-    first, last = split
-    if not paned:
-        return (*steps, first), last
-    assert isinstance(window, HoppingWindow)
+    merge, finish = states.to_merged(rows), Finish(of=states, rows=rows)
+    if not grid or not isinstance(window, HoppingWindow):
+        return (*steps, states), merge, finish
     if window.size == window.hop:
-        grid = Grid(window.size, window.hop, window.offset)
-        return (*steps, first), replace(last, grid=grid, causal=window.label == "end", unit=window.unit)
+        adjacent = Grid(window.size, window.hop, window.offset)
+        merge = replace(merge, grid=adjacent, causal=window.label == "end", unit=window.unit)
+        return (*steps, states), merge, finish
     panes = replace(window, size=window.hop)
-    return (*steps[:-1], panes, first, SetDuration(size=window.size, unit=window.unit)), last
+    return (*steps[:-1], panes, states, SetDuration(size=window.size, unit=window.unit)), merge, finish

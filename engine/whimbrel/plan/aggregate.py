@@ -22,10 +22,10 @@ class Part(Enum):
 
     WHOLE = "whole"
     """From rows to values."""
-    FIRST = "first"
+    STATES = "states"
     """From rows to states, one column for each field."""
-    LAST = "last"
-    """From states to values."""
+    MERGED = "merged"
+    """From states to states of all their rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,3 +102,15 @@ def test_memory_follows_what_waits() -> None:
     assert sort.rows == 1
     assert sort.arrivals.held_rows < 300_000
     assert sort.runs.rows == 1
+
+
+def test_memory_of_runs_is_given_back_while_rows_wait() -> None:
+    sort = Sorter()
+    with tier("primitives"):
+        sort.add(rows(list(range(100_000)), 0))
+        sort.release(0)
+        most = sort.runs.nbytes
+        left = sort.release(99_000)
+        assert sum(map(len, left)) == 99_000
+        assert sort.runs.nbytes < most / 4
+        assert [row for batch in sort.release(10**6) for row in batch.sync.tolist()] == list(range(99_001, 100_000))
