@@ -62,7 +62,8 @@ class Sorter:
             self._tighten()
         if self.runs.loose:
             self.runs = Runs()
-            self.fresh.insert(0, (self.arrivals.times(), self.arrivals.numbers()))
+            if self.rows:
+                self.runs.insert(self.arrivals.times(), self.arrivals.numbers())
         return out
 
     def _cut(self, time: int) -> Array:
