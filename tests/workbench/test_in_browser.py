@@ -236,3 +236,15 @@ def test_zoom_survives_new_data(open_notebook: Open) -> None:
     assert held != following
     time.sleep(8)
     assert notebook.page.evaluate(ranges) == held
+
+
+def test_several_latencies_are_one_picture(open_notebook: Open, tmp_path: Path) -> None:
+    notebook = open_notebook('per_hour.at_latencies("15m", "1h", "2h").on(wb.replay(history, speed=20_000, '
+                             'reorder_latency="2h"))')
+    notebook.run(1)
+    notebook.wait_for_chart(1)
+    notebook.wait_for_text(1, r"settled after.*15m", timeout_s=20)
+    notebook.wait_for_text(1, r"[1-9][\d,]* changed", timeout_s=20)
+    time.sleep(5)
+    notebook.picture("bands", tmp_path)
+    assert notebook.problems == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from whimbrel.stream import Stream
+    from whimbrel.stream import Bands, Stream
     from whimbrel_workbench.live import LiveView
     from whimbrel_workbench.page import Bundle
 
@@ -16,17 +16,17 @@ class Show:
     Plotting libraries are imported when the first view is made, not when the door is found.
     """
 
-    def __call__(self, stream: Stream) -> Bundle:
+    def __call__(self, stream: Stream | Bands) -> Bundle:
         """The live view of a query, as the last expression of a cell shows it."""
         return self.view(stream)._repr_mimebundle_()
 
-    def view(self, stream: Stream, **options: Any) -> LiveView:
+    def view(self, stream: Stream | Bands, **options: Any) -> LiveView:
         """The live view itself, to choose its kind, to read its run, or to overlay ``view.hv``.
 
         Parameters
         ----------
-        stream : Stream
-            The query.
+        stream : Stream or Bands
+            The query, maybe at several latencies.
         **options
             ``kind="lines" | "bars" | "table" | "number"``, ``y=`` value column, ``by=`` key columns, ``top=`` most
             lines, ``redraws_per_s=``.

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from holoviews.streams import Pipe
 
     from whimbrel.run import Run
-    from whimbrel.stream import Stream
+    from whimbrel.stream import Bands, Stream
+    from whimbrel_workbench.feed import BandedRun
 
 _STILL_EVERY_S: Final = 10.0
 _STILL_UNSEEN_EVERY_S: Final = 2.0
@@ -36,15 +37,15 @@ class LiveView:
 
     Parameters
     ----------
-    stream : Stream
-        The query.
+    stream : Stream or Bands
+        The query, maybe at several latencies.
     redraws_per_s : float
         Most redraws in a second.
     **options
         ``kind=``, ``y=``, ``by=``, ``top=``: see :class:`~whimbrel_workbench.frames.Options`.
     """
 
-    def __init__(self, stream: Stream, *, redraws_per_s: float = 3.0, **options: Any) -> None:
+    def __init__(self, stream: Stream | Bands, *, redraws_per_s: float = 3.0, **options: Any) -> None:
         self._feed = Feed(stream, Options(**options), self._draw, redraws_per_s=redraws_per_s)
         self._pipe: Pipe | None = None
         self._piping = False
@@ -60,7 +61,7 @@ class LiveView:
         self._output = page.Output(self.panel, on_drawn=self._feed.look_again, lock=self._feed.between_frames)
 
     @property
-    def run(self) -> Run | None:
+    def run(self) -> Run | BandedRun | None:
         """The run behind the view; None before it was shown, or if the query could not start."""
         return self._feed.run
 

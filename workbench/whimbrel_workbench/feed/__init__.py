@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from whimbrel_workbench.feed.banded import BandedRun
 from whimbrel_workbench.feed.feed import Feed
 from whimbrel_workbench.feed.owners import Owners
 
-__all__ = ["Feed", "Owners"]
+__all__ = ["BandedRun", "Feed", "Owners"]

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from whimbrel.errors import WhimbrelError
+from whimbrel.stream import Stream
+from whimbrel_workbench.feed.banded import BandedRun
 from whimbrel_workbench.feed.status import failure_of, status_of
 from whimbrel_workbench.frames import Failure, Frame, Framer, Options, Status
 from whimbrel_workbench.frames.framer import Picture
 
 if TYPE_CHECKING:
     from whimbrel.run import Run
-    from whimbrel.stream import Stream
+    from whimbrel.stream import Bands
 
 _FIRST_PICTURE_WAIT_S: Final = 0.05
 _UNDRAWABLE_HINT: Final = 'the run goes on; another picture may do: view(kind="table")'
@@ -30,8 +32,8 @@ class Feed:
 
     Parameters
     ----------
-    stream : Stream
-        The query.
+    stream : Stream or Bands
+        The query, maybe at several latencies.
     options : Options
         What the user asked of the view.
     on_frame : callable
@@ -41,25 +43,26 @@ class Feed:
         Most frames in a second.
     """
 
-    def __init__(self, stream: Stream, options: Options, on_frame: Callable[[Frame], bool], *,
+    def __init__(self, stream: Stream | Bands, options: Options, on_frame: Callable[[Frame], bool], *,
                  redraws_per_s: float = 3.0) -> None:
         self._stream = stream
-        time = stream.schema.time_type
-        payload = [pa.field(field.name, field.type) for field in stream.schema]
+        answer = stream if isinstance(stream, Stream) else stream[-1]
+        time = answer.schema.time_type
+        payload = [pa.field(field.name, field.type) for field in answer.schema]
         self._schema = pa.schema([pa.field("start", time), pa.field("end", time), *payload])
-        self._framer = Framer(options, _keys(stream))
+        self._framer = Framer(options, _keys(answer))
         self._framer.columns(self._schema)
         self._on_frame = on_frame
         self._pause_s = 1.0 / redraws_per_s
         self._closed = threading.Event()
-        self._run: Run | None = None
+        self._run: Run | BandedRun | None = None
         self._refused: Failure | None = None
         self._picture: Picture | None = None
         self._seen: tuple[int, str] | None = None
         self.between_frames = threading.RLock()
 
     @property
-    def run(self) -> Run | None:
+    def run(self) -> Run | BandedRun | None:
         """The run that is shown, if the query could be started."""
         return self._run
 
@@ -75,7 +78,8 @@ class Feed:
             self._framer.forget()
             self._run, self._refused, self._picture, self._seen = None, None, None, None
             try:
-                self._run = self._stream.start()
+                stream = self._stream
+                self._run = stream.start() if isinstance(stream, Stream) else BandedRun(stream)
             except WhimbrelError as error:
                 self._refused = failure_of(error)
             self.look_again()
@@ -100,7 +104,7 @@ class Feed:
         self._steer(lambda run: run.resume())
 
     def stop(self, *, keep: bool) -> None:
-        def stop(run: Run) -> None:
+        def stop(run: Run | BandedRun) -> None:
             run.stop(keep=keep)
             run.wait(_FEEDBACK_S)
 
@@ -134,7 +138,7 @@ class Feed:
                 self._picture = None
                 return not self._on_frame(self._frame(0, Status("failed", None, (), failure)))
 
-    def _look_at(self, run: Run, *, anyway: bool) -> bool:
+    def _look_at(self, run: Run | BandedRun, *, anyway: bool) -> bool:
         now = run.version, run.state
         if anyway or self._seen != now:
             snapshot = run.snapshot()
@@ -142,7 +146,8 @@ class Feed:
             failed = now[1] == "failed"
             if not failed:
                 self._picture = self._framer.picture(snapshot.table, snapshot.settled)
-            status = status_of(now[1], snapshot.metrics, run.error if failed else None)
+            told = run.facts if isinstance(run, BandedRun) else ()
+            status = status_of(now[1], snapshot.metrics, run.error if failed else None, told)
             if self._on_frame(self._frame(snapshot.version, status)):
                 self._seen = now
         return self._seen != now or now[1] not in _ENDED
@@ -150,7 +155,7 @@ class Feed:
     def _frame(self, version: int, status: Status) -> Frame:
         return Frame(version, self._picture, self._framer.columns(self._schema), status, repr(self._stream))
 
-    def _steer(self, gesture: Callable[[Run], None]) -> None:
+    def _steer(self, gesture: Callable[[Run | BandedRun], None]) -> None:
         if self._run is not None:
             gesture(self._run)
             self.look_again()

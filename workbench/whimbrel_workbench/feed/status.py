@@ -10,8 +10,9 @@ from whimbrel_workbench.frames.status import State
 from whimbrel_workbench.frames.times import words
 
 
-def status_of(state: State, metrics: Metrics, error: WhimbrelError | None) -> Status:
-    """The indicators of a run at one moment."""
+def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
+              told: tuple[tuple[str, str], ...] = ()) -> Status:
+    """The indicators of a run at one moment, and what else it tells."""
     facts = (
         ("rows", f"{metrics.rows:,}"),
         ("speed", rate_words(metrics.rows_per_s)),
@@ -19,6 +20,7 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None) -> St
         ("newest event", words(metrics.newest)),
         ("late", f"{metrics.late_dropped:,} dropped, {metrics.late_adjusted:,} adjusted"),
         ("buffered", f"{metrics.buffered_rows:,} rows"),
+        *told,
         *((("forgotten", f"{metrics.forgotten_rows:,} rows"),) if metrics.forgotten_rows else ()),
     )
     return Status(state, metrics.share, facts, failure_of(error) if error is not None else None)

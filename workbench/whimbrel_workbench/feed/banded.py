@@ -1,0 +1,118 @@
+"""The runs of several latencies as one: what each moment's best answer is, and what was revised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.run import Snapshot
+from whimbrel_workbench.frames.numbers import value_words
+
+if TYPE_CHECKING:
+    from whimbrel.errors import WhimbrelError
+    from whimbrel.run import Metrics, Run
+    from whimbrel.stream import Bands
+    from whimbrel_workbench.frames.status import State
+
+_STATES: tuple[State, ...] = ("failed", "running", "paused", "stopped", "finished")
+
+
+class BandedRun:
+    """Every moment is shown by the latest band that has settled it; only what the last band has settled is final.
+
+    Parameters
+    ----------
+    bands : Bands
+        The query and its latencies; they are started together.
+    """
+
+    def __init__(self, bands: Bands) -> None:
+        self._names = bands[0].schema.names
+        self._latencies = bands.latencies
+        self._runs: Sequence[Run] = bands.start()
+        self._facts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def state(self) -> State:
+        states = {run.state for run in self._runs}
+        return next(state for state in _STATES if state in states)
+
+    @property
+    def error(self) -> WhimbrelError | None:
+        return next((run.error for run in self._runs if run.error is not None), None)
+
+    @property
+    def version(self) -> int:
+        return sum(run.version for run in self._runs)
+
+    @property
+    def metrics(self) -> Metrics:
+        """Those of the last band."""
+        return self._runs[-1].metrics
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """How far each band has settled, and what later bands made of early answers, as of the last snapshot."""
+        return self._facts
+
+    def snapshot(self) -> Snapshot:
+        """The answer of all bands: first what the last one has settled, then ever earlier answers for later moments."""
+        # The last band is asked first: then no earlier one seems to be behind it.
+        snapshots = [run.snapshot() for run in reversed(self._runs)][::-1]
+        self._facts = (("settled after", ", ".join(
+            f"{latency}: {shot.settled:,} rows" for latency, shot in zip(self._latencies, snapshots, strict=True))),
+            ("revised", _revised([shot.table for shot in snapshots[1:]], self._names)))
+        parts: list[pa.Table] = []
+        since = None
+        for shot in reversed(snapshots):
+            settled = _later(shot.table.slice(0, shot.settled), since)
+            parts.append(settled)
+            since = pc.max(settled.column("start")) if len(settled) else since
+        parts.append(_later(snapshots[0].table.slice(snapshots[0].settled), since))
+        shown = [self._answer(part) for part in parts]
+        last = snapshots[-1]
+        return replace(last, table=pa.concat_tables(shown), settled=len(shown[0]), version=self.version)
+
+    def pause(self) -> None:
+        self._runs[-1].pause()
+
+    def resume(self) -> None:
+        self._runs[-1].resume()
+
+    def stop(self, *, keep: bool = True) -> None:
+        for run in self._runs:
+            run.stop(keep=keep)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return all(run.wait(timeout) for run in self._runs)
+
+    def _answer(self, part: pa.Table) -> pa.Table:
+        """The columns of the query; rows that a later band has not are no part of its answer."""
+        there = part.filter(pc.not_equal(part.column("revision"), "gone"))
+        return there.select(["start", "end", *self._names])
+
+
+def _later(table: pa.Table, since: pa.Scalar | None) -> pa.Table:
+    return table if since is None else table.filter(pc.greater(table.column("start"), since))
+
+
+def _revised(tables: Sequence[pa.Table], names: Sequence[str]) -> str:
+    """How many values later bands changed, and the largest change of each number."""
+    words = [word for table in tables for word in table.column("revision").to_pylist()]
+    moves = [f"{name} by up to {value_words(most)}" for name in names
+             if (most := max((_moved(table, name) for table in tables), default=0.0))]
+    changed = f"{words.count('changed'):,} changed" + (f" ({', '.join(moves)})" if moves else "")
+    return f"{changed}, {words.count('new'):,} new, {words.count('gone'):,} gone"
+
+
+def _moved(table: pa.Table, name: str) -> float:
+    """By how much a number changed at most."""
+    before, type_ = f"{name}_before", table.schema.field(name).type
+    if before not in table.schema.names or not (pa.types.is_floating(type_) or pa.types.is_integer(type_)):
+        return 0.0
+    now, then = (pc.cast(table.column(each), pa.float64(), safe=False) for each in (name, before))
+    return float(pc.max(pc.abs(pc.subtract(now, then))).as_py() or 0.0)
