@@ -23,7 +23,6 @@ from whimbrel.plan import Disorder, Node, Promising, Source
 from whimbrel.run import Session
 
 Array = np.ndarray[Any, Any]
-Answers = dict[int, pa.Table]
 
 ROWS, QUICK_ROWS = 20_000_000, 2_000_000
 BATCH_ROWS = 10_000
@@ -35,6 +34,14 @@ QUERIES: dict[str, Callable[[wb.Stream], wb.Stream]] = {
     "Q3 1,000 groups": lambda windows: windows.group_by(g=col.c0 % 1_000).aggregate(n=wb.count()),
     "Q4 top 5 of 100": lambda windows: windows.group_by(g=col.c0 % 100).aggregate(n=wb.count()).top_k(5, by=col.n),
 }
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What was answered, by number of the latency, and how many bytes the engine counted as buffered at most."""
+
+    tables: dict[int, pa.Table]
+    peak_bytes: int
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,7 @@ def _asked(log: Log, query: str) -> Iterator[Row]:
         return _answers(dict(enumerate(ask(log.source).at_latencies(*log.latencies))))
 
     def basic() -> Answers:
-        with mock.patch.object(GroupAggregate, "to_states", lambda *_, **__: None):
+        with mock.patch.object(GroupAggregate, "to_states", return_value=None):
             return together()
 
     ways = {"smallest only": lambda: alone(0), "largest only": lambda: alone(len(log.latencies) - 1), "basic": basic}
@@ -104,7 +111,7 @@ def _asked(log: Log, query: str) -> Iterator[Row]:
         ratio = counted / bytes_["together"][0]
         print(f"      buffered at most, {way:<14} {counted / 1e6:9.1f} MB counted, {grown / 1e6:9.1f} MB the process "
               f"grew by; {ratio:7.1f} of the three together")
-    kept = [_counted(answer, query) for answer in together().values()]
+    kept = [_counted(answer, query) for answer in together().tables.values()]
     if query.startswith("Q1"):
         shares = ", ".join(f"{word}: {rows / (log.source.rows or 1):.4%}"
                            for word, rows in zip(log.words, kept, strict=True))
@@ -115,26 +122,23 @@ def _counted(answer: pa.Table, query: str) -> int:
     return int(sum(answer["n"].to_pylist())) if query.startswith("Q1") else answer.num_rows
 
 
-_peak = 0
-
-
 def _answers(queries: dict[int, wb.Stream]) -> Answers:
-    """Run queries together, and note how many bytes were buffered at most."""
-    global _peak
-    _peak = 0
+    """Run queries together; their answers, and how many bytes were buffered at most."""
+    peak = 0
     with closing(Session(*(query.node for query in queries.values()))) as session:
         while not session.finished:
             session.step()
-            _peak = max(_peak, sum(kernel.buffered_bytes for kernel in session.pipeline.kernels))
-        return {number: answer.settled() for number, answer in zip(queries, session.answers, strict=True)}
+            peak = max(peak, sum(kernel.buffered_bytes for kernel in session.pipeline.kernels))
+        tables = (answer.settled() for answer in session.answers)
+        return Answers(dict(zip(queries, tables, strict=True)), peak)
 
 
 def _peaks(ask: Callable[[], Answers]) -> tuple[int, int]:
     """Bytes buffered at most, as the engine counts them and as the process grew."""
     Path("/proc/self/clear_refs").write_text("5")  # forget the largest size so far
     before = _status("VmRSS")
-    ask()
-    return _peak, _status("VmHWM") - before
+    counted = ask().peak_bytes
+    return counted, _status("VmHWM") - before
 
 
 def _status(name: str) -> int:
@@ -143,7 +147,8 @@ def _status(name: str) -> int:
 
 
 def _same(ours: Answers, theirs: Answers) -> bool:
-    return all(_ordered(ours[which]).equals(_ordered(answer)) for which, answer in theirs.items())
+    return all(_ordered(ours.tables[which]).equals(_ordered(table))
+               for which, table in theirs.tables.items())
 
 
 def _ordered(table: pa.Table) -> pa.Table:

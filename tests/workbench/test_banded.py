@@ -30,7 +30,7 @@ def test_an_ended_run_shows_the_last_band() -> None:
 
 def test_early_answers_stand_where_the_last_band_has_not_come() -> None:
     feed = LOG.node.op
-    replayed = COUNTS.at_latencies(0, 100, 400).on(wb.replay(LOG, speed=1000, reorder_latency=0))
+    replayed = COUNTS.at_latencies(0, 100, 400).on(wb.replay(LOG, speed=100, reorder_latency=0))
     run = BandedRun(replayed)
     try:
         while run.snapshot().settled < 20:
