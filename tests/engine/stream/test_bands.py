@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 import time
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import whimbrel as wb
+from tests.conftest import SHARED_DATA
 from whimbrel import col
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Disorder, Node, Promising, Source
@@ -200,3 +205,30 @@ def test_partitions_and_edges_are_refused() -> None:
         with pytest.raises(PlanError, match=r"lateness|several latencies"):
             stream.at_latencies(1)
     assert isinstance(parted.node.op, Source)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ("flights_nyc_2013", "trace_spans_train", "trace_spans_shop", "app_logs_train",
+                                  "market_feed_usdm", "git_commits", "quakes_2015_08", "net_dns_zeek"))
+def test_real_logs_give_what_had_arrived_within_each_latency(name: str) -> None:
+    file = SHARED_DATA / f"{name}.parquet"
+    catalog = (SHARED_DATA / "CATALOG.md").read_text(encoding="utf-8")
+    facts = map(json.loads, re.findall(r"```json\n(.*?)```", catalog, re.DOTALL))
+    event_time = next(fact["event_time"] for fact in facts if fact["name"] == name)
+    times = pq.read_table(file, columns=[event_time]).column(0).combine_chunks().cast("int64").to_numpy()
+    late_by = np.maximum.accumulate(times) - times
+    latencies = np.unique(np.quantile(late_by, [0.5, 0.9, 0.99, 1.0], method="inverted_cdf")).tolist()
+    size = max(int(times.max() - times.min()) // 200, 1)
+    source = wb.read_parquet(file, time=event_time, reorder_latency=0, late="side")
+    per_window = source.tumbling_window(size).aggregate(n=wb.count())
+    bands = per_window.at_latencies(*latencies)
+    *runs, outside = wb.start(*bands, wb.late_rows(source))
+    for run, latency in zip(runs, latencies, strict=True):
+        assert run.wait(60)
+        starts, counts = np.unique(times[late_by <= latency] // size * size, return_counts=True)
+        table = run.snapshot().table
+        assert table["start"].cast("int64").to_pylist() == starts.tolist()
+        assert table["n"].to_pylist() == counts.tolist()
+        assert run.metrics.late_dropped == int((late_by > latency).sum())
+    assert outside.wait(60)
+    assert outside.metrics.settled_rows == int((late_by > 0).sum())
