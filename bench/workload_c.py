@@ -107,11 +107,11 @@ def _online(name: str, all_times: Array, every: int) -> Iterator[Row]:
     scratch = [np.zeros(size, np.int64) for size in (rows, rows, 3 * rows, 3 * rows, 4_096, 8_192, 8_192, 8_192)]
     ends, slots, out = (np.zeros(rows, np.int64) for _ in range(3))
 
-    def ours() -> list[Array]:
+    def sort(*, huffman: bool = True, speculate: bool = True) -> list[Array]:
         scalars = np.zeros(4, np.int64)
         scalars[primitive.FREE] = chunks
-        done = _impatience(times, every, latency, numbers, *pool, after, np.arange(chunks), runs, tails, scalars,
-                           *scratch, out)
+        done = _impatience(times, every, latency, huffman, speculate, numbers, *pool, after, np.arange(chunks), runs,
+                           tails, scalars, *scratch, out)
         assert done == rows
         return [times[out], *(column[out] for column in columns)]
 
@@ -138,7 +138,8 @@ def _online(name: str, all_times: Array, every: int) -> Iterator[Row]:
         return np.array_equal(mine[0], theirs[0]) and np.array_equal(np.sort(mine[1]), np.sort(theirs[1]))
 
     peers = {"heap": by_heap} | ({"sorted buffer": by_merging} if every >= 10_000 else {})
-    yield from compare("C online", f"{name}, every {every:,}", rows, ours, peers, same)
+    peers |= {"without Huffman": partial(sort, huffman=False), "no speculation": partial(sort, speculate=False)}
+    yield from compare("C online", f"{name}, every {every:,}", rows, sort, peers, same)
 
 
 def _as_needed(times: Array) -> Iterator[Row]:

@@ -79,6 +79,10 @@ class Ingress(Kernel):
     def buffered_bytes(self) -> int:
         return self.sorter.nbytes
 
+    @property
+    def sorted_runs(self) -> int:
+        return len(self.sorter.runs)
+
     def _late(self, batch: Batch, late: Mask, moments: Moments, first: int) -> Batch:
         policy = self.disorder.late
         if policy == "raise":

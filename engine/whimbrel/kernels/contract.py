@@ -65,6 +65,11 @@ class Kernel(ABC):
         return 0
 
     @property
+    def sorted_runs(self) -> int:
+        """Runs in which rows wait to be sorted."""
+        return 0
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """Generated source text that this kernel runs; empty when it runs handwritten primitives only."""
         return ()

@@ -82,3 +82,7 @@ class SortKernel(Kernel):
     @property
     def buffered_bytes(self) -> int:
         return self.sorter.nbytes
+
+    @property
+    def sorted_runs(self) -> int:
+        return len(self.sorter.runs)

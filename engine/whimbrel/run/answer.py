@@ -121,6 +121,7 @@ class Answer:
             late_by_partition=self._late_by_partition(),
             buffered_rows=sum(buffered.values()),
             buffered_bytes=sum(self._pipeline.kernels[number].buffered_bytes for number in self._nodes),
+            sorted_runs=sum(self._pipeline.kernels[number].sorted_runs for number in self._nodes),
             buffered=buffered,
             settled_rows=self.settled_rows,
             forgotten_rows=self._forgotten,

@@ -38,6 +38,8 @@ class Metrics:
         How many rows came late, by source and partition: of each source that has partitions, the hundred with most.
     buffered_rows, buffered_bytes : int
         Rows held back or remembered by all operators, and bytes of those that wait to be sorted.
+    sorted_runs : int
+        Runs in which rows wait to be sorted: the more, the more out of order they came.
     buffered : mapping of str to int
         The rows held back or remembered by each operator of the plan that runs, named as in ``explain()``, and by each
         source. Those of the same name are numbered.
@@ -57,6 +59,7 @@ class Metrics:
     late_by_partition: Mapping[str, Mapping[Any, int]] = field(default_factory=dict, hash=False)
     buffered_rows: int = 0
     buffered_bytes: int = 0
+    sorted_runs: int = 0
     buffered: Mapping[str, int] = field(default_factory=dict, hash=False)
     settled_rows: int = 0
     forgotten_rows: int = 0
