@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -102,11 +103,14 @@ def _later(table: pa.Table, since: pa.Scalar | None) -> pa.Table:
 
 def _revised(tables: Sequence[pa.Table], names: Sequence[str]) -> str:
     """How many values later bands changed, and the largest change of each number."""
-    words = [word for table in tables for word in table.column("revision").to_pylist()]
+    counts: Counter[str] = Counter()
+    for table in tables:
+        for found in pc.value_counts(table.column("revision")).to_pylist():
+            counts[found["values"]] += found["counts"]
     moves = [f"{name} by up to {value_words(most)}" for name in names
              if (most := max((_moved(table, name) for table in tables), default=0.0))]
-    changed = f"{words.count('changed'):,} changed" + (f" ({', '.join(moves)})" if moves else "")
-    return f"{changed}, {words.count('new'):,} new, {words.count('gone'):,} gone"
+    changed = f"{counts['changed']:,} changed" + (f" ({', '.join(moves)})" if moves else "")
+    return f"{changed}, {counts['new']:,} new, {counts['gone']:,} gone"
 
 
 def _moved(table: pa.Table, name: str) -> float:
