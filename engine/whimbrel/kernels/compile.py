@@ -224,9 +224,9 @@ def _jittable(function: Callable[..., Any], njit: Callable[..., Any],
 
 
 def _kind(argument: Any) -> Any:
-    if isinstance(argument, np.ndarray):
-        return argument.dtype.str, argument.flags.writeable
-    return type(argument)
+    """What machine code depends on. Asked for every argument of every call: a letter is had sooner than a name."""
+    kind = type(argument)
+    return (argument.dtype.char, argument.flags.writeable) if kind is np.ndarray else kind
 
 
 def _numba_type(kind: Any, numba: Any) -> Any:
