@@ -134,7 +134,8 @@ class PaneKernel(Kernel):
             inputs.append(batch.first_start)
         for leaf, with_nulls in text.leaves:
             column = evaluate(leaf, batch)
-            inputs += [column.values, *([frozen(column.validity())] if with_nulls else [])]
+            # Of texts and lists a loop of scalars asks only whether they are there.
+            inputs += [column.values if column.fixed else _NONE, *([frozen(column.validity())] if with_nulls else [])]
         return inputs
 
     def _state(self, text: PaneText) -> list[Any]:

@@ -54,7 +54,8 @@ class _Leaves:
         known = leaf.name if isinstance(leaf, Col) else id(leaf)
         if known not in self.positions:
             # What is computed beforehand may turn out with or without nulls, batch by batch: always ask.
-            with_nulls = not isinstance(leaf, Col) or self.batch.column(leaf.name).valid is not None
+            column = self.batch.column(leaf.name) if isinstance(leaf, Col) else None
+            with_nulls = column is None or not column.fixed or column.valid is not None
             self.positions[known] = len(self.leaves)
             self.leaves.append((leaf, with_nulls))
         position = self.positions[known]

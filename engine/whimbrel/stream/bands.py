@@ -147,6 +147,10 @@ def at_latencies(query: Stream, latencies: Sequence[Duration], partial: Query | 
     if (partial is None) != (merge is None):
         raise PlanError("partial= and merge= go together.", where=where,
                         hint="partial is run on each band, merge on what comes of them together")
+    for name, given in (("partial", partial), ("merge", merge)):
+        if given is not None and not callable(given):
+            raise PlanError(f"{name}={given!r} is not a function.", where=where,
+                            hint="such as partial=lambda rows: rows.tumbling_window(...).aggregate(...)")
     if partial is None or merge is None:
         streams = tuple(_at(query, -1, upto) for upto in ticks)
     else:

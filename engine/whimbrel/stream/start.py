@@ -5,6 +5,7 @@ from __future__ import annotations
 from whimbrel import run as running
 from whimbrel.errors import PlanError
 from whimbrel.run import Run
+from whimbrel.stream.bands import Bands
 from whimbrel.stream.stream import Stream
 
 
@@ -48,4 +49,6 @@ def check(queries: tuple[Stream, ...], where: str) -> None:
         raise PlanError("There is no query.", where=where, hint="give at least one stream")
     for query in queries:
         if not isinstance(query, Stream):
-            raise PlanError(f"Cannot start a {type(query).__name__}.", where=where, hint="give streams")
+            raise PlanError(f"Cannot start a {type(query).__name__}.", where=where,
+                            hint="several latencies start together by bands.start(), or as wb.start(*bands, ...)"
+                            if isinstance(query, Bands) else "give streams")

@@ -7,6 +7,7 @@ import random
 import re
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -155,6 +156,24 @@ def test_early_answers_settle_before_late_ones() -> None:
             run.stop()
 
 
+def test_a_restored_run_goes_on_in_every_band(tmp_path: Path) -> None:
+    times = [time for at in range(0, 3000, 2) for time in ([at, at - 60] if at % 100 == 98 else [at])]
+    source = wb.from_arrow({"at": times, "seen": list(range(len(times)))}, time="at", arrival="seen", name="log")
+    bands = source.hopping_window(40, 20).aggregate(n=wb.count(), m=wb.mean(col.at)).at_latencies(0, 100)
+    feed = bands.on(wb.replay(source, speed=1500, reorder_latency=0))
+    runs = feed.start()
+    while runs[1].metrics.settled_rows < 10:
+        time.sleep(0.01)
+    runs[0].pause()
+    runs[0].checkpoint(tmp_path / "checkpoint")
+    before = [shot.table.slice(0, shot.settled) for shot in (run.snapshot() for run in runs)]
+    for run in runs:
+        run.stop()
+    again = wb.restore(tmp_path / "checkpoint", *feed.revisions)
+    assert all(run.wait(30) for run in again)
+    assert rows(pa.concat_tables([*before, *(run.snapshot().table for run in again)])) == rows(bands.collect())
+
+
 def test_every_user_aggregate_that_merges_is_split() -> None:
     span = wb.aggregate(init=(0, 0), accumulate=lambda s, x: (s[0] + x, s[1] + 1), result=lambda s: s[0] * 10 + s[1],
                         merge=lambda a, b: (a[0] + b[0], a[1] + b[1]), name="span")
@@ -187,6 +206,8 @@ def test_any_cut_equals_a_run_at_that_latency_alone(seed: int) -> None:
     (lambda q: q.at_latencies(-1), "must grow"),
     (lambda q: q.at_latencies(1)[0].at_latencies(2), "several latencies already"),
     (lambda q: q.at_latencies(1, partial=lambda s: s), "go together"),
+    (lambda q: q.at_latencies(1, partial=3, merge=lambda s: s), "is not a function"),
+    (lambda q: wb.start(q.at_latencies(1, 2)), "Cannot start a Bands"),
 ])
 def test_what_makes_no_sense_is_refused(ask: Any, message: str) -> None:
     with pytest.raises(PlanError, match=message):
