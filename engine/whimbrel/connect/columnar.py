@@ -50,6 +50,7 @@ class ColumnarSource(Source):
         self.schema = self._timeline.schema
         self.time = time
         self.arrival = arrival
+        self.longest = 1 if end is None else None
         promised = promise(reorder_latency, late, self.schema.unit, default=self._default_latency(), where=where)
         self.disorder = in_partitions(promised, partition, self.schema, where=where)
         self.rows = rows

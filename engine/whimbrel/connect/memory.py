@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from whimbrel.batch import Ticks
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.columnar import BATCH_ROWS, ColumnarSource
 from whimbrel.connect.partitions import Partitions
@@ -48,6 +51,32 @@ class ArrowSource(ColumnarSource):
         super().__init__(self._table.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                          late=late, name=name or "table", rows=self._table.num_rows, where=where,
                          partition=partition)
+
+    def cuts(self, parts: int) -> list[int]:
+        times = self._times
+        row = np.linspace(0, self._table.num_rows, parts + 1)[1:-1].astype(np.int64)
+        ends = np.cumsum([len(chunk) for chunk in times])
+        return [int(times[chunk][at - ends[chunk]]) for at in row for chunk in [np.searchsorted(ends, at, "right")]
+                if len(times)]
+
+    def rows_between(self, start: int, end: int) -> tuple[int, int]:
+        return self._rows_before(start), self._rows_before(end)
+
+    def _rows_before(self, time: int) -> int:
+        rows = 0
+        for chunk in self._times:
+            before = int(np.searchsorted(chunk, time))
+            rows += before
+            if before < len(chunk):
+                break
+        return rows
+
+    @cached_property
+    def _times(self) -> list[Ticks]:
+        """Times of all rows, chunk by chunk; nothing where one is missing."""
+        if self._table.column(self.time).null_count:
+            return []
+        return [self._timeline.starts(chunk) for chunk in self._table.column(self.time).chunks if len(chunk)]
 
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
         yield from self._table.select(columns).slice(offset).to_batches(max_chunksize=BATCH_ROWS)

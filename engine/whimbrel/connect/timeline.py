@@ -67,6 +67,10 @@ class Timeline:
                 yield self._batch(part, schema, offset)
                 offset += part.num_rows
 
+    def starts(self, array: pa.Array) -> Ticks:
+        """Ticks of a column of times, none of which is missing."""
+        return self._ticks(array, self.time, 0)[0]
+
     def _batch(self, data: pa.RecordBatch, schema: Schema, first_row: int) -> Batch:
         sync = self._starts(data, first_row)
         ends = self._ends(data, sync, first_row)

@@ -23,7 +23,7 @@ from whimbrel.operators.pane_kernel import PaneKernel
 from whimbrel.operators.results import FILLED, Results, WindowBound, columns_in, distinct_aggregates, reduced_in
 from whimbrel.operators.sketch_measure import SketchMeasure
 from whimbrel.operators.snapshot_kernel import SnapshotKernel
-from whimbrel.plan import Aggregate, Apart, Bag, Beat, Grid, Operator, Part, Properties, Sketch, Steps, fluent
+from whimbrel.plan import Aggregate, Apart, Bag, Beat, Grid, Operator, Part, Properties, Reach, Sketch, Steps, fluent
 
 _NOTHING_KNOWN = Properties()
 
@@ -166,6 +166,12 @@ class GroupAggregate(Operator):
         for _, aggregate in self.measures:
             exprs += [aggregate.expr, aggregate.condition]
         return (frozenset[str]().union(*(columns_of(expr) for expr in exprs if expr is not None)),)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        if self.grid is None:
+            return inputs[0].of_changes()
+        size = self.grid.size
+        return inputs[0].on(Beat(size, self.grid.offset), 0, size, size).shifted(self.lead)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         remembers = self.grid is None

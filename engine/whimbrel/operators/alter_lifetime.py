@@ -26,7 +26,7 @@ from whimbrel.operators.lifetime import (
     span,
     times,
 )
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Operator, Properties, Reach, fluent
 
 __all__ = ["Moment"]
 
@@ -101,6 +101,13 @@ class AlterLifetime(Operator):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         exprs = [expr for expr in (self.start, self.duration) if isinstance(expr, Expr)]
         return (wanted.union(*map(payload_of, exprs)),)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        if self.start is not None:
+            return None
+        if self.duration is None:
+            return inputs[0]
+        return inputs[0].lasting(self.duration if isinstance(self.duration, int) and self.duration != INF else None)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return DurationKernel(self) if self.start is None else StartKernel(self, self.start)

@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels import Kernel
-from whimbrel.plan import Beat, Operator, Properties, fluent
+from whimbrel.plan import Beat, Operator, Properties, Reach, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,6 +64,10 @@ class Chop(Operator):
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        known = inputs[0]
+        return None if known.longest is None else known.wider(known.longest, 0, min(known.longest, self.period))
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return ChopKernel(self, upstream[0])

@@ -10,7 +10,7 @@ import numpy as np
 from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF
 from whimbrel.kernels import Kernel
-from whimbrel.plan import Operator, Properties
+from whimbrel.plan import Operator, Properties, Reach
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,6 +55,9 @@ class Coalesce(Operator):
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0]
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return CoalesceKernel(upstream[0], ordered=self.ordered)
@@ -114,8 +117,15 @@ def _with_ends(held: Batch, ended: Batch) -> Batch:
     open_rows = np.flatnonzero(_waits(held))
     assert held.ids is not None
     assert ended.ids is not None
-    by_id = open_rows[np.argsort(held.ids[open_rows], kind="stable")]
-    found = by_id[np.searchsorted(held.ids[by_id], ended.ids)]
+    ids = held.ids[open_rows]
+    first, last = int(ids.min()), int(ids.max())
+    if last - first < 8 * len(ids):  # mostly: they are given in turn
+        place = np.empty(last - first + 1, np.int64)
+        place[ids - first] = open_rows
+        found = place[ended.ids - first]
+    else:
+        by_id = open_rows[np.argsort(ids, kind="stable")]
+        found = by_id[np.searchsorted(held.ids[by_id], ended.ids)]
     other = held.other.copy()
     other[found] = ended.sync
     return replace(held, ends=other)

@@ -12,7 +12,7 @@ from whimbrel.kernels import Stateless
 from whimbrel.operators.aggregate import GroupAggregate
 from whimbrel.operators.aggregate_text import finish_function
 from whimbrel.operators.measure import Measure, state_names, told_in_words
-from whimbrel.plan import Operator, Part, Properties
+from whimbrel.plan import Operator, Part, Properties, Reach
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,6 +56,9 @@ class Finish(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         return replace(upstream[0], packed=True)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0]
 
     def kernel(self, *upstream: Schema) -> FinishKernel:
         return FinishKernel(self, self.schema(*upstream))

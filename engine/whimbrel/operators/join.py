@@ -11,7 +11,7 @@ from whimbrel.expr import Condition, Expr
 from whimbrel.kernels import Kernel
 from whimbrel.operators.join_kernel import JoinKernel
 from whimbrel.operators.joined_row import JoinedRow, On, Pairs, key_pairs, traced
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Operator, Properties, Reach, fluent
 
 __all__ = ["How"]
 
@@ -88,6 +88,10 @@ class Join(Operator):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         left, right = upstream
         return self.row.needs(wanted, self.condition, left, right)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        both = inputs[0].beside(inputs[1])
+        return None if both is None else both.of_changes()
 
     def kernel(self, *upstream: Schema) -> Kernel:
         left, right = upstream

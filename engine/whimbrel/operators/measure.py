@@ -99,6 +99,10 @@ class Measure(Measurement):
         return self.part is not Part.MERGED and self.aggregate.counts_rows
 
     @property
+    def looks_back(self) -> bool:
+        return self.steps.deaccumulate is None
+
+    @property
     def fuses(self) -> bool:
         return self.part is not Part.MERGED
 

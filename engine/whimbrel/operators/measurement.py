@@ -43,6 +43,11 @@ class Measurement(ABC):
         """Whether a generated loop can take it in."""
         return False
 
+    @property
+    def looks_back(self) -> bool:
+        """Whether it walks along the remembered rows of a group."""
+        return False
+
     @abstractmethod
     def grow_groups(self, groups: int) -> None:
         """Make room for so many groups."""

@@ -13,7 +13,7 @@ from whimbrel.batch import Batch, Column, Field, Schema, frozen
 from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.expr import Col, Expr, Lit, Reduced, When, children, evaluate, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Aggregate, Operator
+from whimbrel.plan import Aggregate, Operator, Reach
 
 __all__ = ["WindowBound"]
 
@@ -95,6 +95,9 @@ class Results(Operator):
         """What the expressions are computed over."""
         bounds = [Field(WindowBound(which).show(), schema.time_type) for which in ("start", "end")]
         return replace(schema, fields=(*schema.fields, *bounds))
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0]
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return ResultsKernel(self, self.seen(upstream[0]), self.schema(*upstream))

@@ -14,7 +14,7 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, Keys, columns_of, evaluate, named_columns, type_of
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.kernels.keys import encode_keys
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Operator, Properties, Reach, fluent
 
 Array = np.ndarray[Any, Any]
 
@@ -71,6 +71,9 @@ class Sample(Operator):
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted.union(*(columns_of(expr) for _, expr in self.columns)),)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0]
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return SampleKernel(self.share, tuple(expr for _, expr in self.columns), self.seed)

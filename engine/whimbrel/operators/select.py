@@ -9,7 +9,7 @@ from whimbrel.batch import Batch, Field, Schema
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Column, Expr, columns_of, evaluate, named_columns, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Operator, Properties, Reach, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,6 +63,9 @@ class Select(Operator):
     def narrowed(self, wanted: frozenset[str]) -> Select:
         columns = tuple((name, expr) for name, expr in self.columns if name in wanted)
         return self if len(columns) in (0, len(self.columns)) else replace(self, columns=columns)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0]
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return SelectKernel(self, self.schema(*upstream))

@@ -15,7 +15,7 @@ from whimbrel.batch import Column as Items
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
 from whimbrel.expr import Column, Condition, Expr, RowFunction, check_name, columns_of, evaluate, trace, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Operator, Properties, Reach, fluent
 
 __all__ = ["ItemType"]
 
@@ -111,6 +111,9 @@ class SelectMany(Operator):
         made = [expr for expr in (*self.values, self.times, self.listed) if expr is not None]
         read = frozenset[str]().union(*map(columns_of, made)) if made else frozenset((self.column,))
         return (wanted - {self.column} | read,)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0]
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return SelectManyKernel(self, self.schema(*upstream))

@@ -11,7 +11,7 @@ from whimbrel.kernels import Kernel
 from whimbrel.operators.coverage import Coverage
 from whimbrel.operators.joined_row import JoinedRow, On, Pairs, key_pairs, traced
 from whimbrel.operators.pairing import Pairing, coverings
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Operator, Properties, Reach, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,6 +79,10 @@ class SemiJoin(Operator):
         left, right = upstream
         mine, theirs = self.row.needs(frozenset(), self.condition, left, right)
         return wanted | mine, theirs
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        both = inputs[0].beside(inputs[1])
+        return None if both is None else both.of_changes()
 
     def kernel(self, *upstream: Schema) -> Kernel:
         left, right = upstream

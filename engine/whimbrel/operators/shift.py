@@ -14,7 +14,7 @@ from whimbrel.expr import col
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.alter_lifetime import AlterLifetime
 from whimbrel.operators.lifetime import Span, span
-from whimbrel.plan import Beat, Operator, Properties, fluent
+from whimbrel.plan import Beat, Operator, Properties, Reach, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,6 +64,9 @@ class Shift(Operator):
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0].shifted(self.amount)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return ShiftKernel(self)

@@ -11,7 +11,20 @@ from whimbrel.batch import Batch, Mask, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.primitives.snapshots import DIRTY, ENDS, GONE, NOW, USED, snapshot_schedule
+from whimbrel.kernels.primitives.snapshots import (
+    CELL,
+    DIRTY,
+    DISORDERLY,
+    ENDS,
+    FIRST,
+    GONE,
+    NOW,
+    OPEN_ID,
+    OPEN_ROW,
+    SINCE,
+    USED,
+    snapshot_schedule,
+)
 from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, extend, told_in_words
 from whimbrel.operators.measurement import Inputs, Measurement
 from whimbrel.operators.schedule import ROOM, Outs, Schedule
@@ -22,6 +35,9 @@ _schedule = Compiled(snapshot_schedule)
 _NONE = frozen(np.empty(0, np.int64))
 _NO_GROUPS = frozen(np.empty(0, np.int32))
 SLOTS_AT_FIRST = GROUPS_AT_FIRST
+
+_NEW_CELL = np.zeros(CELL, np.int64)
+_NEW_CELL[[SINCE, OPEN_ROW, OPEN_ID]] = INF, -1, -1
 
 
 class SnapshotKernel(Kernel):
@@ -47,16 +63,15 @@ class SnapshotKernel(Kernel):
         self.keys = KeyTable([field.type for field in out_schema.fields[: len(keys)]])
         self.measures = list(measures)
         self.condition = condition
-        self.scalars = np.zeros(7, np.int64)
+        self.linked = any(measure.looks_back for measure in self.measures)
+        self.scalars = np.zeros(9, np.int64)
         self.scalars[NOW] = MIN_TIME
         self.ends, self.end_slots, self.free, self.gone = (np.zeros(SLOTS_AT_FIRST, np.int64) for _ in range(4))
         self.held_sync, self.held_other = np.zeros(SLOTS_AT_FIRST, np.int64), np.zeros(SLOTS_AT_FIRST, np.int64)
         self.after, self.before = np.zeros(SLOTS_AT_FIRST, np.int64), np.zeros(SLOTS_AT_FIRST, np.int64)
         self.held_group = np.zeros(SLOTS_AT_FIRST, np.int32)
-        self.head, self.open_row, self.open_id = (np.full(GROUPS_AT_FIRST, -1, np.int64) for _ in range(3))
-        self.active = np.zeros(GROUPS_AT_FIRST, np.int64)
-        self.since = np.full(GROUPS_AT_FIRST, INF, np.int64)
-        self.changed = np.zeros(GROUPS_AT_FIRST, np.bool_)
+        self.head = np.full(GROUPS_AT_FIRST, -1, np.int64)
+        self.cells = np.tile(_NEW_CELL, GROUPS_AT_FIRST)
         self.dirty = np.zeros(GROUPS_AT_FIRST, np.int32)
         self.schedule = Schedule()
 
@@ -88,15 +103,16 @@ class SnapshotKernel(Kernel):
         while row >= 0:
             schedule = self.schedule
             row = int(_schedule(
-                row, sync, other, groups, NO_MASK if skip is None else frozen(skip), limit, self.scalars,
+                row, sync, other, groups, NO_MASK if skip is None else frozen(skip), limit, self.linked, self.scalars,
                 self.ends, self.end_slots, self.free, self.gone, self.held_sync, self.held_other, self.held_group,
-                self.head, self.after, self.before,
-                self.active, self.since, self.open_row, self.open_id, self.changed, self.dirty,
+                self.head, self.after, self.before, self.cells, self.dirty,
                 schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target, schedule.count,
                 schedule.sync, schedule.other, schedule.group, schedule.ids))
             if schedule.operations:
                 with told_in_words(self.measures, None):
                     out += self._replay(inputs)
+            if self.scalars[DISORDERLY] and self.scalars[FIRST]:
+                self._lay_ends_straight()
             if row >= 0 and not schedule.room_for(int(self.scalars[DIRTY])):
                 self._grow_slots()
         return out
@@ -119,9 +135,8 @@ class SnapshotKernel(Kernel):
         if groups <= len(self.head):
             return
         groups = max(groups, 2 * len(self.head))
-        for name, fill in (("head", -1), ("open_row", -1), ("open_id", -1), ("active", 0), ("since", INF),
-                           ("changed", False), ("dirty", 0)):
-            setattr(self, name, extend(getattr(self, name), groups, fill))
+        self.cells = np.concatenate([self.cells, np.tile(_NEW_CELL, groups - len(self.head))])
+        self.head, self.dirty = extend(self.head, groups, -1), extend(self.dirty, groups, 0)
         for measure in self.measures:
             measure.grow_groups(groups)
 
@@ -131,7 +146,14 @@ class SnapshotKernel(Kernel):
         if self.scalars[USED] < len(self.held_sync) or self.scalars[GONE] >= enough:
             return
         slots = 2 * len(self.held_sync)
+        self._lay_ends_straight()
         for name in ("ends", "end_slots", "free", "gone", "held_sync", "held_other", "held_group", "after", "before"):
             setattr(self, name, extend(getattr(self, name), slots, 0))
         for measure in self.measures:
             measure.grow_slots(slots)
+
+    def _lay_ends_straight(self) -> None:
+        """Begin the ring of ends at the first place: then it can grow, and a sorted array is a heap."""
+        for ring in (self.ends, self.end_slots):
+            ring[:] = np.roll(ring, -int(self.scalars[FIRST]))
+        self.scalars[FIRST] = 0

@@ -15,7 +15,7 @@ from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Condition, Expr, Keys, check_name, columns_of, evaluate, trace, type_of
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.bag_values import FixedValues
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Operator, Properties, Reach, fluent
 
 Array = np.ndarray[Any, Any]
 
@@ -86,6 +86,9 @@ class TopK(Operator):
             return (frozenset(upstream[0].names),)
         read = frozenset[str]().union(*map(columns_of, (self.by, *(expr for _, expr in self.keys))))
         return (wanted - {self.rank} | read,)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0].of_changes()
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return TopKKernel(self, upstream[0], self.schema(*upstream))

@@ -12,7 +12,7 @@ from whimbrel.clock import MIN_TIME
 from whimbrel.errors import PlanError, SchemaError, near_match
 from whimbrel.kernels import Kernel
 from whimbrel.operators.waiting import Waiting
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Operator, Properties, Reach, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,6 +59,13 @@ class Union(Operator):
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return tuple(wanted for _ in upstream)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        first, *others = inputs
+        together: Reach | None = first
+        for other in others:
+            together = None if together is None else together.beside(other)
+        return together
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return UnionKernel(self.schema(*upstream), len(upstream))

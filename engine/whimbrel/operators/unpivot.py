@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.expr import Keys, check_name, columns_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Operator, Properties, Reach, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,6 +70,9 @@ class Unpivot(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         return replace(upstream[0], apart=None, packed=True)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0]
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return UnpivotKernel(self, upstream[0])

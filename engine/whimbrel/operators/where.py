@@ -12,7 +12,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Condition, Expr, columns_of, predicate, trace, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Operator, Properties, Reach, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,6 +59,9 @@ class Where(Operator):
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted | columns_of(self.condition),)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0]
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return WhereKernel(self.condition)

@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema, Ticks, check_reach
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Beat, Grid, Operator, Properties, fluent
+from whimbrel.plan import Beat, Grid, Operator, Properties, Reach, fluent
 
 __all__ = ["Label"]
 
@@ -90,6 +90,12 @@ class HoppingWindow(Operator):
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        longest = self.size if self.size % self.hop == 0 else self.size + self.hop
+        if self.label == "end":
+            return inputs[0].wider(self.hop, 0, longest)
+        return inputs[0].on(Beat(self.hop, self.offset), 0, self.hop, longest)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return HoppingKernel(self)
@@ -206,6 +212,9 @@ class SlidingWindow(Operator):
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0].lasting(self.size)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return SlidingKernel(self.size)

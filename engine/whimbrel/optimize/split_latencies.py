@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Any
 
-from whimbrel.operators import Band, Finish, GroupAggregate, HoppingWindow, SetDuration, Sort, Union
-from whimbrel.plan import Grid, Node, Operator, reads_lifetime, walk
+from whimbrel.operators import Band, GroupAggregate, HoppingWindow, Sort, Union
+from whimbrel.optimize.in_steps import in_steps
+from whimbrel.plan import Node, Operator, walk
 
 
 def split_latencies(roots: Sequence[Node]) -> tuple[Node, ...]:
@@ -77,7 +78,7 @@ class _Plan:
         if isinstance(way[-1].op, GroupAggregate):
             aggregate, steps = way[-1], steps[:-1]
             if self.shared[id(aggregate.op)] > 1 or len(self._between(source, node.op)) > 1:
-                split = self._once(("split", id(aggregate.op)), lambda: _in_steps(steps, aggregate))
+                split = self._once(("split", id(aggregate.op)), lambda: in_steps(steps, aggregate))
                 if split is not None:
                     first, merge, finish = split
                     return _Stretch(source, node.op, first, len(steps), aggregate, merge, finish)
@@ -134,27 +135,3 @@ class _Plan:
         if key not in self.made:
             self.made[key] = make()
         return self.made[key]
-
-
-def _in_steps(steps: tuple[Operator, ...], node: Node) -> tuple[tuple[Operator, ...], GroupAggregate, Finish] | None:
-    """Steps up to the states of an aggregate, what merges them, and what makes values of them.
-
-    None where they cannot be merged. Behind a window on a grid the states are those of panes, one for each hop, that
-    last as long as the window.
-    """
-    aggregate, rows = node.op, node.inputs[0].schema
-    assert isinstance(aggregate, GroupAggregate)
-    window = steps[-1] if steps else None
-    grid = isinstance(window, HoppingWindow) and window.size % window.hop == 0 and not reads_lifetime(aggregate)
-    states = aggregate.to_states(rows, removable=not grid)
-    if states is None:
-        return None
-    merge, finish = states.to_merged(rows), Finish(of=states, rows=rows)
-    if not grid or not isinstance(window, HoppingWindow):
-        return (*steps, states), merge, finish
-    if window.size == window.hop:
-        adjacent = Grid(window.size, window.hop, window.offset)
-        merge = replace(merge, grid=adjacent, causal=window.label == "end", unit=window.unit)
-        return (*steps, states), merge, finish
-    panes = replace(window, size=window.hop)
-    return (*steps[:-1], panes, states, SetDuration(size=window.size, unit=window.unit)), merge, finish

@@ -9,11 +9,12 @@ from whimbrel.plan.graph import Node, rewrite, walk
 from whimbrel.plan.lookahead import LOOKAHEAD_HINT, check_lookahead
 from whimbrel.plan.operator import Operator
 from whimbrel.plan.properties import Apart, Beat, Grid, Properties
-from whimbrel.plan.source import Disorder, LatePolicy, Promising, Pruned, Source, Unsorted
+from whimbrel.plan.reach import Reach
+from whimbrel.plan.source import Disorder, Excerpt, LatePolicy, Promising, Pruned, Source, Unsorted
 
 __all__ = [
-    "FLUENT", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Disorder", "Grid", "LatePolicy", "Node",
-    "Operator", "Operators", "Part", "Promising", "Properties", "Pruned", "Sketch", "Source", "State", "Steps",
-    "Summary", "Unsorted", "check_lookahead", "explain", "explain_together", "fluent", "is_ordered", "reads_lifetime",
-    "rewrite", "walk",
+    "FLUENT", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Disorder", "Excerpt", "Grid", "LatePolicy",
+    "Node", "Operator", "Operators", "Part", "Promising", "Properties", "Pruned", "Reach", "Sketch", "Source", "State",
+    "Steps", "Summary", "Unsorted", "check_lookahead", "explain", "explain_together", "fluent", "is_ordered",
+    "reads_lifetime", "rewrite", "walk",
 ]

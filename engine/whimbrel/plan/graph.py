@@ -10,6 +10,7 @@ from whimbrel.batch import Schema
 from whimbrel.plan.lookahead import derived
 from whimbrel.plan.operator import Operator
 from whimbrel.plan.properties import Properties
+from whimbrel.plan.reach import Reach
 from whimbrel.plan.source import Source
 
 
@@ -40,6 +41,14 @@ class Node:
             return Properties(intervals_only=not self.op.edges, in_order=in_order)
         known = [node.properties for node in self.inputs]
         return derived(self.op.properties(*known), known)
+
+    @cached_property
+    def reach(self) -> Reach | None:
+        """How far the halo of a range of time reaches; None where no bound is known."""
+        if isinstance(self.op, Source):
+            return Reach(longest=self.op.longest)
+        known = [reach for node in self.inputs if (reach := node.reach) is not None]
+        return self.op.reach(*known) if len(known) == len(self.inputs) else None
 
     def walk(self) -> Iterator[Node]:
         """Every node once, inputs before what they feed."""

@@ -10,6 +10,7 @@ from typing import ClassVar
 from whimbrel.batch import Schema
 from whimbrel.kernels import Kernel
 from whimbrel.plan.properties import Properties
+from whimbrel.plan.reach import Reach
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,6 +47,10 @@ class Operator(ABC):
     def properties(self, *upstream: Properties) -> Properties:
         """What is known of the output, given what is known of the inputs."""
         return upstream[0]
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        """How much of its inputs, and so of the sources, a range of its output needs. Default: nobody knows."""
+        return None
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         """Input columns needed, per input, to make the wanted output columns. Default: all."""

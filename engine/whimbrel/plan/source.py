@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,6 +68,8 @@ class Source(ABC):
         the partition it names, and for all, as their low watermark, if it names none.
     as_it_comes : bool
         Whether rows enter a plan in the order of arrival, late ones already judged, since something in it sorts them.
+    longest : int or None
+        Most ticks that a row's lifetime has; None when that is not known beforehand.
     live : bool
         True for a feed: rows become known as time passes, and :meth:`read` yields None while there is none.
     """
@@ -80,7 +82,16 @@ class Source(ABC):
     rows: int | None = None
     edges: bool = False
     as_it_comes: bool = False
+    longest: int | None = None
     live: bool = False
+
+    def cuts(self, parts: int) -> list[int]:
+        """Times, in order, that cut the rows into so many ranges of like size; fewer, or none, where it cannot tell."""
+        return []
+
+    def rows_between(self, start: int, end: int) -> tuple[int, int]:
+        """Rows (from, to) among which is every one with ``start <= time < end``. Asked of a source that has cuts."""
+        raise NotImplementedError
 
     @abstractmethod
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
@@ -100,11 +111,31 @@ class Pruned(Source):
         self.columns = columns
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.disorder, self.rows, self.live = source.disorder, source.rows, source.live
-        self.as_it_comes = source.as_it_comes
+        self.as_it_comes, self.longest = source.as_it_comes, source.longest
         self.schema = source.schema.select(columns)
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         return self.source.read(columns, offset)
+
+
+class Excerpt(Source):
+    """Some rows of a source that has them in the order of time."""
+
+    def __init__(self, source: Source, first: int, stop: int) -> None:
+        self.source, self.first, self.stop = source, first, stop
+        self.name, self.time, self.schema, self.longest = source.name, source.time, source.schema, source.longest
+        self.rows = stop - first
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        left = self.stop - self.first - offset
+        batches = self.source.read(columns, self.first + offset)
+        try:
+            while left > 0 and (batch := next(batches, None)) is not None:  # it is no feed
+                yield batch if len(batch) <= left else batch.slice(0, left)
+                left -= len(batch)
+        finally:
+            if isinstance(batches, Generator):
+                batches.close()
 
 
 class Promising(Source):

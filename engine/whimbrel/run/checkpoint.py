@@ -16,7 +16,7 @@ from whimbrel.plan import Node, Source, walk
 from whimbrel.run.session import Session
 from whimbrel.run.state_file import read_state, write_state
 
-_FORMAT = 2
+_FORMAT = 3
 _INPUTS = r" of \d+(, \d+)*$"
 _RUN = "run.arrow"
 

@@ -14,14 +14,19 @@ from whimbrel.kernels import patience
 from whimbrel.plan import Node
 from whimbrel.run.answer import in_order
 from whimbrel.run.metrics import Snapshot
+from whimbrel.run.ranges import collect_in_ranges
 from whimbrel.run.session import Session
 
 _WORTH_COMPILING_ROWS = 50_000
 
 
-def collect(plan: Node) -> pa.Table:
+def collect(plan: Node, threads: int = 1) -> pa.Table:
     """The exact answer, when all sources have ended, in the order of start."""
-    return collect_together((plan,))[0]
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise PlanError(f"{threads!r} is no number of threads.", where=f"collect(threads={threads!r})",
+                        hint="1 or more")
+    table = collect_in_ranges(plan, threads) if threads > 1 else None
+    return collect_together((plan,))[0] if table is None else table
 
 
 def collect_together(plans: Sequence[Node]) -> list[pa.Table]:

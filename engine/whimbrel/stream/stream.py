@@ -166,9 +166,18 @@ class Stream(Methods):
 
     # Answers.
 
-    def collect(self) -> pa.Table:
-        """The exact answer, to the end: start, end, payload, in the order of start; end is null when none is known."""
-        return running.collect(self.node)
+    def collect(self, *, threads: int = 1) -> pa.Table:
+        """The exact answer, to the end: start, end, payload, in the order of start; end is null when none is known.
+
+        Parameters
+        ----------
+        threads : int
+            Rows of a table or Parquet files that are in the order of time are cut into so many ranges, which threads
+            answer side by side: where lifetimes are bounded, as in windows, so that a range needs little beside its
+            own rows. Other queries run on one thread, whatever is asked for. Rows are the same; those of one start may
+            come in another order, and the last digit of a sum of floats may differ.
+        """
+        return running.collect(self.node, threads)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Settled rows as they come."""

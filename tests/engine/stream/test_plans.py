@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import whimbrel as wb
 from whimbrel import col
 
@@ -40,16 +42,39 @@ def test_filters_columns_and_windows_move_into_the_aggregate_and_unread_columns_
 
 
 def test_edges_are_joined_before_what_takes_intervals_only() -> None:
-    counts = log().hopping_window(10, 5).aggregate(n=wb.count())
+    counts = log().sliding_window(10).aggregate(n=wb.count())
     _, runs = plans(counts.aggregate(most=wb.max(col.n)))
     assert [line.lstrip("└─ ").split("   ")[0] for line in runs] == [
         "coalesce()",
         "aggregate(most=max(col.n))",
         "coalesce()",
         "aggregate(n=count())",
-        "hopping_window(10, 5)",
+        "sliding_window(10)",
         "log(, 1 rows)",
     ]
+
+
+def test_hopping_windows_are_made_of_panes() -> None:
+    _, runs = plans(log().where(col.x > 3).group_by("name").hopping_window(10, 5).aggregate(total=wb.sum(col.x)))
+    assert [line.lstrip("└─ ").split("   ")[0] for line in runs] == [
+        "coalesce()",
+        "finish(total=sum(col.x))",
+        "group_by(name).merge(total=sum(col.x))",
+        "set_duration(10)",
+        "group_by(name).states(total=sum(col.x)) where col.x > 3 in windows of 5",
+        "log(x, name, 1 rows)",
+    ]
+
+
+@pytest.mark.parametrize("size", [12, 4])
+def test_windows_that_no_panes_make_up_stay_whole(size: int) -> None:
+    _, runs = plans(log().hopping_window(size, 5).aggregate(n=wb.count()))
+    assert not any("states" in line for line in runs)
+
+
+def test_what_cannot_be_merged_needs_no_panes() -> None:
+    _, runs = plans(log().hopping_window(10, 5).aggregate(m=wb.median(col.x)))
+    assert not any("states" in line for line in runs)
 
 
 def test_a_stream_used_twice_is_printed_once() -> None:

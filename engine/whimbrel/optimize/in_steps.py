@@ -1,0 +1,49 @@
+"""An aggregate in two steps: rows to states, and states merged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from whimbrel.operators import Finish, GroupAggregate, HoppingWindow, SetDuration
+from whimbrel.plan import Grid, Node, Operator, Part, reads_lifetime
+
+
+def in_steps(steps: tuple[Operator, ...], node: Node) -> tuple[tuple[Operator, ...], GroupAggregate, Finish] | None:
+    """Steps up to the states of an aggregate, what merges them, and what makes values of them.
+
+    None where they cannot be merged. Behind a window on a grid the states are those of panes, one for each hop, that
+    last as long as the window.
+    """
+    aggregate, rows = node.op, node.inputs[0].schema
+    assert isinstance(aggregate, GroupAggregate)
+    window = steps[-1] if steps else None
+    grid = isinstance(window, HoppingWindow) and window.size % window.hop == 0 and not reads_lifetime(aggregate)
+    states = aggregate.to_states(rows, removable=not grid)
+    if states is None:
+        return None
+    merge, finish = states.to_merged(rows), Finish(of=states, rows=rows)
+    if not grid or not isinstance(window, HoppingWindow):
+        return (*steps, states), merge, finish
+    if window.size == window.hop:
+        adjacent = Grid(window.size, window.hop, window.offset)
+        merge = replace(merge, grid=adjacent, causal=window.label == "end", unit=window.unit)
+        return (*steps, states), merge, finish
+    panes = replace(window, size=window.hop)
+    return (*steps[:-1], panes, states, SetDuration(size=window.size, unit=window.unit)), merge, finish
+
+
+def split_windows(node: Node) -> Node:
+    """aggregate(hopping_window(x)) -> the states of panes, one for each hop, merged while a window lasts."""
+    below = node.inputs[0] if node.inputs else None
+    if not isinstance(node.op, GroupAggregate) or node.op.part is not Part.WHOLE or below is None:
+        return node
+    window = below.op
+    if not isinstance(window, HoppingWindow) or window.size <= window.hop or window.size % window.hop:
+        return node
+    if reads_lifetime(node.op) or (split := in_steps((window,), node)) is None:
+        return node
+    steps, merge, finish = split
+    here = below.inputs[0]
+    for step in (*steps, merge, finish):
+        here = Node(step, (here,))
+    return here

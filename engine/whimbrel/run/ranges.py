@@ -1,0 +1,100 @@
+"""One query over finished rows, cut into ranges of time that are answered side by side."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Column
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.errors import WhimbrelError
+from whimbrel.kernels import patience
+from whimbrel.optimize import optimize
+from whimbrel.plan import Beat, Disorder, Excerpt, Node, Reach, Source
+from whimbrel.run.session import Session
+
+_FEWEST_ROWS = 65_536
+"""Rows a range should have at least: with less, starting threads and computing halos costs more than it saves."""
+_HALO_SHARE = 0.2
+"""Most rows that a halo may have, as a share of those of a range."""
+
+
+def collect_in_ranges(plan: Node, threads: int) -> pa.Table | None:
+    """The exact answer, each range of time by a thread of its own; None where the plan or its sources cannot be cut.
+
+    A range is given its halo as well, and of its answer the rows that start within it are kept (TiLT, section 4.3).
+    """
+    reach = optimize(plan).reach
+    sources = plan.sources()
+    if reach is None or not all(_can_be_cut(source) for source in sources):
+        return None
+    cuts = _cuts(sources, reach, threads)
+    if not cuts:
+        return None
+    ranges = list(pairwise([MIN_TIME, *cuts, INF]))
+    excerpts = [[_excerpt(source, reach, *each) for source in sources] for each in ranges]
+    for left, right in pairwise(excerpts):
+        if any(before.stop <= after.first < (before.source.rows or 0)
+               for before, after in zip(left, right, strict=True)):
+            return None  # neighbours must share a row, or nobody would see that two of them are out of order
+    plans = [_instead(plan, dict(zip(sources, given, strict=True))) for given in excerpts]
+    stop = threading.Event()
+    with ThreadPoolExecutor(threads, thread_name_prefix="whimbrel-range") as pool:
+        try:
+            parts = [pool.submit(_answer, part, *each, stop) for part, each in zip(plans, ranges, strict=True)]
+            return pa.concat_tables([part.result() for part in parts])
+        except WhimbrelError:  # told once more by whoever reads all rows in their order, and counts them from the first
+            return None
+        finally:
+            stop.set()
+
+
+def _can_be_cut(source: Source) -> bool:
+    return source.disorder == Disorder() and not (source.live or source.edges or source.as_it_comes)
+
+
+def _cuts(sources: Sequence[Source], reach: Reach, threads: int) -> list[int]:
+    """Where ranges end: several for each thread, so that all end at about one time, if halos are short."""
+    largest = max(sources, key=lambda source: source.rows or 0)
+    rows = largest.rows or 0
+    for parts in (4 * threads, 2 * threads, *range(threads, 1, -1)):
+        if rows < parts * _FEWEST_ROWS:
+            continue
+        cuts = sorted({_rounded(time, reach.beat) for time in largest.cuts(parts)})
+        cuts = [cut for cut in cuts if largest.rows_between(MIN_TIME, cut)[1]]
+        spans = (largest.rows_between(cut - reach.back, cut + reach.ahead) for cut in cuts)
+        if cuts and sum(stop - first for first, stop in spans) <= _HALO_SHARE * rows * len(cuts) / parts:
+            return cuts
+    return []
+
+
+def _rounded(time: int, beat: Beat | None) -> int:
+    return time if beat is None else time - (time - beat.offset) % beat.hop
+
+
+def _excerpt(source: Source, reach: Reach, start: int, end: int) -> Excerpt:
+    first = 0 if start == MIN_TIME else source.rows_between(start - reach.back, end)[0]
+    rows = source.rows or 0
+    stop = rows if end == INF else min(rows, source.rows_between(start, end + reach.ahead)[1] + 1)
+    return Excerpt(source, first, stop)
+
+
+def _instead(plan: Node, given: dict[Source, Excerpt]) -> Node:
+    return plan.rewrite(lambda node: Node(given[node.op]) if isinstance(node.op, Source) else node)
+
+
+def _answer(plan: Node, start: int, end: int, stop: threading.Event) -> pa.Table:
+    """Rows of the answer that start within a range."""
+    with closing(Session(plan, hurry=True)) as session, patience():
+        while not session.finished and not stop.is_set():
+            session.step()
+        table = session.answers[0].settled()
+    starts = Column.from_arrow(table.column("start").combine_chunks()).values
+    first, stop_row = np.searchsorted(starts, [start, end])
+    return table.slice(first, stop_row - first)
