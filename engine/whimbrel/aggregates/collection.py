@@ -21,8 +21,8 @@ class Collect(Aggregate):
         in       3────────         [3] over [0, 5), [3, 2] over [5, 10), [2] over [10, 15)
                       2────────
 
-    The start is that of the event before a window on a grid rounded it. Order inside one instant carries no meaning, so
-    values of rows that started together stand in their own order, smallest first, NaN last.
+    The start is that of the event before a window or a closed session rounded it. Order inside one instant carries no
+    meaning, so     values of rows that started together stand in their own order, smallest first, NaN last.
 
     Notes
     -----

@@ -32,8 +32,8 @@ class First(Edge):
         in       3────────         first over [0, 10) is 3, over [10, 15) is 2
                       2────────
 
-    The start is that of the event before a window on a grid rounded it: the opening price of an hour. Order inside one
-    instant carries no meaning, so of several rows that started together the smallest value counts.
+    The start is that of the event before a window or a closed session rounded it: the opening price of an hour. Order
+    inside one instant carries no meaning, so of several rows that started together the smallest value counts.
 
     Notes
     -----

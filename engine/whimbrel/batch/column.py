@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
+@functools.lru_cache(maxsize=1024)
 def numpy_type(type_: pa.DataType) -> np.dtype[Any] | None:
     """The NumPy type that holds an Arrow type's values, or None when Arrow must hold them."""
     if pa.types.is_boolean(type_):

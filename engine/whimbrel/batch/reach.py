@@ -7,7 +7,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 
 
-def check_reach(batch: Batch, ticks: int, where: str) -> None:
+def check_reach(batch: Batch, ticks: int, where: str, *, in_order: bool = False) -> None:
     """Refuse rows that lie less than `ticks` from either end of time.
 
     Parameters
@@ -17,6 +17,8 @@ def check_reach(batch: Batch, ticks: int, where: str) -> None:
         How far an operator moves the start or the end of a lifetime.
     where : str
         The operator, in the user's words.
+    in_order : bool
+        Whether rows are in the order of time.
 
     Raises
     ------
@@ -25,7 +27,9 @@ def check_reach(batch: Batch, ticks: int, where: str) -> None:
     """
     if not len(batch):
         return
-    for time in (int(batch.sync.min()), int(batch.sync.max())):
+    sync = batch.sync
+    first, last = (sync[0], sync[-1]) if in_order else (sync.min(), sync.max())
+    for time in (int(first), int(last)):
         if not MIN_TIME + ticks < time < INF - ticks:
             raise KernelError(f"The time {time} is too near the end of time for windows of {ticks} ticks.", where=where,
                               hint="such times are often placeholders; drop them with where(...) first")

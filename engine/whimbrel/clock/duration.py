@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from fractions import Fraction
 
 from whimbrel.clock.ticks import TickUnit, ticks_per_second
 from whimbrel.errors import PlanError
@@ -74,7 +75,7 @@ def _nanoseconds(value: str | timedelta, where: str) -> int:
     parts = _PART.findall(digits)
     if not parts or _PART.sub("", digits).strip():
         raise PlanError(f"Cannot read {value!r} as a duration.", where=where, hint=hint)
-    return sign * round(sum(float(number) * _NS[unit] for number, unit in parts))
+    return sign * round(sum(Fraction(number) * _NS[unit] for number, unit in parts))
 
 
 def show_ticks(ticks: int, unit: TickUnit) -> str:

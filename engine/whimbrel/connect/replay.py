@@ -72,7 +72,7 @@ class Replay(Source):
         if source.edges:
             raise PlanError(f"The edges of {source.name!r} cannot be replayed.", where=where,
                             hint="replay a log of intervals: one row an event, with its end in a column")
-        if not speed > 0:
+        if isinstance(speed, bool) or not isinstance(speed, int | float) or not speed > 0:
             raise PlanError(f"A replay cannot go at {speed!r} times real time.", where=where,
                             hint='such as speed=1000, or float("inf") for as fast as possible')
         self._source, self._clock, self._where = source, _clock, where

@@ -68,7 +68,7 @@ class EdgeIngress(Ingress):
         self.frontier = self.time.now
         self.coming += int(np.count_nonzero(late & (batch.other == INF)))
         self._note_tight(batch, moments.current)
-        rows = replace(batch, sync=np.where(late, moments.current, batch.sync), ends=batch.other, ids=batch.sync)
+        rows = batch.having(sync=np.where(late, moments.current, batch.sync), ends=batch.other, ids=batch.sync)
         self.sorter.add(rows.take(np.flatnonzero(~told)) if told.any() else rows)
         return self._released()
 
@@ -98,7 +98,7 @@ class EdgeIngress(Ingress):
         late = rows.ids != rows.sync
         odd = np.flatnonzero((rows.other == INF) | (rows.other < rows.ids) | late)
         if not len(odd):
-            return replace(rows, ids=None)
+            return rows.having(ids=None)
         edges = rows.take(odd)
         assert edges.ids is not None
         ids, other, gone = np.full(len(rows), -1), rows.other.copy(), np.zeros(len(rows), np.bool_)
@@ -128,7 +128,7 @@ class EdgeIngress(Ingress):
         if too_soon:
             put_off = rows.take(np.array(too_soon))
             self.sorter.add(replace(put_off, sync=put_off.sync + 1))
-        joined = replace(rows, ends=other, ids=ids)
+        joined = rows.having(ends=other, ids=ids)
         return joined.take(np.flatnonzero(~gone)) if gone.any() else joined
 
     def _begin(self, key: Key, sync: int, *, late: bool) -> tuple[int, int] | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 
@@ -92,7 +90,7 @@ class Ingress(Kernel):
         gone = late if self.disorder.drops else moved >= ends
         self.late_dropped += int(np.count_nonzero(gone))
         self.late_adjusted += int(np.count_nonzero(late & ~gone))
-        return replace(batch, sync=moved, ends=ends).take(np.flatnonzero(~gone))
+        return batch.having(sync=moved, ends=ends).take(np.flatnonzero(~gone))
 
     def _error(self, batch: Batch, row: int, moments: Moments, first: int) -> DisorderError:
         schema, latency = self.source.schema, self.disorder.reorder_latency

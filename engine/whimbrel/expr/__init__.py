@@ -7,6 +7,7 @@ from whimbrel.expr.named import Column, Condition, Keys, check_name, named_colum
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, Reduced, Remembered, RowFunction, Unary, When, lift
 from whimbrel.expr.register import REGISTER, first_of, last_of, register, registers_of, trace_step
 from whimbrel.expr.scalars import SCALARS
+from whimbrel.expr.search import split
 from whimbrel.expr.show import show
 from whimbrel.expr.source import inlinable, predicate_source, to_source
 from whimbrel.expr.trace import trace
@@ -16,6 +17,6 @@ __all__ = [
     "REGISTER", "SCALARS", "Binary", "Call", "Cast", "Col", "Column", "Condition", "Expr", "Keys", "Lit", "Reduced",
     "Remembered", "RowFunction", "Unary", "When", "check_name", "children", "col", "columns_of", "end_time", "evaluate",
     "first_of", "inlinable", "last_of", "lifetime_of", "lift", "lit", "named_columns", "predicate", "predicate_source",
-    "register", "registers_of", "show", "start_time", "substitute", "to_source", "trace", "trace_step", "type_of",
-    "when",
+    "register", "registers_of", "show", "split", "start_time", "substitute", "to_source", "trace", "trace_step",
+    "type_of", "when",
 ]

@@ -67,6 +67,8 @@ def evaluate(expr: Expr, batch: Batch) -> Column:
     >>> evaluate(col.x // 2, batch).to_arrow().to_pylist()
     [3, -4, None]
     """
+    if type(expr) is Col:  # as it is: most of what operators ask for
+        return batch.columns[batch.schema.index(expr.name, where=expr.name)]
     absent = batch.absent
     scope = Scope(batch, lambda: PRESENT if absent is None else ~absent)
     # IEEE results (inf, nan) are results; integer overflow is found by looking.
@@ -87,7 +89,7 @@ def _value(expr: Expr, scope: Scope) -> Value:
         case Col(name):
             return from_column(scope.batch.columns[scope.batch.schema.index(name, where=name)])
         case Lit(value):
-            return from_scalar(value, literal_type(value))
+            return _known(expr, (), lambda: from_scalar(value, literal_type(value)))
         case Binary() as binary:
             return _binary(binary, scope)
         case Unary(op, x):
@@ -122,12 +124,23 @@ def _typed(expr: Expr, value: Value) -> Operand:
 
 def _at(expr: Expr, value: Value, type_: pa.DataType, scope: Scope, parent: Expr) -> Value:
     """An operand brought to the type its place asks for; literals are read anew at that type."""
-    return from_scalar(expr.value, type_) if isinstance(expr, Lit) else as_type(value, type_, scope, parent)
+    if isinstance(expr, Lit):
+        return _known(expr, (type_,), lambda: from_scalar(expr.value, type_))
+    return value if value.type == type_ else as_type(value, type_, scope, parent)
+
+
+def _known(expr: Expr, types: tuple[pa.DataType, ...], find: Callable[[], Any]) -> Any:
+    """What depends on nothing but an expression and types: batch after batch they are the same."""
+    memo = vars(expr).setdefault("_known", {})
+    if types not in memo:
+        memo[types] = find()
+    return memo[types]
 
 
 def _binary(expr: Binary, scope: Scope) -> Value:
     left, right = _value(expr.left, scope), _value(expr.right, scope)
-    left_type, right_type, result = binary_types(expr, _typed(expr.left, left), _typed(expr.right, right))
+    left_type, right_type, result = _known(expr, (left.type, right.type), lambda: binary_types(
+        expr, _typed(expr.left, left), _typed(expr.right, right)))
     x = _at(expr.left, left, left_type, scope, expr)
     y = _at(expr.right, right, right_type, scope, expr)
     if expr.op in LOGIC:

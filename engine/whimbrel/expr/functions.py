@@ -31,6 +31,10 @@ class StringFunctions:
     def ends_with(self, text: str) -> Expr:
         return Call("str.ends_with", (self.x,), (text,))
 
+    def index_of(self, text: str) -> Expr:
+        """How many characters stand before the first occurrence of `text`; -1 where it does not occur."""
+        return Call("str.index_of", (self.x,), (text,))
+
     def lower(self) -> Expr:
         return Call("str.lower", (self.x,))
 

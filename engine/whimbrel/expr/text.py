@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call
+from whimbrel.expr.search import contains, index_of, is_ascii
 from whimbrel.expr.value import Value, from_arrow
 
 
@@ -19,17 +20,20 @@ def string_function(expr: Call, x: Value) -> Value:
         case "str.contains", (text, True):
             return from_arrow(_matched(expr, x, text))
         case "str.contains", (text, False):
-            return from_arrow(per_distinct(x, lambda s: pc.match_substring(s, text)))
+            return from_arrow(per_distinct(x, lambda s: contains(s, text)))
+        case "str.index_of", (text,):
+            return from_arrow(per_distinct(x, lambda s: index_of(s, text)))
         case "str.starts_with", (text,):
             return from_arrow(per_distinct(x, lambda s: pc.starts_with(s, text)))
         case "str.ends_with", (text,):
             return from_arrow(per_distinct(x, lambda s: pc.ends_with(s, text)))
         case "str.length", _:
-            return from_arrow(per_distinct(x, lambda s: pc.utf8_length(s).cast(pa.int64())))
+            return from_arrow(per_distinct(x, lambda s: (pc.binary_length if is_ascii(s) else pc.utf8_length)(s).cast(
+                pa.int64())))
         case "str.lower", _:
-            return Value(x.type, per_distinct(x, pc.utf8_lower))
+            return Value(x.type, per_distinct(x, lambda s: (pc.ascii_lower if is_ascii(s) else pc.utf8_lower)(s)))
         case _:
-            return Value(x.type, per_distinct(x, pc.utf8_upper))
+            return Value(x.type, per_distinct(x, lambda s: (pc.ascii_upper if is_ascii(s) else pc.utf8_upper)(s)))
 
 
 def _matched(expr: Call, x: Value, pattern: str) -> Any:

@@ -234,7 +234,7 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
         case "str.lower" | "str.upper":
             _require_text(expr, x)
             return x
-        case "str.length":
+        case "str.length" | "str.index_of":
             _require_text(expr, x)
             return INT
         case "dt.year" | "dt.month" | "dt.day" | "dt.weekday":

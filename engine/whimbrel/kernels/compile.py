@@ -10,6 +10,7 @@ import os
 import queue
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -21,6 +22,10 @@ from whimbrel.kernels.cache import source_file
 
 Tier = Literal["interpreted", "primitives", "fused"]
 
+Watcher = Callable[[str, float, bool], None]
+"""Told of each call: the function's name, the seconds it took, and whether they were spent waiting for the compiler."""
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 _forced: Tier | None = "interpreted" if os.environ.get("WHIMBREL_JIT") == "0" else None
 _patient: ContextVar[bool] = ContextVar("patient", default=False)
 
@@ -55,6 +60,16 @@ def patience() -> Iterator[None]:
         _patient.reset(token)
 
 
+@contextlib.contextmanager
+def watched(by: Watcher) -> Iterator[None]:
+    """Tell somebody of each call of compiled functions, and of each wait for the compiler: for profiles."""
+    token = _watcher.set(by)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
 class Compiled:
     """A function that is called like any other and gets fast by itself.
 
@@ -87,7 +102,9 @@ class Compiled:
 
     def best(self, *arguments: Any) -> Callable[..., Any]:
         """The fastest form for such arguments that can be called now."""
-        return self._dispatcher if self.ready(*arguments) else self.interpreted
+        found = self._dispatcher if self.ready(*arguments) else self.interpreted
+        watcher = _watcher.get()
+        return found if watcher is None else _timed(found, self.function.__name__, watcher)
 
     def interpreted(self, *arguments: Any) -> Any:
         """Run the text as plain Python."""
@@ -104,8 +121,11 @@ class Compiled:
         event = self._ready.get(signature)
         if event is None:
             event = self._request(signature)
-        if forced or _patient.get():
+        if (forced or _patient.get()) and not event.is_set():
+            began = time.perf_counter()
             event.wait()
+            if (watcher := _watcher.get()) is not None:
+                watcher(self.function.__name__, time.perf_counter() - began, True)
         if self._failure is not None and self._foreign:
             return False
         if self._failure is not None:
@@ -144,6 +164,17 @@ class Compiled:
         exec(builtins.compile(text, str(path), "exec"), module.__dict__)
         function: Callable[..., Any] = module.__dict__[name]
         return function
+
+
+def _timed(function: Callable[..., Any], name: str, watcher: Watcher) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return function(*arguments)
+        finally:
+            watcher(name, time.perf_counter() - began, False)
+
+    return call
 
 
 def load_text(text: str, name: str, functions: dict[str, Callable[..., Any]]) -> Compiled:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -156,7 +156,7 @@ class DurationKernel(Stateless):
     def apply(self, batch: Batch) -> Batch:
         batch = batch.compact()
         end = self.operator.ends(batch, batch.sync)
-        return replace(batch, ends=end, ids=None).take(np.flatnonzero(end > batch.sync))
+        return batch.having(ends=end, ids=None).take(np.flatnonzero(end > batch.sync))
 
 
 class StartKernel(Kernel):
@@ -203,7 +203,7 @@ class StartKernel(Kernel):
             return []
         kept = kept[np.lexsort((start[kept], rows.sync[kept]))]
         self._check_order(rows, rows.sync[kept], start[kept])
-        return [replace(rows.take(kept), sync=start[kept], ends=end[kept], ids=None)]
+        return [rows.take(kept).having(sync=start[kept], ends=end[kept], ids=None)]
 
     def _check_order(self, rows: Batch, was: Ticks, start: Ticks) -> None:
         before = np.concatenate([[self.newest], start[:-1]])

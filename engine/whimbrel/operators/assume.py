@@ -139,7 +139,7 @@ class AssumeKernel(Kernel):
             lasts = batch.other - batch.sync
             self._refuse(batch, lasts != expected, lambda row: f"lasts {quote_ticks(int(lasts[row]), unit)}, not "
                                                                f"{quote_ticks(expected, unit)}")
-            batch = replace(batch, ends=expected)
+            batch = batch.having(ends=expected)
         if self.assume.starts_only:
             self._refuse(batch, batch.other != INF, lambda row: f"ends at {self._time(batch, int(batch.other[row]))}")
         if self.assume.apart is not None:

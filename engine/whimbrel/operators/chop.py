@@ -130,6 +130,6 @@ class ChopKernel(Kernel):
         pieces = replace(rows.take(which), sync=start[order], ends=end[order], ids=None)
         left = np.flatnonzero(first_beat + count * period < rows.other)
         later = self.rest.take(np.flatnonzero(self.rest.sync >= time))
-        begun = replace(rows, sync=first_beat + count * period).take(left)
+        begun = rows.having(sync=first_beat + count * period).take(left)
         self.rest = Batch.concat([begun, later])
         return [pieces]

@@ -129,7 +129,7 @@ class ClipKernel(Kernel):
         while cursor[LEFT] < len(rows) or cursor[RIGHT] < len(starts):
             slots, when = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.int64)
             done = int(_clip(cursor, rows.sync, rows.other, groups, base, starts.sync, theirs,
-                             left.ends, left.after, left.head, slots, when))
+                             left.links, left.head, slots, when))
             found.append((slots[:done], when[:done]))
         who, when = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
         return who, when

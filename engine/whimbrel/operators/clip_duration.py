@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -81,4 +81,4 @@ class ClipDurationKernel(Stateless):
 
     def apply(self, batch: Batch) -> Batch:
         latest = end_after(batch.sync, np.full(len(batch), self.longest))
-        return replace(batch, ends=np.minimum(batch.other, latest), ids=None)
+        return batch.having(ends=np.minimum(batch.other, latest), ids=None)

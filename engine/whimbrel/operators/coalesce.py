@@ -99,7 +99,7 @@ class CoalesceKernel(Kernel):
     def _release(self, keep: np.ndarray) -> list[Batch]:
         gone = self.held.take(np.flatnonzero(~keep))
         self.held = self.held.take(np.flatnonzero(keep))
-        return [replace(gone, ids=None)] if len(gone) else []
+        return [gone.having(ids=None)] if len(gone) else []
 
     @property
     def buffered_rows(self) -> int:
@@ -128,4 +128,4 @@ def _with_ends(held: Batch, ended: Batch) -> Batch:
         found = by_id[np.searchsorted(held.ids[by_id], ended.ids)]
     other = held.other.copy()
     other[found] = ended.sync
-    return replace(held, ends=other)
+    return held.having(ends=other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -108,6 +108,6 @@ class EdgesKernel(Kernel):
     def _add(self, batch: Batch, rows: Ticks, happens: Ticks, told: Mask, other: Ticks | None = None) -> None:
         """Points at which edges happen; `other` is told of those that end."""
         column = Column(self.out_schema.time_type, batch.sync if other is None else other, told)
-        points = replace(batch, schema=self.out_schema, sync=happens, ends=1, ids=None, began=None,
+        points = batch.having(schema=self.out_schema, sync=happens, ends=1, ids=None, began=None,
                          columns=(*batch.columns, column))
         self.sorter.add(points.take(rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -82,5 +82,5 @@ class ExtendKernel(Stateless):
     def apply(self, batch: Batch) -> Batch:
         other = batch.other
         end = np.where(other == INF, INF, end_after(other, np.full(len(other), self.by)))
-        batch = replace(batch, ends=end, ids=None)
+        batch = batch.having(ends=end, ids=None)
         return batch if self.by >= 0 else batch.take(np.flatnonzero(end > batch.sync))

@@ -77,7 +77,7 @@ class Fill(Operator):
         return upstream[0].with_fields([*upstream[0], *mark], where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(duration=self.grid.step, causal=False)
+        return Properties(duration=self.grid.step, causal=False, apart=upstream[0].no_period())
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return FillKernel(self, upstream[0], self.schema(*upstream))

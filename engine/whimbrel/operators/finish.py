@@ -81,7 +81,7 @@ class FinishKernel(Stateless):
         batch = batch.compact()
         with told_in_words(self.measures, None):
             values = [self._column(batch, *pair) for pair in zip(self.measures, self.loops, strict=True)]
-        return replace(batch, schema=self.out_schema,
+        return batch.having(schema=self.out_schema,
                        columns=(*(batch.column(name) for name in self.keys), *values))
 
     def _column(self, batch: Batch, measure: Measure, loop: Any) -> Column:

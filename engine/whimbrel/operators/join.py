@@ -123,7 +123,8 @@ def join(schema: Schema, right: Schema, on: On, *, how: How = "inner", where: Co
     """
     if how not in _LONELY_SIDES:
         raise PlanError(f"A join is 'inner', 'left', 'right' or 'full', not {how!r}.", where=f"join(how={how!r})",
-                        hint="events with or without a partner: semi_join, anti_join")
+                        hint='"full" keeps both sides' if how in ("outer", "full outer") else
+                        "events with or without a partner: semi_join, anti_join")
     return Join(on=key_pairs(on, "join"), how=how, condition=traced(where, "join"), suffix=suffix)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,4 +101,4 @@ def _lifetime_as_columns(batch: Batch) -> Batch:
     type_, other = batch.schema.time_type, batch.other
     kept = [column for field, column in zip(batch.schema, batch.columns, strict=True) if field.name not in LIFETIME]
     lifetime = Column(type_, batch.sync), Column(type_, other, other != INF)
-    return replace(batch, schema=_with_lifetime(batch.schema), columns=(*kept, *lifetime))
+    return batch.having(schema=_with_lifetime(batch.schema), columns=(*kept, *lifetime))

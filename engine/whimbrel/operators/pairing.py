@@ -89,9 +89,9 @@ class Pairing:
         cursor = np.zeros(4, np.int64)
         cursor[PLACE] = FRESH
         pairs = [np.empty(_ROOM, np.int64) for _ in range(4)]
-        chains = [array for side in self.sides for array in (side.ends, side.after, side.head)]
+        chains = [array for side in self.sides for array in (side.links, side.head)]
         while cursor[LEFT] < len(left) or cursor[RIGHT] < len(right):
-            done = int(_join(cursor, left.sync, left.other, groups[0], self.base[0],
+            done = int(_join(cursor, time, left.sync, left.other, groups[0], self.base[0],
                              right.sync, right.other, groups[1], self.base[1], *chains, *pairs))
             if done:
                 found = self._found(*(array[:done].copy() for array in pairs))

@@ -63,7 +63,8 @@ class PaneKernel(Kernel):
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
             return []
-        check_reach(batch, 2 * self.grid.size + abs(self.grid.offset), f"tumbling_window({self.grid.size})")
+        check_reach(batch, 2 * self.grid.size + abs(self.grid.offset), f"tumbling_window({self.grid.size})",
+                    in_order=True)
         with told_in_words(self.measures, batch):
             fused = self._fused(batch)
             return self._run_schedule(batch) if fused is None else self._run_fused(*fused, batch)

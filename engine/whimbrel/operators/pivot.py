@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -120,7 +120,7 @@ class PivotKernel(Stateless):
                 if len(many):
                     raise KernelError(f"There are several values of {name!r} at one time.", where=self.pivot.text,
                                       hint="say what becomes of them, such as aggregate=wb.first")
-        return replace(batch.select(self.schema.names), schema=self.schema)
+        return batch.select(self.schema.names).having(schema=self.schema)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

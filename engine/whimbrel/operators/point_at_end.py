@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -45,7 +45,7 @@ class PointAtEnd(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(duration=1, causal=upstream[0].causal)
+        return Properties(duration=1, causal=upstream[0].causal, apart=upstream[0].no_period())
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
@@ -72,7 +72,7 @@ class PointAtEndKernel(Kernel):
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()
         end = np.maximum(batch.sync, batch.other)  # an end edge happens at the end
-        points = replace(batch, sync=end, ends=1, ids=None).take(np.flatnonzero(end != INF))
+        points = batch.having(sync=end, ends=1, ids=None).take(np.flatnonzero(end != INF))
         self.sorter.add(points)
         return []
 

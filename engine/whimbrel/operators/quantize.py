@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -127,7 +127,8 @@ class QuantizeKernel(Stateless):
         windows, other = self.windows, batch.other
         ends = np.maximum(np.where(other == INF, batch.sync, other) + windows.hop - 1, batch.sync + windows.size)
         end = ends - (ends - windows.offset - windows.size) % windows.hop
-        return replace(batch, sync=self._start(batch.sync), ends=np.where(other == INF, INF, end), ids=None)
+        return batch.having(sync=self._start(batch.sync), ends=np.where(other == INF, INF, end), ids=None,
+                            began=batch.first_start)
 
     def _start(self, time: Ticks) -> Ticks:
         return time - (time - self.windows.offset) % self.windows.start_grid

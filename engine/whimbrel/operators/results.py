@@ -121,7 +121,7 @@ class ResultsKernel(Stateless):
     def apply(self, batch: Batch) -> Batch:
         start = batch.sync if isinstance(batch.ends, int) else np.where(batch.ends < batch.sync, batch.ends, batch.sync)
         bounds = [Column(self.seen.time_type, frozen(start + distance)) for distance in self.results.bounds]
-        rows = replace(batch, schema=self.seen, columns=(*batch.columns, *bounds))
+        rows = batch.having(schema=self.seen, columns=(*batch.columns, *bounds))
         columns = [batch.column(name) for name in self.results.keys]
         for (name, _), expr in zip(self.results.columns, self.exprs, strict=True):
             try:
@@ -129,7 +129,7 @@ class ResultsKernel(Stateless):
             except KernelError as error:
                 where = f"{error.where} in aggregate({name}=...)"
                 raise KernelError(error.what, where=where, hint=error.hint) from None
-        return replace(batch, schema=self.schema, columns=tuple(columns))
+        return batch.having(schema=self.schema, columns=tuple(columns))
 
 
 def reduced_in(expr: Expr) -> Iterator[Reduced]:

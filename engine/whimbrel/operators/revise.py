@@ -70,7 +70,7 @@ class Revise(Operator):
         for field in made:
             if field.name in schema:
                 raise SchemaError(f"The answer has a column {field.name!r}, and bands make another one.",
-                                  where=self.show(), hint=f"rename it: .rename({field.name}=...)")
+                                  where=self.show(), hint=f"rename it before: .rename(another_name={field.name!r})")
         return schema.with_fields([*schema, *made], where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:

@@ -54,8 +54,8 @@ class Select(Operator):
         return upstream[0].with_fields(fields, where=where)
 
     def properties(self, *upstream: Properties) -> Properties:
-        kept = frozenset(name for name, expr in self.columns if isinstance(expr, Col) and expr.name == name)
-        return replace(upstream[0], apart=upstream[0].kept_apart(kept))
+        return replace(upstream[0], apart=upstream[0].apart_as(
+            {expr.name: name for name, expr in self.columns if isinstance(expr, Col)}))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (frozenset[str]().union(*(columns_of(expr) for _, expr in self.narrowed(wanted).columns)),)
@@ -115,4 +115,4 @@ class SelectKernel(Stateless):
 
     def apply(self, batch: Batch) -> Batch:
         columns = tuple(evaluate(expr, batch) for _, expr in self.select.columns)
-        return replace(batch, schema=self.schema, columns=columns)
+        return batch.having(schema=self.schema, columns=columns)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from whimbrel.batch import Batch, Field, Schema
 from whimbrel.batch import Column as Items
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
-from whimbrel.expr import Column, Condition, Expr, RowFunction, check_name, columns_of, evaluate, trace, type_of
+from whimbrel.expr import Column, Condition, Expr, RowFunction, check_name, columns_of, evaluate, split, trace, type_of
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import Operator, Properties, Reach, fluent
 
@@ -201,7 +201,8 @@ class SelectManyKernel(Stateless):
         column = batch.column(self.operator.column) if listed is None else evaluate(listed, batch)
         lists = column.to_arrow()
         if self.operator.split is not None:
-            lists = pc.split_pattern(lists, self.operator.split)
+            rows, pieces = split(lists, self.operator.split)
+            return rows, Items.from_arrow(pieces)
         # A null may have items below it in memory: its length is null, and its items are not among the flattened ones.
         lengths = Items.from_arrow(pc.list_value_length(lists))
         there = np.where(lengths.validity(), lengths.values, 0)

@@ -149,7 +149,7 @@ class SessionKernel(Kernel):
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         rows = starts_only(batch.compact())
         check_reach(rows, self.timeout + 2 * self.longest, self.where)
-        return self._step(replace(rows, ends=INF, ids=None), int(rows.sync[-1])) if len(rows) else []
+        return self._step(rows.having(ends=INF, ids=None), int(rows.sync[-1])) if len(rows) else []
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.frontier = frontier
@@ -224,6 +224,7 @@ class ClosedSessionKernel(SessionKernel):
         rows = Batch.concat([self.held, new])
         over = closed[session]
         whole = session[over]
-        self.done.add(replace(rows.take(np.flatnonzero(over)), sync=self.first[whole], ends=self.deadline[whole]))
+        self.done.add(rows.take(np.flatnonzero(over)).having(
+            sync=self.first[whole], ends=self.deadline[whole], began=rows.first_start[over]))
         self.held = rows.take(np.flatnonzero(~over))
         return []

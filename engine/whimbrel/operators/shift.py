@@ -100,7 +100,7 @@ class ShiftKernel(Stateless):
         ends = batch.ends
         if not isinstance(ends, int):
             ends = np.where(ends == INF, INF, self._moved(ends))
-        return replace(batch, sync=self._moved(batch.sync), ends=ends)
+        return batch.having(sync=self._moved(batch.sync), ends=ends)
 
     def _moved(self, times: Ticks) -> Ticks:
         amount = self.shift.amount

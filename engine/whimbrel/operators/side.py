@@ -10,12 +10,14 @@ import numpy as np
 
 from whimbrel.batch import Batch, Mask, Schema, frozen
 from whimbrel.clock import MIN_TIME
-from whimbrel.kernels import KeyTable
+from whimbrel.kernels import Compiled, KeyTable
+from whimbrel.kernels.primitives.join import forget_ended
 from whimbrel.operators.measure import extend
 from whimbrel.operators.rowstore import RowStore
 
 Array = np.ndarray[Any, Any]
 
+_forget_ended = Compiled(forget_ended)
 _CROWDED = 65_536
 _SLOTS_AT_FIRST = 1024
 
@@ -32,8 +34,9 @@ class Side:
 
     Attributes
     ----------
-    ends, group, after : numpy.ndarray
-        Per slot: when the row ends, the id of its key (-1 where one is null), and the slot behind it in its chain.
+    links, group : numpy.ndarray
+        Per slot: when the row ends, and the slot behind it in its chain, side by side; the id of its key (-1 where one
+        is null).
     head : numpy.ndarray
         Per key: the first slot of its chain, or -1.
     """
@@ -43,7 +46,7 @@ class Side:
         self.waiting: list[Batch] = []
         self.frontier = MIN_TIME
         self.active = RowStore(schema.select(kept))
-        self.ends, self.after = np.zeros(_SLOTS_AT_FIRST, np.int64), np.zeros(_SLOTS_AT_FIRST, np.int64)
+        self.links = np.zeros(2 * _SLOTS_AT_FIRST, np.int64)
         self.group = np.zeros(_SLOTS_AT_FIRST, np.int32)
         self.head = np.full(_SLOTS_AT_FIRST, -1, np.int64)
         self.crowded = _CROWDED
@@ -52,9 +55,14 @@ class Side:
     def fork(self) -> Side:
         twin = copy.copy(self)
         twin.waiting, twin.active = list(self.waiting), self.active.fork()
-        for name in ("ends", "after", "group", "head"):
+        for name in ("links", "group", "head"):
             setattr(twin, name, getattr(self, name).copy())
         return twin
+
+    @property
+    def ends(self) -> Array:
+        """Per slot: when the row ends."""
+        return self.links[::2]
 
     def __len__(self) -> int:
         """Rows held."""
@@ -92,12 +100,11 @@ class Side:
         base = len(self.active)
         self.active.append(rows.select(self.kept))
         total = base + len(rows)
-        if total > len(self.ends):
-            self.ends, self.after, self.group = (extend(array, 2 * total, 0)
-                                                 for array in (self.ends, self.after, self.group))
+        if total > len(self.group):
+            self.links, self.group = extend(self.links, 4 * total, 0), extend(self.group, 2 * total, 0)
         if len(table) > len(self.head):
             self.head = extend(self.head, 2 * len(table), -1)
-        self.ends[base:total], self.group[base:total] = rows.other, groups
+        self.group[base:total] = groups
         if len(rows):
             self.last_end = max(self.last_end, int(rows.other.max()))
         return base
@@ -107,20 +114,11 @@ class Side:
         kept = len(self.active)
         if not kept or (kept < self.crowded and self.last_end >= time):
             return None
-        alive = np.flatnonzero(self.ends[:kept] >= time)
-        self.last_end = int(self.ends[alive].max()) if len(alive) else MIN_TIME
+        alive = np.empty(kept, np.int64)
+        alive = alive[: int(_forget_ended(time, kept, self.group, self.links, self.head, alive))]
+        self.last_end = int(self.links[: 2 * len(alive) : 2].max()) if len(alive) else MIN_TIME
         self.crowded = max(_CROWDED, 2 * len(alive))
-        hung = self.group[:kept]
-        self.head[hung[hung >= 0]] = -1
-        rows, groups = self.active.take(alive), self.group[alive]
+        rows = self.active.take(alive)
         self.active = RowStore(rows.schema)
         self.active.append(rows)
-        self.ends[: len(alive)], self.group[: len(alive)] = self.ends[alive], groups
-        # Hang the rows again, in order: each one's link is the row of its key before it.
-        order = np.argsort(groups, kind="stable")
-        same = groups[order[1:]] == groups[order[:-1]]
-        self.after[: len(alive)] = -1
-        self.after[order[1:][same]] = order[:-1][same]
-        keyed = groups[order] >= 0
-        self.head[groups[order][keyed]] = order[keyed]
         return alive

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -125,4 +125,4 @@ class StitchKernel(Kernel):
         end, fused = rows.other.copy(), np.zeros(len(rows), np.bool_)
         head, after = np.full(len(self.keys), -1, np.int64), np.zeros(len(rows), np.int64)
         _stitch(begin, rows.sync, end, group, head, after, fused)
-        return replace(rows, ends=end, ids=None).take(np.flatnonzero(~fused))
+        return rows.having(ends=end, ids=None).take(np.flatnonzero(~fused))

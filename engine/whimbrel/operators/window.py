@@ -143,7 +143,7 @@ class HoppingKernel(Stateless):
             batch, start = self._without_gaps(batch, start)
         uneven = window.size % window.hop and window.size > window.hop
         end = self._snap(batch.sync + window.size) if uneven else window.size
-        return replace(batch, sync=start, ends=end, ids=None, began=batch.first_start if window.remembers else None)
+        return batch.having(sync=start, ends=end, ids=None, began=batch.first_start if window.remembers else None)
 
     def _without_gaps(self, batch: Batch, start: Ticks) -> tuple[Batch, Ticks]:
         inside = np.abs(batch.sync - start) < self.window.size
@@ -239,7 +239,7 @@ class SlidingKernel(Stateless):
     def apply(self, batch: Batch) -> Batch:
         batch = starts_only(batch)
         check_reach(batch, self.size, f"sliding_window({self.size})")
-        return replace(batch, ends=self.size, ids=None)
+        return batch.having(ends=self.size, ids=None)
 
 
 def starts_only(batch: Batch) -> Batch:

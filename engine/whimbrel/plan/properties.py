@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import Literal
@@ -111,9 +112,11 @@ class Properties:
     packed: bool = True
     ahead: Beat | None = None
 
-    def kept_apart(self, kept: frozenset[str]) -> Apart | None:
-        """What is known of overlaps where only these columns are left as they were."""
-        return self.apart if self.apart is not None and self.apart.per <= kept else None
+    def apart_as(self, names: Mapping[str, str]) -> Apart | None:
+        """What is known of overlaps where only these columns are left, under other names."""
+        if self.apart is None or not self.apart.per <= names.keys():
+            return None
+        return replace(self.apart, per=frozenset(names[name] for name in self.apart.per))
 
     def no_period(self) -> Apart | None:
         """What is known of overlaps where events may be left out."""

@@ -4,8 +4,9 @@ from whimbrel.run.answer import in_order
 from whimbrel.run.collect import batches, collect, collect_together, progress
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.pipeline import Pipeline
+from whimbrel.run.profile import Profile, profile
 from whimbrel.run.run import Run, start
 from whimbrel.run.session import Session
 
-__all__ = ["Metrics", "Pipeline", "Run", "Session", "Snapshot", "batches", "collect",
-           "collect_together", "in_order", "progress", "start"]
+__all__ = ["Metrics", "Pipeline", "Profile", "Run", "Session", "Snapshot", "batches", "collect",
+           "collect_together", "in_order", "profile", "progress", "start"]

@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from whimbrel.errors import CheckpointError
 from whimbrel.kernels import state_of
 from whimbrel.plan import Node, Source, walk
@@ -27,12 +29,20 @@ def save(session: Session, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     CheckpointError
-        When something else is at `path`.
+        When something else is at `path`, or it cannot be written.
     """
     folder = Path(path)
     where = f"checkpoint({str(path)!r})"
+    try:
+        _save(session, folder, where)
+    except OSError as error:
+        raise CheckpointError(f"{str(path)!r} cannot be written: {error.strerror or error}.", where=where,
+                              hint="give a folder that can be made, on a disk that has room") from error
+
+
+def _save(session: Session, folder: Path, where: str) -> None:
     if folder.exists() and not (folder / _RUN).is_file():
-        raise CheckpointError(f"{str(path)!r} is there already, and is no checkpoint.", where=where,
+        raise CheckpointError(f"{str(folder)!r} is there already, and is no checkpoint.", where=where,
                               hint="give a folder that does not exist, or the checkpoint to replace")
     fresh, previous = _beside(folder, "partial"), _beside(folder, "previous")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -67,11 +77,20 @@ def load(session: Session, path: str | os.PathLike[str]) -> None:
     if not (folder / _RUN).is_file():
         raise CheckpointError(f"There is no checkpoint in {str(path)!r}.", where=where,
                               hint="run.checkpoint(path) writes one")
-    run = read_state(folder / _RUN)
+    run = _read(folder / _RUN, where)
     _check(run, session.plans, where)
     for number, kernel in enumerate(session.pipeline.kernels):
-        kernel.restore_state(read_state(folder / _name(number)).parts)
+        kernel.restore_state(_read(folder / _name(number), where).parts)
     session.resume(run["told"], run["settled"], run["left"])
+
+
+def _read(file: Path, where: str) -> Any:
+    try:
+        return read_state(file)
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{str(file)!r} cannot be read: {' '.join(str(error).split())[:120]}", where=where,
+                              hint="the checkpoint is damaged; restore an older one, or run the query from the start"
+                              ) from error
 
 
 def _check(run: dict[str, Any], plans: Sequence[Node], where: str) -> None:

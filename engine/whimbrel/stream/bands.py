@@ -140,7 +140,9 @@ def at_latencies(query: Stream, latencies: Sequence[Duration], partial: Query | 
     if not latencies:
         raise PlanError("at_latencies() needs a latency.", where=where, hint='such as at_latencies("1s", "1m")')
     ticks = [duration_ticks(latency, unit, where=where) for latency in latencies]
-    if ticks[0] < 0 or any(later <= earlier for earlier, later in pairwise(ticks)):
+    if min(ticks) < 0:
+        raise PlanError(f"A latency cannot be {show_ticks(min(ticks), unit)}.", where=where, hint='such as "5m", or 0')
+    if any(later <= earlier for earlier, later in pairwise(ticks)):
         raise PlanError("Latencies must grow.", where=where,
                         hint='the shortest first, such as at_latencies("1s", "1m")')
     _check(query.node, where)
@@ -160,13 +162,26 @@ def at_latencies(query: Stream, latencies: Sequence[Duration], partial: Query | 
 
 def _merged(rows: Stream, ticks: Sequence[int], partial: Query, merge: Query) -> tuple[Stream, ...]:
     """The user's own split: `partial` once per band, `merge` on the bands so far."""
-    parts = [partial(_at(rows, over, upto)) for over, upto in zip([-1, *ticks], ticks, strict=False)]
-    streams = [merge(parts[0])]
+    parts = [_asked("partial", partial, _at(rows, over, upto)) for over, upto in zip([-1, *ticks], ticks, strict=False)]
+    streams = [_asked("merge", merge, parts[0])]
     so_far = parts[0]
     for part in parts[1:]:
         so_far = type(rows)(Node(Union(), (so_far.node, part.node)))
-        streams.append(merge(so_far))
+        streams.append(_asked("merge", merge, so_far))
     return tuple(streams)
+
+
+def _asked(name: str, query: Query, given: Stream) -> Stream:
+    """What a user's part of the split makes of a stream; it has to be a stream made of that one."""
+    made = query(given)
+    where = f"at_latencies({name}=...)"
+    if not isinstance(made, type(given)):
+        raise PlanError(f"{name} gave a {type(made).__name__}, not a stream.", where=where,
+                        hint=f"such as {name}=lambda rows: rows.tumbling_window(...).aggregate(...)")
+    if given.node not in made.node.walk():
+        raise PlanError(f"{name} gave a stream that is not made of the one it was given.", where=where,
+                        hint="go on from its argument")
+    return made
 
 
 def _at(query: Stream, over: int, upto: int) -> Stream:
@@ -184,6 +199,9 @@ def _check(node: Node, where: str) -> None:
         if isinstance(place.op, Band):
             raise PlanError("The query is one of several latencies already.", where=where,
                             hint="ask the query itself for all its latencies at once")
+        if isinstance(place.op, LateRows):
+            raise PlanError("Late rows are late for one promise.", where=where,
+                            hint="bands.late_rows() are those too late for the last of several latencies")
     for source in node.sources():
         if source.edges:
             raise PlanError(f"{source.name} has start and end edges, of which one may be late and the other not.",

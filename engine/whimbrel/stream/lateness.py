@@ -16,8 +16,9 @@ from whimbrel.clock import Duration, duration_ticks, show_ticks
 from whimbrel.disorder import Disorderliness, measure_disorder, timekeeper
 from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
-from whimbrel.operators import LateRows
+from whimbrel.operators import Band, LateRows
 from whimbrel.plan import Disorder, Node, Promising, Source
+from whimbrel.stream.rebind import rebind
 from whimbrel.stream.stream import Stream
 
 _QUANTILES = (0.5, 0.9, 0.99, 0.999, 1.0)
@@ -83,6 +84,10 @@ class Lateness:
         *shares : float
             Between 0 and 1; default: 0.5, 0.9, 0.99, 0.999 and 1.
         """
+        for share in shares:
+            if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+                raise PlanError(f"{share!r} is no share of the rows.", where=f"quantiles({share!r})",
+                                hint="between 0 and 1, such as 0.99")
         asked = shares or _QUANTILES
         late_by = np.quantile(self.late_by, asked, method="inverted_cdf") if self.rows else np.zeros(len(asked))
         ticks = [int(value) for value in late_by]
@@ -93,10 +98,12 @@ class Lateness:
 
         Rows that were not late stand first, above -1 and up to 0.
         """
+        if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
+            raise PlanError(f"{bins!r} is no number of steps.", where=f"histogram({bins!r})", hint="such as 20")
         late = self.late_by[self.late_by > 0]
         edges = np.array([-1, 0])
         if len(late):
-            steps = np.geomspace(late.min(), late.max(), max(bins, 1) + 1).round().astype(np.int64)
+            steps = np.geomspace(late.min(), late.max(), bins + 1).round().astype(np.int64)
             edges = np.concatenate([edges, np.unique(steps)])
         counts, _ = np.histogram(self.late_by, edges + 1)
         return pa.table({"above": edges[:-1], "up_to": edges[1:], "rows": counts})
@@ -108,7 +115,8 @@ class Lateness:
         ----------
         *latencies : str, timedelta or int (ticks)
         query : Stream, optional
-            A query over the source: how many of its result rows, with nothing lost, would be missing or others.
+            A query over the source: how many of its result rows, with nothing lost, would be missing or others; or, if
+            that is more, how many there would be that are none of them.
 
         Returns
         -------
@@ -128,17 +136,31 @@ class Lateness:
         columns = {"latency": self._shown(ticks), "rows_lost": pa.array(lost, pa.int64()),
                    "share_lost": [rows / self.rows if self.rows else 0.0 for rows in lost]}
         if query is not None:
+            self._check(query, where)
             columns |= self._effect(query, ticks)
         return pa.table(columns)
+
+    def _check(self, query: object, where: str) -> None:
+        if not isinstance(query, Stream):
+            raise PlanError(f"A {type(query).__name__} is not a query.", where=where,
+                            hint="give a stream, such as query=log.tumbling_window(...).aggregate(...)")
+        if self.source not in query.sources:
+            raise PlanError(f"The query does not read {self.source.name}.", where=where,
+                            hint="give a query over the source whose lateness this is")
+        if any(isinstance(place.op, Band) for place in query.node.walk()):
+            raise PlanError("The query is one of several latencies already.", where=where,
+                            hint="give the query itself, without at_latencies(...)")
 
     def _lost(self, latency: int) -> int:
         keeper = timekeeper(self._losing(latency))
         return sum(int(np.count_nonzero(batch.sync < keeper.follow(batch).current)) for batch in self.batches)
 
     def _effect(self, query: Stream, latencies: Sequence[int]) -> dict[str, list[float]]:
-        whole = query.on({self.source.name: Promising(self.source, Disorder(None))}).collect()
-        changed = [_missing(whole, query.on({self.source.name: self._losing(latency)}).collect())
-                   for latency in latencies]
+        def answer(source: Source) -> pa.Table:
+            return replace(query, node=rebind(query.node, {self.source: source})).collect()
+
+        whole = answer(Promising(self.source, Disorder(None)))
+        changed = [_changed(whole, answer(self._losing(latency))) for latency in latencies]
         return {"results": [whole.num_rows] * len(changed), "results_changed": changed,
                 "share_changed": [rows / whole.num_rows if whole.num_rows else 0.0 for rows in changed]}
 
@@ -222,9 +244,10 @@ def late_rows(source: Stream) -> Stream:
     return Stream(Node(LateRows(source=log), (source.node,)))
 
 
-def _missing(whole: pa.Table, part: pa.Table) -> int:
-    """How many rows of a table another one has not, each counted as often as it occurs."""
-    return (_counted(whole) - _counted(part)).total()
+def _changed(whole: pa.Table, part: pa.Table) -> int:
+    """How many rows only one of two tables has, each counted as often as it occurs; one in place of one counts once."""
+    mine, theirs = _counted(whole), _counted(part)
+    return max((mine - theirs).total(), (theirs - mine).total())
 
 
 def _counted(table: pa.Table) -> Counter[str]:

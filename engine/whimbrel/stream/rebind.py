@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from whimbrel.errors import PlanError, SchemaError, near_match
@@ -16,30 +16,50 @@ def rebind(node: Node, other: Any) -> Node:
     Parameters
     ----------
     node : Node
-    other : Stream, Source, or mapping of the name of a source to either
+    other : Stream, Source, or mapping of a source, or the name of one, to either
     """
     sources = node.sources()
     if isinstance(other, Mapping):
-        named = {source.name: source for source in sources}
-        for name in other:
-            if name not in named:
-                raise PlanError(f"The query reads no source named {name!r}.", where=f"on({{{name!r}: ...}})",
-                                hint=near_match(name, named, noun="source"))
-        replacements = {named[name]: _source(value) for name, value in other.items()}
+        replacements = {_named(name, sources): _source(value) for name, value in other.items()}
     elif len(sources) == 1:
         replacements = {sources[0]: _source(other)}
     else:
         names = ", ".join(source.name for source in sources)
         raise PlanError(f"The query reads {len(sources)} sources: {names}.", where="on(...)",
                         hint="say which is which: on({name: stream})")
-    needed = {source.name: source.schema for source in optimize(node).sources()}
+    needed = _columns_read(node, sources)
     for old, new in replacements.items():
-        _check(old, new, needed[old.name].names)
+        _check(old, new, needed[old])
 
     def replaced(place: Node) -> Node:
         return Node(replacements[place.op]) if isinstance(place.op, Source) and place.op in replacements else place
 
     return node.rewrite(replaced)
+
+
+def _named(name: Any, sources: Sequence[Source]) -> Source:
+    if isinstance(name, Source) and name in sources:
+        return name
+    found = [source for source in sources if source.name == name]
+    if len(found) == 1:
+        return found[0]
+    where = f"on({{{name!r}: ...}})"
+    if found:
+        raise PlanError(f"The query reads {len(found)} sources named {name!r}.", where=where,
+                        hint="tell them apart where they are read: from_arrow(..., name=...)")
+    raise PlanError(f"The query reads no source named {name!r}.", where=where,
+                    hint=near_match(str(name), [source.name for source in sources], noun="source"))
+
+
+def _columns_read(node: Node, sources: Sequence[Source]) -> dict[Source, tuple[str, ...]]:
+    """Columns that the query needs of each source."""
+    read: dict[Source, tuple[str, ...]] = dict.fromkeys(sources, ())
+    for place in optimize(node).sources():
+        inside = place
+        while inside not in read and hasattr(inside, "source"):
+            inside = inside.source
+        read[inside] = tuple(dict.fromkeys((*read.get(inside, ()), *place.schema.names)))
+    return read
 
 
 def _source(thing: Any) -> Source:

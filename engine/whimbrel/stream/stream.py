@@ -15,7 +15,7 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, named_columns, type_of
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Operators, Source, check_lookahead, explain
-from whimbrel.run import Pipeline, Run, Snapshot
+from whimbrel.run import Pipeline, Profile, Run, Snapshot
 from whimbrel.stream import display
 from whimbrel.stream.bands import Bands, Query, at_latencies
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
@@ -193,6 +193,19 @@ class Stream(Methods):
             the source does not know how many it has.
         """
         return running.progress(self.node, every)
+
+    def profile(self) -> Profile:
+        """Run it to the end, and say where the time went: by operator, by kernel, and waiting for the compiler.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> events = wb.from_arrow({"at": [1, 4, 12], "x": [1, 2, 3]}, time="at", name="log")
+        >>> spent = events.where(wb.col.x > 1).tumbling_window(10).aggregate(n=wb.count()).profile()
+        >>> spent.operators.select(["operator", "rows_in", "rows_out"]).to_pylist()[0]
+        {'operator': 'log', 'rows_in': 3, 'rows_out': 3}
+        """
+        return running.profile(self.node)
 
     def start(self, *, keep_rows: int = 1_000_000) -> Run:
         """Run on a thread of its own.

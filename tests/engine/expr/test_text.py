@@ -18,6 +18,8 @@ KINDS = [pa.array(NAMES), pa.array(NAMES).dictionary_encode(), pa.array(NAMES, p
     (lambda s: s.str.contains("^[Wc]", regex=True), [True, True, False, None, False]),
     (lambda s: s.str.starts_with("Wh"), [True, False, False, None, False]),
     (lambda s: s.str.ends_with("w"), [False, True, False, None, False]),
+    (lambda s: s.str.index_of("r"), [5, 2, -1, None, -1]),
+    (lambda s: s.str.index_of(""), [0, 0, 0, None, 0]),
     (lambda s: s.str.lower(), ["whimbrel", "curlew", "", None, "ä"]),
     (lambda s: s.str.upper(), ["WHIMBREL", "CURLEW", "", None, "Ä"]),
     (lambda s: s.str.length(), [8, 6, 0, None, 1]),

@@ -13,6 +13,7 @@ from tests.engine.operators.twosided import ROWS, Row, answer, in_order, known, 
 from whimbrel import col
 from whimbrel.errors import WhimbrelError
 from whimbrel.operators import How
+from whimbrel.optimize import optimize
 from whimbrel.plan import Disorder
 from whimbrel.run import Pipeline
 from whimbrel.testing import Rows
@@ -125,3 +126,20 @@ def test_errors(wrong: Callable[[wb.Stream], object], words: list[str]) -> None:
     with pytest.raises(WhimbrelError) as told:
         wrong(stream(LEFT, "x"))
     assert [word for word in words if word not in str(told.value)] == []
+
+
+def test_a_point_meets_what_starts_at_its_time_and_comes_later() -> None:
+    left = wb.from_arrow({"at": [4, 4], "k": [1, 1], "x": [1, 2]}, time="at").select("k", "x")
+    right = wb.from_arrow({"at": [4, 4], "k": [1, 1], "y": [3, 4]}, time="at").select("k", "y")
+    query = left.join(right, on="k")
+    pipeline = Pipeline(optimize(query.node))
+    streams = [source.read(source.schema.names) for source in pipeline.sources]
+    rows = [batch for stream in streams for batch in stream if batch is not None]
+    found = []
+    for number in (1, 0):
+        for row in range(2):
+            found += pipeline.push(number, rows[number].slice(row, row + 1))[0]
+    for number in (0, 1):
+        found += pipeline.finish(number)[0]
+    pairs = [pair for batch in found for pair in zip(batch.column("x").values, batch.column("y").values, strict=True)]
+    assert sorted(pairs) == [(1, 3), (1, 4), (2, 3), (2, 4)]

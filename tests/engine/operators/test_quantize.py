@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import whimbrel as wb
+from whimbrel import col
 from whimbrel.errors import PlanError
 
 LIFETIMES = [(-7, 3), (0, 1), (4, 10), (5, 30), (9, 12), (11, None)]
@@ -59,3 +60,9 @@ def test_a_window_that_looks_ahead_does_not_meet_what_is_finer() -> None:
     with pytest.raises(PlanError, match="looks ahead"):
         counts.join(EVENTS.with_columns(k=1), on="k")
     assert len(counts.join(counts.select("k", m=wb.col.n), on="k").collect()) == len(counts.collect())
+
+
+def test_the_first_of_a_window_is_its_first() -> None:
+    log = wb.from_arrow({"at": [0, 1, 2], "page": [30, 10, 20]}, time="at")
+    rows = log.quantize(5, 5).aggregate(first=wb.first(col.page), last=wb.last(col.page)).collect().to_pylist()
+    assert rows == [{"start": 0, "end": 5, "first": 30, "last": 20}]

@@ -98,3 +98,10 @@ def test_times_near_the_end_of_time_are_refused(emit: Any, time: int) -> None:
     with pytest.raises(KernelError, match="too near the end of time"):
         events.session_window(5, emit=emit).collect()
     assert events.session_window(2, emit=emit).collect().num_rows == 1
+
+
+def test_the_first_of_a_closed_session_is_its_first() -> None:
+    log = wb.from_arrow({"at": [0, 1, 2], "page": [30, 10, 20]}, time="at")
+    closed = log.session_window(5, emit="close").aggregate(
+        first=wb.first(col.page), last=wb.last(col.page), all=wb.collect(col.page))
+    assert closed.collect().to_pylist() == [{"start": 0, "end": 7, "first": 30, "last": 20, "all": [30, 10, 20]}]

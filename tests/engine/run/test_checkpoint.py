@@ -100,7 +100,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(tmp_path: Pat
 
     with monkeypatch.context() as broken:
         broken.setattr("whimbrel.run.checkpoint.write_state", full)
-        with pytest.raises(OSError, match="no space left"):
+        with pytest.raises(CheckpointError, match="no space left"):
             run.checkpoint(tmp_path / "run")
     assert run.state == "running"
     assert wb.restore(tmp_path / "run", query(events())).wait(30)
@@ -178,3 +178,20 @@ def test_key_tables_give_the_same_ids(tmp_path: Path) -> None:
 def test_collections_that_would_be_forgotten_are_refused() -> None:
     with pytest.raises(TypeError, match="not in a set"):
         state_of([{1, 2}])
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
+    started(events(), 10).checkpoint(tmp_path / "run")
+    for file in sorted((tmp_path / "run").iterdir()):
+        whole = file.read_bytes()
+        file.write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(CheckpointError, match="cannot be read"):
+            wb.restore(tmp_path / "run", query(events()))
+        file.write_bytes(whole)
+    assert wb.restore(tmp_path / "run", query(events())).wait()
+
+
+def test_a_place_that_cannot_be_written_is_an_error_in_words(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        started(events(), 10).checkpoint(tmp_path / "file" / "run")

@@ -7,18 +7,20 @@ import random
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import whimbrel as wb
 from tests.conftest import SHARED_DATA
 from whimbrel import col
-from whimbrel.errors import PlanError, SchemaError
+from whimbrel.errors import PlanError, SchemaError, WhimbrelError
 from whimbrel.plan import Disorder, Node, Promising, Source
 
 LOG: dict[str, list[Any]] = {"at": [1, 5, 3, 9, 2], "seen": [1, 5, 6, 9, 9], "k": ["a", "b", "a", "a", "b"]}
@@ -203,7 +205,7 @@ def test_any_cut_equals_a_run_at_that_latency_alone(seed: int) -> None:
 @pytest.mark.parametrize(("ask", "message"), [
     (lambda q: q.at_latencies(), "needs a latency"),
     (lambda q: q.at_latencies(5, 5), "must grow"),
-    (lambda q: q.at_latencies(-1), "must grow"),
+    (lambda q: q.at_latencies(-1), "cannot be"),
     (lambda q: q.at_latencies(1)[0].at_latencies(2), "several latencies already"),
     (lambda q: q.at_latencies(1, partial=lambda s: s), "go together"),
     (lambda q: q.at_latencies(1, partial=3, merge=lambda s: s), "is not a function"),
@@ -253,3 +255,37 @@ def test_real_logs_give_what_had_arrived_within_each_latency(name: str) -> None:
         assert run.metrics.late_dropped == int((late_by > latency).sum())
     assert outside.wait(60)
     assert outside.metrics.settled_rows == int((late_by > 0).sum())
+
+
+def test_a_split_must_be_made_of_streams() -> None:
+    log = wb.from_arrow({"at": [1, 2]}, time="at", reorder_latency=1)
+    for partial, merge, message in (
+        (lambda _: None, lambda parts: parts, "partial gave a NoneType"),
+        (lambda rows: rows, lambda _: None, "merge gave a NoneType"),
+        (lambda _: log, lambda parts: parts, "not made of the one it was given"),
+    ):
+        with pytest.raises(WhimbrelError, match=message):
+            log.at_latencies(1, 2, partial=partial, merge=merge)
+
+
+def test_latencies_below_nothing_are_named() -> None:
+    with pytest.raises(WhimbrelError, match="A latency cannot be -1"):
+        wb.from_arrow({"at": [1]}, time="at").at_latencies(-1, 2)
+
+
+def test_late_rows_have_no_bands() -> None:
+    log = wb.from_arrow({"at": [1, 5, 3]}, time="at", reorder_latency=1, late="drop")
+    with pytest.raises(WhimbrelError, match="late for one promise"):
+        wb.late_rows(log).at_latencies(0, 2)
+
+
+@pytest.mark.parametrize("further", [
+    lambda counts: counts.rename(kk="k"),
+    lambda counts: counts.point_at_end(),
+    lambda counts: counts.top_k(1, by=col.n),
+])
+def test_the_old_value_is_kept_behind_steps_that_keep_the_keys(further: Callable[[wb.Stream], wb.Stream]) -> None:
+    log = wb.from_arrow({"at": [0, 9, 3], "k": ["a"] * 3, "seen": [0, 1, 2]}, time="at", arrival="seen")
+    counts = further(log.group_by("k").tumbling_window(4).aggregate(n=wb.count()))
+    told = counts.at_latencies(0, 100).collect().filter(pc.field("revision") == "changed")
+    assert told.select(["n", "n_before"]).to_pylist() == [{"n": 2, "n_before": 1}]

@@ -13,7 +13,7 @@ import pytest
 import whimbrel as wb
 from tests.conftest import SHARED_DATA
 from whimbrel import col
-from whimbrel.errors import PlanError
+from whimbrel.errors import PlanError, WhimbrelError
 
 CATALOG = ("flights_nyc_2013", "trace_spans_train", "app_logs_train", "market_feed_usdm", "git_commits",
            "quakes_2015_08", "bike_trips_jc_2021_09", "net_dns_zeek")
@@ -92,3 +92,36 @@ def test_catalogued_files(name: str) -> None:
     measured = {name: getattr(late.measures, name) for name in ("inversions", "distance", "runs", "interleaved")}
     assert measured.items() <= known["disorder"].items()
     assert 100 * late.late_rows / late.rows == pytest.approx(known["disorder"]["late_percent"], abs=0.001)
+
+
+def test_the_effect_is_on_the_query_over_this_source_whatever_the_others_are_called() -> None:
+    late = wb.from_arrow({"at": [1, 5, 3, 9, 2], "x": [1] * 5}, time="at", reorder_latency=100)
+    other = wb.from_arrow({"at": [1, 2, 30], "x": [10] * 3}, time="at")
+    query = late.union(other).tumbling_window(4).aggregate(s=wb.sum(col.x))
+    assert wb.lateness(late).at(0, query=query).select(["results", "results_changed"]).to_pylist() == [
+        {"results": 4, "results_changed": 1}]
+    with pytest.raises(WhimbrelError, match="2 sources named 'table'"):
+        query.on({"table": other})
+
+
+def test_rows_that_a_loss_brings_about_are_changes_too() -> None:
+    log = wb.from_arrow({"at": [5, 9, 2], "k": ["a", "b", "a"], "ok": [False, True, True]}, time="at",
+                        reorder_latency=100)
+    query = log.where(~col.ok).set_duration(4).anti_join(log.where(col.ok).set_duration(9), on="k")
+    assert wb.lateness(log).at(0, query=query)["results_changed"].to_pylist() == [1]
+
+
+def test_what_lateness_cannot_be_asked() -> None:
+    log = wb.from_arrow({"at": [1, 2]}, time="at", name="log")
+    late, other = wb.lateness(log), wb.from_arrow({"at": [1]}, time="at", name="other")
+    for asked, message in (
+        (lambda: late.at(0, query="q"), "A str is not a query"),
+        (lambda: late.at(0, query=other), "does not read log"),
+        (lambda: late.at(0, query=log.at_latencies(0, 1)), "A Bands is not a query"),
+        (lambda: late.at(0, query=log.at_latencies(0, 1)[0]), "one of several latencies"),
+        (lambda: late.quantiles(2), "no share of the rows"),
+        (lambda: late.quantiles("a"), "no share of the rows"),
+        (lambda: late.histogram(-1), "no number of steps"),
+    ):
+        with pytest.raises(WhimbrelError, match=message):
+            asked()

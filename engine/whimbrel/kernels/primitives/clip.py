@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.kernels.primitives.join import LEFT, RIGHT, hang
+from whimbrel.kernels.primitives.join import LEFT, RIGHT
 
 Array = np.ndarray[Any, Any]
 
 
 def clip_starts(
     cursor: Array, left_sync: Array, left_other: Array, left_group: Array, left_base: int,
-    right_sync: Array, right_group: Array, ends: Array, after: Array, head: Array, out_slot: Array, out_start: Array,
+    right_sync: Array, right_group: Array, links: Array, head: Array, out_slot: Array, out_start: Array,
 ) -> int:
     """Write, for each right start in time order, the left rows of its key that began before it and last beyond it.
 
@@ -29,14 +29,18 @@ def clip_starts(
             group = right_group[right]
             while group >= 0 and head[group] >= 0:
                 slot = head[group]
-                if ends[slot] > right_sync[right]:
+                if links[2 * slot] > right_sync[right]:
                     if done == out_slot.shape[0]:
                         return done
                     out_slot[done], out_start[done] = slot, right_sync[right]
                     done += 1
-                head[group] = after[slot]
+                head[group] = links[2 * slot + 1]
             cursor[RIGHT] += 1
         else:
-            hang(left_base + left, left_other[left], left_group[left], ends, after, head)
+            slot, group = left_base + left, left_group[left]
+            links[2 * slot], links[2 * slot + 1] = left_other[left], -1
+            if group >= 0:
+                links[2 * slot + 1] = head[group]
+                head[group] = slot
             cursor[LEFT] += 1
     return done

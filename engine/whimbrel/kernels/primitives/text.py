@@ -1,0 +1,133 @@
+"""Searching the bytes of many texts at once: they lie end to end, so one scan finds what is in any of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+BLOCK = 64
+"""Bytes that are looked at together: few enough that a hit costs little, enough for wide registers."""
+CLOSE = 16
+"""Bytes that are looked at one by one before: where hits are close to each other, most are among them."""
+
+
+def next_match(data: Array, text: Array, start: int, stop: int) -> int:
+    """The first place from `start` on at which `text` stands in ``data[:stop]``; -1 if there is none.
+
+    A block is looked into only if the first and the last byte of the text stand at the right distance somewhere in it.
+    """
+    size = text.shape[0]
+    first, last = text[0], text[size - 1]
+    end = stop - size + 1
+    place = start
+    while place < end:
+        if place - start >= CLOSE and place + BLOCK <= end:
+            heads, tails = data[place : place + BLOCK], data[place + size - 1 : place + size - 1 + BLOCK]
+            found = np.uint8(0)
+            for byte in range(BLOCK):
+                found |= np.uint8(heads[byte] == first) & np.uint8(tails[byte] == last)
+            if found == 0:
+                place += BLOCK
+                continue
+        close = min(end, place + (BLOCK if place - start >= CLOSE else CLOSE))
+        while place < close:
+            if data[place] == first and data[place + size - 1] == last:
+                same = 1
+                while same < size and data[place + same] == text[same]:
+                    same += 1
+                if same == size:
+                    return place
+            place += 1
+    return -1
+
+
+def find_text(data: Array, offsets: Array, text: Array, found: Array) -> None:
+    """Write for each text of `data` how many characters stand before the first match in it; -1 where there is none."""
+    rows = offsets.shape[0] - 1
+    stop = offsets[rows]
+    found[:] = -1
+    row = 0
+    place = next_match(data, text, offsets[0], stop)
+    while place >= 0:
+        while offsets[row + 1] <= place:
+            row += 1
+        if place + text.shape[0] <= offsets[row + 1]:
+            before = 0
+            for byte in range(offsets[row], place):
+                before += (data[byte] & 0xC0) != 0x80  # bytes that continue a character do not count
+            found[row] = before
+            place = offsets[row + 1]
+        else:  # it reaches into the next text, and so does all that begins here
+            place = max(place + 1, offsets[row + 1] - text.shape[0] + 1)
+        place = next_match(data, text, place, stop)
+
+
+def count_matches(data: Array, offsets: Array, text: Array) -> int:
+    """At most how many pieces :func:`split_text` makes."""
+    stop = offsets[offsets.shape[0] - 1]
+    count = offsets.shape[0] - 1
+    if text.shape[0] == 1:
+        inside, letter = data[offsets[0] : stop], text[0]
+        for byte in range(inside.shape[0]):
+            count += inside[byte] == letter
+        return count
+    place = next_match(data, text, offsets[0], stop)
+    while place >= 0:
+        count += 1
+        place = next_match(data, text, place + text.shape[0], stop)
+    return count
+
+
+def split_text(
+    data: Array, offsets: Array, there: Array, text: Array, pieces: Array, ends: Array, parent: Array
+) -> int:
+    """Write what stands between matches, end to end, where each piece ends, and of which text it is.
+
+    Matches are taken from the left and do not overlap. `ends` and `parent` have room for one piece more than there may
+    be. Returns the number of pieces.
+    """
+    rows, size = offsets.shape[0] - 1, text.shape[0]
+    stop = offsets[rows]
+    done = written = 0
+    if size == 1:
+        for row in range(rows):
+            if there.shape[0] and not there[row]:
+                continue
+            inside = data[offsets[row] : offsets[row + 1]]
+            for byte in range(inside.shape[0]):  # words are too short to guess where they end: write, then keep or not
+                over = inside[byte] == text[0]
+                pieces[written] = inside[byte]
+                ends[done], parent[done] = written, row
+                written += not over
+                done += over
+            ends[done], parent[done] = written, row
+            done += 1
+        return done
+    place = next_match(data, text, offsets[0], stop)
+    for row in range(rows):
+        begin, end = offsets[row], offsets[row + 1]
+        if there.shape[0] and not there[row]:
+            begin = end
+        if 0 <= place < begin:
+            place = next_match(data, text, begin, stop)
+        while place >= 0 and place + size <= end and begin <= place:
+            for byte in range(begin, place):
+                pieces[written] = data[byte]
+                written += 1
+            ends[done], parent[done] = written, row
+            done += 1
+            begin = place + size
+            place = next_match(data, text, begin, stop)
+        if 0 <= place < end:
+            place = next_match(data, text, end, stop)
+        if there.shape[0] and not there[row]:
+            continue
+        for byte in range(begin, end):
+            pieces[written] = data[byte]
+            written += 1
+        ends[done], parent[done] = written, row
+        done += 1
+    return done

@@ -1,0 +1,131 @@
+"""Where the time of a query goes: by operator, by kernel, and waiting for the compiler."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from whimbrel.batch import Batch
+from whimbrel.kernels import Kernel, patience, watched
+from whimbrel.plan import Node, Source
+from whimbrel.run.session import Session
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What one run of a query cost.
+
+    Attributes
+    ----------
+    operators : pyarrow.Table
+        One row for each operator of the plan that ran, in the order of the work: ``operator`` as in ``explain()``,
+        ``rows_in``, ``rows_out``, ``batches`` (that it was given) and ``seconds``, its own only.
+    kernels : pyarrow.Table
+        One row for each compiled function, most expensive first: ``kernel``, ``calls`` and ``seconds``, which are part
+        of those of the operators.
+    seconds : float
+        All of it.
+    compiling : float
+        Seconds of it that were spent waiting for the compiler; no operator is charged for them.
+    reading : float
+        Seconds of it in which the sources made rows, and batches were handed from one operator to the next.
+    """
+
+    operators: pa.Table
+    kernels: pa.Table
+    seconds: float
+    compiling: float
+    reading: float
+
+    def __str__(self) -> str:
+        rows = self.operators.to_pylist()
+        lines = [f"{'rows in':>12} {'rows out':>12} {'ms':>9}  operator"]
+        lines += [f"{row['rows_in']:>12,} {row['rows_out']:>12,} {1e3 * row['seconds']:>9.1f}  {row['operator']}"
+                  for row in rows]
+        lines += [f"{'':>25} {1e3 * spent:>9.1f}  {what}" for what, spent in (
+            ("reading, and handing on", self.reading), ("waiting for the compiler", self.compiling),
+            ("all", self.seconds))]
+        lines += ["", f"{'calls':>25} {'ms':>9}  kernel"]
+        lines += [f"{row['calls']:>25,} {1e3 * row['seconds']:>9.1f}  {row['kernel']}"
+                  for row in self.kernels.to_pylist()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+@dataclass
+class _Spent:
+    rows_in: int = 0
+    rows_out: int = 0
+    batches: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class _Watch:
+    """Adds up what happens."""
+
+    waited: float = 0.0
+    calls: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def told(self, name: str, seconds: float, waiting: bool) -> None:
+        if waiting:
+            self.waited += seconds
+        else:
+            self.calls[name] += 1
+            self.seconds[name] += seconds
+
+    def stand_before(self, kernel: Kernel) -> _Spent:
+        """Measure each push and advance of a kernel."""
+        spent = _Spent()
+
+        def measured(method: Callable[..., list[Batch]]) -> Callable[..., list[Batch]]:
+            def call(*arguments: Any) -> list[Batch]:
+                waited, began = self.waited, time.perf_counter()
+                out = method(*arguments)
+                spent.seconds += time.perf_counter() - began - (self.waited - waited)
+                if isinstance(arguments[0], Batch):
+                    spent.batches += 1
+                    spent.rows_in += _rows(arguments[:1])
+                spent.rows_out += _rows(out)
+                return out
+
+            return call
+
+        kernel.push = measured(kernel.push)  # type: ignore[method-assign]
+        kernel.advance = measured(kernel.advance)  # type: ignore[method-assign]
+        return spent
+
+
+def profile(plan: Node) -> Profile:
+    """Run a query to its end, on one thread, and measure."""
+    watch = _Watch()
+    began = time.perf_counter()
+    with watched(watch.told), patience(), closing(Session(plan, keep_rows=0, hurry=True)) as session:
+        spent = [watch.stand_before(kernel) for kernel in session.pipeline.kernels]
+        while not session.finished:
+            session.step()
+        seconds = time.perf_counter() - began
+        names = [node.op.name if isinstance(node.op, Source) else node.op.show() for node in session.pipeline.nodes]
+    kernels = sorted(watch.seconds, key=watch.seconds.__getitem__, reverse=True)
+    return Profile(
+        operators=pa.table({"operator": pa.array(names, pa.string()),
+                            **{name: [getattr(each, name) for each in spent]
+                               for name in ("rows_in", "rows_out", "batches", "seconds")}}),
+        kernels=pa.table({"kernel": pa.array(kernels, pa.string()),
+                          "calls": pa.array([watch.calls[name] for name in kernels], pa.int64()),
+                          "seconds": pa.array([watch.seconds[name] for name in kernels], pa.float64())}),
+        seconds=seconds, compiling=watch.waited,
+        reading=seconds - watch.waited - sum(each.seconds for each in spent))
+
+
+def _rows(batches: Sequence[Batch]) -> int:
+    """Rows that are there, without those that were filtered out and not yet moved."""
+    return sum(len(batch) - (0 if batch.absent is None else int(batch.absent.sum())) for batch in batches)
