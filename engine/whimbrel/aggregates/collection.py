@@ -22,7 +22,7 @@ class Collect(Aggregate):
                       2────────
 
     The start is that of the event before a window or a closed session rounded it. Order inside one instant carries no
-    meaning, so     values of rows that started together stand in their own order, smallest first, NaN last.
+    meaning, so values of rows that started together stand in their own order, smallest first, NaN last.
 
     Notes
     -----
