@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+import copy
+from collections.abc import Generator, Iterable, Sequence
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from whimbrel.clock.duration import Duration
@@ -12,6 +17,8 @@ from whimbrel.connect.columnar import ColumnarSource
 from whimbrel.connect.files import FilePath, parquet_files
 from whimbrel.connect.parquet_files import ParquetFiles
 from whimbrel.connect.partitions import Partitions
+from whimbrel.expr import Expr
+from whimbrel.plan.source import Disorder, Source
 
 
 class ParquetSource(ColumnarSource):
@@ -48,6 +55,9 @@ class ParquetSource(ColumnarSource):
     [2, 5]
     """
 
+    source: Source | None = None
+    """The whole of it, where this is a part."""
+
     def __init__(self, path: FilePath | Iterable[FilePath], *, time: str, end: str | None = None,
                  arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
                  name: str | None = None, partition: str | Partitions | None = None) -> None:
@@ -58,6 +68,34 @@ class ParquetSource(ColumnarSource):
         super().__init__(self._files.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                          late=late, name=name or _name(path, files), rows=self._files.rows, where=where,
                          partition=partition)
+
+    def where(self, conditions: Sequence[Expr]) -> Source:
+        if self.disorder not in (Disorder(), Disorder(None)) or not conditions:
+            return self  # which rows are late depends on the rows before them, whatever those hold
+        files = self._files.where(conditions)
+        if files.rows == self._files.rows:
+            return self
+        twin = copy.copy(self)
+        vars(twin).update(_files=files, rows=files.rows, source=self,
+                          read_of="{} of {} row groups".format(*files.row_groups))
+        return twin
+
+    def cuts(self, parts: int) -> list[int]:
+        rows = self.rows or 0
+        return sorted({int(self._ranges[np.searchsorted(self._ranges[:, 1], part * rows // parts, "right"), 2])
+                       for part in range(1, parts)}) if len(self._ranges) else []
+
+    def rows_between(self, start: int, end: int) -> tuple[int, int]:
+        inside = self._ranges[(self._ranges[:, 3] >= start) & (self._ranges[:, 2] < end)]
+        return (int(inside[0, 0]), int(inside[-1, 1])) if len(inside) else (0, 0)
+
+    @cached_property
+    def _ranges(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Of each row group: its first row, the one behind its last, its earliest and its latest time."""
+        bounds = self._files.bounds(self.time) or []
+        ends = list(accumulate(rows for rows, _ in bounds))
+        return np.array([(end - rows, end, *self._timeline.starts(times.to_arrow()))
+                         for end, (rows, times) in zip(ends, bounds, strict=True)], np.int64).reshape(-1, 4)
 
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
         return self._files.record_batches(columns, offset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Generator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -9,9 +10,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from whimbrel.batch import Column
 from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.read_ahead import read_ahead
+from whimbrel.connect.row_groups import may_hold, smallest_and_largest
 from whimbrel.errors import SchemaError, SourceError
+from whimbrel.expr import Expr
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -60,28 +64,49 @@ class ParquetFiles:
         physical = footers[0][0].schema
         columns = [physical.column(index) for index in range(len(physical))]
         self.int96 = frozenset(column.path for column in columns if column.physical_type == "INT96")
-        self._row_groups = [[footer.row_group(index).num_rows for index in range(footer.num_row_groups)]
-                            for footer, _ in footers]
+        self._footers = [footer for footer, _ in footers]
+        self._kept = [list(range(footer.num_row_groups)) for footer in self._footers]
         self._repeated = _repeated_text([footer for footer, _ in footers], self.schema)
+
+    def where(self, conditions: Sequence[Expr]) -> ParquetFiles:
+        """Without the row groups none of whose rows can meet all conditions."""
+        kept = [[number for number in groups if may_hold(footer.row_group(number), self.schema, conditions)]
+                for footer, groups in zip(self._footers, self._kept, strict=True)]
+        twin = copy.copy(self)
+        vars(twin).update(_kept=kept, rows=sum(sum(_sizes(*each)) for each in zip(self._footers, kept, strict=True)))
+        return twin
+
+    @property
+    def row_groups(self) -> tuple[int, int]:
+        """How many row groups are read, and how many there are."""
+        return sum(map(len, self._kept)), sum(footer.num_row_groups for footer in self._footers)
+
+    def bounds(self, name: str) -> list[tuple[int, Column]] | None:
+        """Rows of each row group, and the smallest and largest value of a column in it; None if one is unknown."""
+        found = [(footer.row_group(number).num_rows, smallest_and_largest(footer.row_group(number), self.schema, name))
+                 for footer, kept in zip(self._footers, self._kept, strict=True) for number in kept]
+        known = [(rows, ends) for rows, ends in found if ends is not None]
+        return known if len(known) == len(found) else None
 
     def record_batches(self, columns: Sequence[str], offset: int) -> Generator[pa.RecordBatch]:
         """Rows from `offset` on with these columns, at most :data:`BATCH_ROWS` at a time."""
         return read_ahead(self._decode(list(columns), offset))
 
     def _decode(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
-        for file, row_groups in zip(self._files, self._row_groups, strict=True):
-            if offset >= sum(row_groups):
-                offset -= sum(row_groups)
+        for file, footer, kept in zip(self._files, self._footers, self._kept, strict=True):
+            sizes = _sizes(footer, kept)
+            if offset >= sum(sizes):
+                offset -= sum(sizes)
                 continue
-            skipped = sum(1 for end in accumulate(row_groups) if end <= offset)
-            yield from self._decode_file(file, columns, range(skipped, len(row_groups)),
-                                         offset - sum(row_groups[:skipped]))
+            skipped = sum(1 for end in accumulate(sizes) if end <= offset)
+            yield from self._decode_file(file, columns, kept[skipped:], offset - sum(sizes[:skipped]))
             offset = 0
 
-    def _decode_file(self, file: Path, columns: list[str], row_groups: range, skip: int) -> Generator[pa.RecordBatch]:
+    def _decode_file(self, file: Path, columns: list[str], row_groups: list[int],
+                     skip: int) -> Generator[pa.RecordBatch]:
         try:
             with self._open(file, self._repeated) as reader:
-                for data in reader.iter_batches(BATCH_ROWS, row_groups=list(row_groups), columns=columns):
+                for data in reader.iter_batches(BATCH_ROWS, row_groups=row_groups, columns=columns):
                     yield data.slice(skip)
                     skip = max(0, skip - data.num_rows)
         except (OSError, pa.ArrowException) as error:
@@ -117,6 +142,10 @@ class ParquetFiles:
                 raise SchemaError(f"Column {name!r} is {here or 'missing'} in {self._files[0].name!r} "
                                   f"and {there or 'missing'} in {file.name!r}.", where=self._where,
                                   hint="files read together need the same columns and types")
+
+
+def _sizes(footer: pq.FileMetaData, row_groups: Sequence[int]) -> list[int]:
+    return [footer.row_group(number).num_rows for number in row_groups]
 
 
 def _repeated_text(footers: list[pq.FileMetaData], fields: pa.Schema) -> list[str]:

@@ -10,6 +10,7 @@ from whimbrel.optimize.absorb_window import absorb_window
 from whimbrel.optimize.in_steps import split_windows
 from whimbrel.optimize.join_edges import join_edges
 from whimbrel.optimize.prune_columns import prune_columns
+from whimbrel.optimize.push_down import push_down
 from whimbrel.optimize.read_once import read_once
 from whimbrel.optimize.share import share
 from whimbrel.optimize.sort_as_needed import sort_as_needed
@@ -30,7 +31,7 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
 
     A step that one query absorbs runs twice, absorbed and for the others.
     """
-    plans = sort_as_needed(split_latencies(read_once(share(roots))))
+    plans = sort_as_needed(split_latencies(read_once(push_down(share(roots)))))
     return prune_columns(join_edges(rewrite(rewrite(plans, split_windows), _settle)))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from whimbrel.batch import Batch, Schema
+from whimbrel.expr import Expr
 
 LatePolicy = Literal["raise", "drop", "adjust", "side"]
 
@@ -68,6 +69,8 @@ class Source(ABC):
         the partition it names, and for all, as their low watermark, if it names none.
     as_it_comes : bool
         Whether rows enter a plan in the order of arrival, late ones already judged, since something in it sorts them.
+    read_of : str
+        What part of it is read, for plans; empty: all.
     longest : int or None
         Most ticks that a row's lifetime has; None when that is not known beforehand.
     live : bool
@@ -83,7 +86,12 @@ class Source(ABC):
     edges: bool = False
     as_it_comes: bool = False
     longest: int | None = None
+    read_of: str = ""
     live: bool = False
+
+    def where(self, conditions: Sequence[Expr]) -> Source:
+        """The same without rows for which one of these is not true, as far as that is known without reading them."""
+        return self
 
     def cuts(self, parts: int) -> list[int]:
         """Times, in order, that cut the rows into so many ranges of like size; fewer, or none, where it cannot tell."""
@@ -111,7 +119,7 @@ class Pruned(Source):
         self.columns = columns
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.disorder, self.rows, self.live = source.disorder, source.rows, source.live
-        self.as_it_comes, self.longest = source.as_it_comes, source.longest
+        self.as_it_comes, self.longest, self.read_of = source.as_it_comes, source.longest, source.read_of
         self.schema = source.schema.select(columns)
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
@@ -124,7 +132,7 @@ class Excerpt(Source):
     def __init__(self, source: Source, first: int, stop: int) -> None:
         self.source, self.first, self.stop = source, first, stop
         self.name, self.time, self.schema, self.longest = source.name, source.time, source.schema, source.longest
-        self.rows = stop - first
+        self.rows, self.read_of = stop - first, source.read_of
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         left = self.stop - self.first - offset

@@ -56,8 +56,8 @@ def _columns_read(node: Node, sources: Sequence[Source]) -> dict[Source, tuple[s
     read: dict[Source, tuple[str, ...]] = dict.fromkeys(sources, ())
     for place in optimize(node).sources():
         inside = place
-        while inside not in read and hasattr(inside, "source"):
-            inside = inside.source
+        while inside not in read and (whole := getattr(inside, "source", None)) is not None:
+            inside = whole
         read[inside] = tuple(dict.fromkeys((*read.get(inside, ()), *place.schema.names)))
     return read
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import whimbrel as wb
@@ -128,3 +130,21 @@ def test_ties_at_a_cut_stay_together() -> None:
     cut = ranges.collect_in_ranges(query.node, 3)
     assert cut is not None
     assert rows(cut) == rows(query.collect())
+
+
+@pytest.mark.parametrize("name", ["tumbling", "sliding", "join", "rows"])
+@pytest.mark.parametrize("group", [97, 1_000])
+def test_parquet_files_are_cut_at_row_groups(name: str, group: int, tmp_path: Path) -> None:
+    whole = pa.Table.from_batches(log().batches()).drop_columns(["start", "end"])
+    for number in range(2):
+        part = whole.slice(number * 2_500, 2_500 if number == 0 else ROWS)
+        pq.write_table(part, tmp_path / f"log-{number}.parquet", row_group_size=group)
+    query = CUT[name](wb.read_parquet(tmp_path, time="at", name="log"))
+    if group < 100:  # else halos, which are whole row groups, are as long as ranges
+        assert ranges.collect_in_ranges(query.node, 2) is not None
+    assert rows(query.collect(threads=2)) == rows(query.collect()) == rows(CUT[name](log()).collect())
+
+
+def test_an_empty_parquet_file_stays_whole(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"at": pa.array([], pa.int64())}), tmp_path / "none.parquet")
+    assert wb.read_parquet(tmp_path / "none.parquet", time="at").collect(threads=2).num_rows == 0

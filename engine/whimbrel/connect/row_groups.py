@@ -1,0 +1,87 @@
+"""Which row groups of a Parquet file may hold rows that meet conditions, going by what its footer says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.errors import WhimbrelError
+from whimbrel.expr import Binary, Call, Col, Expr, Lit, predicate
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+Comparison = Literal["==", "<", "<=", ">", ">="]
+
+_TURNED: dict[str, Comparison] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
+_SAME: dict[str, Comparison] = {turned: turned for turned in _TURNED.values()}
+
+
+def may_hold(group: pq.RowGroupMetaData, fields: pa.Schema, conditions: Sequence[Expr]) -> bool:
+    """Whether some row of a row group may meet all conditions; True wherever nobody knows.
+
+    Conditions that compare a column with a value are looked at, on the smallest and the largest value of the column.
+    """
+    return all(_may_meet(group, fields, name, op, bound) for condition in conditions
+               for name, op, bound in _comparisons(condition))
+
+
+def _comparisons(condition: Expr) -> list[tuple[str, Comparison, Lit]]:
+    match condition:
+        case Binary(op, Col(name), Lit() as bound) if op in _TURNED:
+            return [(name, _SAME[op], bound)]
+        case Binary(op, Lit() as bound, Col(name)) if op in _TURNED:
+            return [(name, _TURNED[op], bound)]
+        case Call("between", (Col(name), Lit() as low, Lit() as high)):
+            return [(name, ">=", low), (name, "<=", high)]
+    return []
+
+
+def _may_meet(group: pq.RowGroupMetaData, fields: pa.Schema, name: str, op: Comparison, bound: Lit) -> bool:
+    ends = smallest_and_largest(group, fields, name)
+    if ends is None or bound.value is None:
+        return True
+    # Of values from a to b one may be below a bound only if a is, and above it only if b is.
+    low, high = _compared(ends, "<=", bound), _compared(ends, ">=", bound)
+    match op:
+        case "<" | "<=":
+            return _compared(ends, op, bound)[0]
+        case ">" | ">=":
+            return _compared(ends, op, bound)[1]
+    return low[0] and high[1]
+
+
+def _compared(ends: Column, op: Comparison, bound: Lit) -> tuple[bool, bool]:
+    """What the engine itself says of the smallest and of the largest value."""
+    rows = Batch(Schema((Field("x", ends.type),)), np.zeros(2, np.int64), 1, (ends,))
+    try:
+        smallest, largest = predicate(Binary(op, Col("x"), bound), rows).tolist()
+    except WhimbrelError:
+        return True, True
+    return smallest, largest
+
+
+def smallest_and_largest(group: pq.RowGroupMetaData, fields: pa.Schema, name: str) -> Column | None:
+    """Of a column, as far as they are written down; None where they are not, or where they are no sure bounds."""
+    if name not in fields.names:
+        return None
+    type_ = fields.field(name).type
+    number = next((place for place in range(group.num_columns) if group.column(place).path_in_schema == name), None)
+    if number is None or not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_string(type_)
+                              or pa.types.is_date(type_) or pa.types.is_timestamp(type_)):
+        return None
+    told: Any = group.column(number).statistics
+    if told is None or not told.has_min_max or told.physical_type == "INT96":
+        return None
+    try:
+        if pa.types.is_timestamp(type_) and type_.unit == "ns":  # Python's times are too coarse
+            if "nanoseconds" not in str(told.logical_type):
+                return None
+            return Column.from_arrow(pa.array([told.min_raw, told.max_raw], pa.int64()).cast(type_))
+        return Column.from_arrow(pa.array([told.min, told.max], type_))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None

@@ -1,0 +1,41 @@
+"""Filters right behind a source are told to it: what cannot pass them need not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from whimbrel.expr import Binary, Expr
+from whimbrel.operators import Where
+from whimbrel.plan import Node, Source, rewrite, walk
+
+
+def push_down(roots: Sequence[Node]) -> tuple[Node, ...]:
+    """Tell each source that nothing but filters reads what its rows must be; it may know little, so filters stay."""
+    consumers: dict[int, list[Node | None]] = {id(root): [None] for root in roots}
+    for node in walk(roots):
+        for below in node.inputs:
+            consumers.setdefault(id(below), []).append(node)
+
+    def told(node: Node) -> Node:
+        if not isinstance(node.op, Source):
+            return node
+        source = node.op.where(list(_filters(node, consumers)))
+        return node if source is node.op else Node(source)
+
+    return rewrite(roots, told)
+
+
+def _filters(node: Node, consumers: Mapping[int, Sequence[Node | None]]) -> Iterator[Expr]:
+    """The conditions that every row of a node has to meet, since all that is made of it passes through them."""
+    ahead, = consumers[id(node)] if len(consumers[id(node)]) == 1 else [None]
+    if ahead is not None and isinstance(ahead.op, Where):
+        yield from _parts(ahead.op.condition)
+        yield from _filters(ahead, consumers)
+
+
+def _parts(condition: Expr) -> Iterator[Expr]:
+    if isinstance(condition, Binary) and condition.op == "&":
+        yield from _parts(condition.left)
+        yield from _parts(condition.right)
+    else:
+        yield condition
