@@ -21,6 +21,7 @@ from whimbrel.operators.join import How, Join, cross_join, join
 from whimbrel.operators.joined_row import On
 from whimbrel.operators.late_rows import LateRows
 from whimbrel.operators.lifetime import Span
+from whimbrel.operators.on_beat import OnBeat
 from whimbrel.operators.pattern import Pattern, all_at_once, event, sequence
 from whimbrel.operators.pivot import Pivot, pivot
 from whimbrel.operators.point_at_end import PointAtEnd, point_at_end
@@ -53,12 +54,12 @@ from whimbrel.operators.window import (
 __all__ = [
     "AlterLifetime", "AsofJoin", "Assume", "Band", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect",
     "Direction", "Edges", "Emit", "Extend", "Fill", "Finish", "GroupAggregate", "HoppingWindow", "How", "Ingest",
-    "ItemType", "Join", "Label", "LateRows", "Moment", "On", "Outputs", "Pattern", "Pivot", "PointAtEnd", "Quantize",
-    "Results", "Revise", "Sample", "Select", "SelectMany", "SemiJoin", "SessionWindow", "SetDuration", "Shift",
-    "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot", "Where", "WindowBound",
-    "aggregate", "all_at_once", "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip", "clip_duration",
-    "cross_join", "detect", "distinct", "drop", "edges", "event", "extend", "hopping_window", "join", "pivot",
-    "point_at_end", "progressive_window", "quantize", "rename", "sample", "select", "select_many", "semi_join",
+    "ItemType", "Join", "Label", "LateRows", "Moment", "On", "OnBeat", "Outputs", "Pattern", "Pivot", "PointAtEnd",
+    "Quantize", "Results", "Revise", "Sample", "Select", "SelectMany", "SemiJoin", "SessionWindow", "SetDuration",
+    "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot", "Where",
+    "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip",
+    "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "event", "extend", "hopping_window", "join",
+    "pivot", "point_at_end", "progressive_window", "quantize", "rename", "sample", "select", "select_many", "semi_join",
     "sequence", "session_window", "set_duration", "shift", "sliding_window", "stitch", "top_k", "tumbling_window",
     "union", "unpivot", "where", "where_exists", "where_not_exists", "with_columns",
 ]

@@ -13,7 +13,7 @@ from whimbrel.batch import Batch, Mask, Schema
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels import Kernel, KeyTable
-from whimbrel.plan import Apart, Operator, Properties, fluent
+from whimbrel.plan import Apart, Operator, Properties, Reach, fluent
 
 Array = np.ndarray[Any, Any]
 
@@ -72,6 +72,9 @@ class Assume(Operator):
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted if self.apart is None else wanted | self.apart.per,)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0] if self.duration is None else inputs[0].lasting(self.duration)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return AssumeKernel(self, upstream[0])
@@ -151,6 +154,8 @@ class AssumeKernel(Kernel):
         return []
 
     def _check_apart(self, batch: Batch, apart: Apart) -> None:
+        if not self.columns and apart.period is not None and self._as_expected(batch, apart.period):
+            return
         keys = self.keys.ids([batch.column(name) for name in self.columns], len(batch))
         room = len(self.keys) - len(self.start)
         if room > 0:
@@ -174,6 +179,19 @@ class AssumeKernel(Kernel):
                                      f"not {quote_ticks(period, self.assume.unit)}")
         last = np.append(first[1:], True)
         self.start[key[last]], self.end[key[last]] = start[last], end[last]
+
+    def _as_expected(self, batch: Batch, period: int) -> bool:
+        """Whether all events follow each other at one distance and end in time: then nobody need look closer."""
+        sync, rows = batch.sync, len(batch)
+        begun = int(self.start[0])
+        whole = int(sync[-1]) - int(sync[0]) == (rows - 1) * period and (begun == MIN_TIME or sync[0] - begun == period)
+        if not whole or not (np.diff(sync) == period).all():
+            return False
+        lasts = batch.ends if isinstance(batch.ends, int) else int((batch.ends - sync).max())
+        if lasts > period or self.end[0] > sync[0]:
+            return False
+        self.start[0], self.end[0] = sync[-1], batch.other[-1]
+        return True
 
     def _refuse(self, batch: Batch, wrong: Mask, why: Any) -> None:
         if not wrong.any():

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from whimbrel.optimize.absorb_select import absorb_select
 from whimbrel.optimize.absorb_where import absorb_where
 from whimbrel.optimize.absorb_window import absorb_window
+from whimbrel.optimize.fuse_on_beat import fuse_on_beat
 from whimbrel.optimize.in_steps import split_windows
 from whimbrel.optimize.join_edges import join_edges
 from whimbrel.optimize.prune_columns import prune_columns
@@ -31,7 +32,7 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
 
     A step that one query absorbs runs twice, absorbed and for the others.
     """
-    plans = sort_as_needed(split_latencies(read_once(push_down(share(roots)))))
+    plans = fuse_on_beat(sort_as_needed(split_latencies(read_once(push_down(share(roots))))))
     return prune_columns(join_edges(rewrite(rewrite(plans, split_windows), _settle)))
 
 

@@ -153,7 +153,7 @@ class Promising(Source):
         self.source = source
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.schema, self.rows, self.live, self.edges = source.schema, source.rows, source.live, source.edges
-        self.disorder = disorder
+        self.disorder, self.longest = disorder, source.longest
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         return self.source.read(columns, offset)
@@ -168,7 +168,7 @@ class Unsorted(Source):
         self.source = source
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.schema, self.rows, self.live = source.schema, source.rows, source.live
-        self.disorder = source.disorder
+        self.disorder, self.longest = source.disorder, source.longest
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         return self.source.read(columns, offset)

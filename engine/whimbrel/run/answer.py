@@ -175,10 +175,7 @@ class Answer:
         found: dict[str, Counter[Any]] = {}
         for gate in self._gates:
             if isinstance(gate, Ingress) and gate.disorder.partition is not None:
-                name = gate.source.name
-                while name in found:  # another source of the same name
-                    name += "'"
-                found[name] = Counter(gate.time.late_rows(_MOST_PARTITIONS))
+                found.setdefault(gate.source.name, Counter()).update(gate.time.late_rows(_MOST_PARTITIONS))
         return found
 
     def _rate(self, now: float, rows: int) -> float:

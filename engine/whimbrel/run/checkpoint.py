@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ def _save(session: Session, folder: Path, where: str) -> None:
     for number, kernel in enumerate(session.pipeline.kernels):
         write_state(fresh / _name(number), state_of(kernel))
     write_state(fresh / _RUN, {"format": _FORMAT, "version": version("whimbrel"), "queries": _words(session.plans),
+                               "runs": _kernels(session),
                                "last": _last_steps(session.plans), "left": sorted(session.left),
                                "told": session.pipeline.told,
                                "settled": [answer.settled_rows for answer in session.answers]})
@@ -78,7 +80,7 @@ def load(session: Session, path: str | os.PathLike[str]) -> None:
         raise CheckpointError(f"There is no checkpoint in {str(path)!r}.", where=where,
                               hint="run.checkpoint(path) writes one")
     run = _read(folder / _RUN, where)
-    _check(run, session.plans, where)
+    _check(run, session.plans, _kernels(session), where)
     for number, kernel in enumerate(session.pipeline.kernels):
         kernel.restore_state(_read(folder / _name(number), where).parts)
     session.resume(run["told"], run["settled"], run["left"])
@@ -93,7 +95,7 @@ def _read(file: Path, where: str) -> Any:
                               ) from error
 
 
-def _check(run: dict[str, Any], plans: Sequence[Node], where: str) -> None:
+def _check(run: dict[str, Any], plans: Sequence[Node], runs: Sequence[str], where: str) -> None:
     made_by = f"{run['format']}, {run['version']}"
     here = f"{_FORMAT}, {version('whimbrel')}"
     if made_by != here:
@@ -113,6 +115,10 @@ def _check(run: dict[str, Any], plans: Sequence[Node], where: str) -> None:
     if len(written) != len(wanted):
         raise CheckpointError(f"The checkpoint is of another query: it has {len(written)} steps, not {len(wanted)}.",
                               where=where, hint="the query must be the same")
+    for was, given in zip_longest(run["runs"], runs):
+        if was != given:
+            raise CheckpointError(f"The query runs otherwise than it did: {given} instead of {was}.", where=where,
+                                  hint="read sources of the same kind, with the same promises; or start anew")
     if run["last"] != _last_steps(plans):
         raise CheckpointError("The checkpoint is of the same queries in another order.", where=where,
                               hint="give them in the order in which they were started")
@@ -128,6 +134,11 @@ def _words(plans: Sequence[Node]) -> list[str]:
     number = {id(node): place for place, node in enumerate(nodes)}
     return [_source(node.op) if isinstance(node.op, Source)
             else f"{node.op.show()} of {', '.join(str(number[id(below)]) for below in node.inputs)}" for node in nodes]
+
+
+def _kernels(session: Session) -> list[str]:
+    """What runs, step by step; how sources are read is no part of it."""
+    return [node.op.name if isinstance(node.op, Source) else node.op.show() for node in session.pipeline.nodes]
 
 
 def _last_steps(plans: Sequence[Node]) -> list[int]:

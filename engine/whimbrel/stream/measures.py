@@ -302,6 +302,9 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
     [10.0, 9.0]
     """
     if steps is not None:
+        if not isinstance(steps, type):
+            raise PlanError("An aggregate is made of functions, or of a class that has them.", where="aggregate(...)",
+                            hint="call what it gives with the expression: aggregate(init=..., ...)(col.x)")
         init = getattr(steps, "init", None)
         accumulate, result = getattr(steps, "accumulate", None), getattr(steps, "result", None)
         merge, deaccumulate = getattr(steps, "merge", None), getattr(steps, "deaccumulate", None)

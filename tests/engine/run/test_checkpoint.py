@@ -195,3 +195,21 @@ def test_a_place_that_cannot_be_written_is_an_error_in_words(tmp_path: Path) -> 
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(CheckpointError, match="cannot be written"):
         started(events(), 10).checkpoint(tmp_path / "file" / "run")
+
+
+def test_a_query_that_would_run_otherwise_is_refused(tmp_path: Path) -> None:
+    """On a beat there is other state: a source whose rows may last longer has another plan."""
+    points = {"at": list(range(100)), "x": list(range(100))}
+    lasting = points | {"until": [at + 1 for at in range(100)]}
+
+    def sums(log: wb.Stream) -> wb.Stream:
+        return log.select("x").assume(non_overlapping=True).sliding_window(5).aggregate(t=wb.sum(col.x))
+
+    known = sums(wb.from_arrow(points, time="at", name="log"))
+    unknown = sums(wb.from_arrow(lasting, time="at", end="until", name="log"))
+    assert "on_beat" in known.explain()
+    assert "on_beat" not in unknown.explain()
+    run = known.start()
+    run.checkpoint(tmp_path / "run")
+    with pytest.raises(CheckpointError, match="another query|runs otherwise"):
+        wb.restore(tmp_path / "run", unknown)

@@ -25,7 +25,7 @@ class Halting(Source):
         self.source = source
         self.most_rows = rows
         self.name, self.schema, self.time, self.arrival = source.name, source.schema, source.time, source.arrival
-        self.disorder, self.edges = source.disorder, source.edges
+        self.disorder, self.edges, self.longest = source.disorder, source.edges, source.longest
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         left = self.most_rows - offset

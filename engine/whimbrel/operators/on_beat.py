@@ -1,0 +1,74 @@
+"""Several steps over events on a beat, as one: no timeline, no groups, one pass over places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whimbrel.batch import Schema
+from whimbrel.clock import TickUnit, quote_ticks
+from whimbrel.kernels import Kernel
+from whimbrel.operators.beat_kernel import BeatKernel
+from whimbrel.operators.beat_steps import Step
+from whimbrel.plan import Operator, Properties
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OnBeat(Operator):
+    """Selections, filters, shifts, windows and joins of streams whose events last from one point of a beat to the next.
+
+        time     0    5    10   15
+        in       2────4────6────       (period 5)
+        out      2────3────5────       (the mean of the last 10)
+
+    The planner puts it in place of such steps where a stream is known to have at most one event at a time, on a beat.
+
+    Parameters
+    ----------
+    last : Step
+        What makes the result, and so all that it is made of.
+    period : int
+        Ticks from one point to the next.
+    ports : int
+        How many inputs there are.
+    shown : tuple of str
+        The steps in the user's words, the last first.
+    causal : bool
+        Whether no value depends on later events.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is, for printing.
+
+    Notes
+    -----
+    Shapes: at most one row a point. State: the input rows within reach of the next result: the longest window twice,
+    and shifts. Source: Jayarajan et al., TiLT (ASPLOS 2023), sections 4 and 5: fusion by substitution, and partitions
+    with a halo.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": [0, 1, 2, 3], "x": [2, 4, 6, 8]}, time="at", name="log").assume(periodic=1)
+    >>> means = log.sliding_window(2).aggregate(m=wb.mean(wb.col.x))
+    >>> print(means.explain().split("runs as")[1].split("   ")[0].strip())
+    on_beat(1: aggregate(m=mean(col.x)), sliding_window(2))
+    >>> means.collect()["m"].to_pylist()
+    [2.0, 3.0, 5.0, 7.0, 8.0]
+    """
+
+    last: Step
+    period: int
+    ports: int
+    shown: tuple[str, ...]
+    causal: bool = True
+    unit: TickUnit = None
+
+    def schema(self, *upstream: Schema) -> Schema:
+        return self.last.schema
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return Properties(causal=self.causal)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return BeatKernel(self.last, self.period, self.ports, upstream)
+
+    def show(self) -> str:
+        return f"on_beat({quote_ticks(self.period, self.unit)}: {', '.join(self.shown)})"

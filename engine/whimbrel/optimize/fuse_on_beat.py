@@ -1,0 +1,179 @@
+"""Steps over streams that have one event at a time, on a beat, become one loop without a timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from whimbrel.batch import Schema, numpy_type
+from whimbrel.expr import Col, columns_of, type_of
+from whimbrel.operators import GroupAggregate, HoppingWindow, Join, OnBeat, Results, Select, Shift, SlidingWindow, Where
+from whimbrel.operators.beat_steps import Adjacent, Given, Joined, Kept, Mapped, Moved, Slid, Step, in_order
+from whimbrel.plan import Node, Operator, Part, Steps, reads_lifetime
+
+_MOST_PLACES = 1 << 20
+"""Longest window that a loop remembers."""
+
+
+def fuse_on_beat(roots: Sequence[Node]) -> tuple[Node, ...]:
+    """Replace the largest parts of plans that can run on a beat and have a window or a join in them."""
+    done: dict[int, Node] = {}
+
+    def replaced(node: Node) -> Node:
+        if id(node) not in done:
+            fused = _fused(node)
+            if fused is None:
+                inputs = tuple(replaced(below) for below in node.inputs)
+                same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+                done[id(node)] = node if same else Node(node.op, inputs)
+            else:
+                done[id(node)] = Node(fused[0], tuple(replaced(below) for below in fused[1]))
+        return done[id(node)]
+
+    return tuple(replaced(root) for root in roots)
+
+
+def _fused(node: Node) -> tuple[OnBeat, list[Node]] | None:
+    loop = _Loop()
+    last = loop.step(node)
+    if last is None or loop.period is None or not any(isinstance(step, Slid | Joined) for step in in_order(last)):
+        return None
+    shown = tuple(dict.fromkeys(loop.shown[::-1]))
+    op = OnBeat(last=last, period=loop.period, ports=len(loop.inputs), shown=shown,
+                causal=node.properties.causal, unit=node.schema.unit)
+    return op, loop.inputs
+
+
+@dataclass
+class _Loop:
+    """What was found on the way down: inputs, the period they have in common, and steps that are made already."""
+
+    period: int | None = None
+    inputs: list[Node] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+    made: dict[int, Step | None] = field(default_factory=dict)
+
+    def step(self, node: Node) -> Step | None:
+        """A node as a step of the loop; None where it cannot be one."""
+        if id(node) not in self.made:
+            step = self._operation(node)
+            self.made[id(node)] = self._given(node) if step is None else step
+        return self.made[id(node)]
+
+    def _given(self, node: Node) -> Step | None:
+        period = _period(node)
+        if period is None or not _fixed(node.schema) or (self.period is not None and self.period != period):
+            return None
+        if self.inputs and period > 1:  # who knows whether their points are the same
+            return None
+        self.period = period
+        self.inputs.append(node)
+        return Given(node.schema, len(self.inputs) - 1)
+
+    def _operation(self, node: Node) -> Step | None:
+        op = node.op
+        if not isinstance(op, Operator) or not _fixed(node.schema) or reads_lifetime(op):
+            return None
+        before = len(self.inputs), len(self.shown), self.period
+        step = self._of(op, node)
+        if step is None:  # what was found below it is no part of the loop
+            del self.inputs[before[0]:], self.shown[before[1]:]
+            self.made = {key: made for key, made in self.made.items() if made is not None and _uses(made, before[0])}
+            self.period = before[2]
+        else:
+            self.shown.append(op.show())
+        return step
+
+    def _of(self, op: Operator, node: Node) -> Step | None:
+        below = [self.step(each) for each in node.inputs] if not isinstance(op, GroupAggregate) else []
+        steps = [step for step in below if step is not None]
+        if len(steps) < len(below):
+            return None
+        match op:
+            case Select():
+                return Mapped(node.schema, tuple(steps), tuple(expr for _, expr in op.columns))
+            case Results() if not op.constants and _reads_columns(op, steps[0].schema):
+                kept = tuple(Col(name) for name in op.keys)
+                return Mapped(node.schema, tuple(steps), (*kept, *(expr for _, expr in op.columns)))
+            case Where():
+                return Kept(node.schema, tuple(steps), op.condition)
+            case Shift() if self.period is not None and op.amount % self.period == 0:
+                return Moved(node.schema, tuple(steps), op.amount // self.period)
+            case Join() if not op.on and op.how in ("inner", "left"):
+                return self._joined(op, node, steps)
+            case GroupAggregate():
+                return self._windowed(op, node)
+        return None
+
+    def _joined(self, op: Join, node: Node, steps: list[Step]) -> Step | None:
+        if op.condition is not None and op.how != "inner":
+            return None
+        left, right = (step.schema for step in steps)
+        sources = tuple((side, steps[side].schema.index(name)) for side, name, _ in op.row.columns(left, right))
+        joined = Joined(node.schema, tuple(steps), sources, op.how == "left")
+        return joined if op.condition is None else Kept(node.schema, (joined,), op.condition)
+
+    def _windowed(self, op: GroupAggregate, node: Node) -> Step | None:
+        window = node.inputs[0]
+        if op.keys or op.part is not Part.WHOLE or op.grid is not None or not op.measures:
+            return None
+        if not isinstance(window.op, SlidingWindow | HoppingWindow) or not _can_slide(op, window.inputs[0].schema):
+            return None
+        step = self.step(window.inputs[0])
+        if step is None or self.period is None or window.op.size % self.period:
+            return None
+        width = window.op.size // self.period
+        if width > _MOST_PLACES:
+            return None
+        self.shown.append(window.op.show())
+        if isinstance(window.op, SlidingWindow):
+            return Slid(node.schema, (step,), width, op.measures, op.condition)
+        tumbling = window.op.size == window.op.hop and window.op.label == "start"
+        # Points lie anywhere between those of a window's grid, unless every tick is one.
+        if not tumbling or self.period != 1 or any(_timed(op, window.inputs[0].schema)):
+            return None
+        return Adjacent(node.schema, (step,), width, op.measures, op.condition, offset=window.op.offset)
+
+
+def _period(node: Node) -> int | None:
+    """At which distance the events of a node may begin, if they last exactly so long and never overlap."""
+    known = node.properties
+    if known.apart is None or known.apart.per or not known.intervals_only or node.reach is None:
+        return None
+    lasts = known.duration or node.reach.longest
+    return lasts if lasts is not None and (lasts == 1 or known.apart.period == lasts == known.duration) else None
+
+
+def _fixed(schema: Schema) -> bool:
+    return all(numpy_type(column.type) is not None for column in schema)
+
+
+def _reads_columns(op: Results, schema: Schema) -> bool:
+    return all(columns_of(expr) <= frozenset(schema.names) for _, expr in op.columns)
+
+
+def _can_slide(op: GroupAggregate, schema: Schema) -> bool:
+    """Whether all its aggregates are a few numbers that can be merged."""
+    for _, aggregate in op.measures:
+        type_ = None if aggregate.expr is None else type_of(aggregate.expr, schema)
+        steps = aggregate.steps(type_, removable=False)
+        if not isinstance(steps, Steps) or steps.merge is None or not _is_fixed(aggregate.result_type(type_)):
+            return False
+    return True
+
+
+def _timed(op: GroupAggregate, schema: Schema) -> list[bool]:
+    found = [aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema), removable=False)
+             for _, aggregate in op.measures]
+    return [isinstance(steps, Steps) and steps.timed for steps in found]
+
+
+def _is_fixed(type_: pa.DataType) -> bool:
+    return numpy_type(type_) is not None
+
+
+def _uses(step: Step, ports: int) -> bool:
+    """Whether a step is made of the first inputs only."""
+    return all(not isinstance(each, Given) or each.port < ports for each in in_order(step))

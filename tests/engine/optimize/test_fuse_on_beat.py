@@ -1,0 +1,206 @@
+"""What runs on a beat answers as the same steps do with a timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import Stream, WhimbrelError, col
+from whimbrel.kernels import Tier, tier
+from whimbrel.operators import beat_kernel
+from whimbrel.optimize import optimize
+from whimbrel.plan import Node
+from whimbrel.run import Pipeline
+from whimbrel.testing.vectors.halves import Halting
+
+ROWS = 400
+
+Query = Callable[[Stream], Stream]
+
+
+def means(log: Stream, width: int) -> Stream:
+    return log.sliding_window(width).aggregate(m=wb.mean(col.x), n=wb.count())
+
+
+def normalised(log: Stream) -> Stream:
+    whole = log.tumbling_window(50).aggregate(m=wb.mean(col.x), sd=wb.std(col.x))
+    return log.cross_join(whole, allow_lookahead=True).select("x", z=(col.x - col.m) / col.sd)
+
+
+def imputed(log: Stream) -> Stream:
+    whole = log.tumbling_window(50).aggregate(m=wb.mean(col.x))
+    return whole.cross_join(log.select(v=col.x), allow_lookahead=True)
+
+
+QUERIES: dict[str, Query] = {
+    "sums": lambda log: log.sliding_window(20).aggregate(total=wb.sum(col.k), n=wb.count(col.x)),
+    "extremes": lambda log: log.sliding_window(7).aggregate(low=wb.min(col.x), high=wb.max(col.k)),
+    "one place": lambda log: log.sliding_window(1).aggregate(total=wb.sum(col.k)),
+    "longer than all": lambda log: log.sliding_window(1_000).aggregate(total=wb.sum(col.k)),
+    "moments": lambda log: log.sliding_window(9).aggregate(sd=wb.std(col.x), v=wb.var(col.k)),
+    "first and last": lambda log: log.sliding_window(9).aggregate(f=wb.first(col.x), l=wb.last(col.k)),
+    "conditions": lambda log: log.where(col.k > 3).sliding_window(9).aggregate(
+        n=wb.count().where(col.x > 0), total=wb.sum(col.x).where(col.k < 8)),
+    "computed": lambda log: log.sliding_window(9).aggregate(share=wb.sum(col.x) / wb.count()),
+    "aggregate of aggregates": lambda log: means(log, 5).sliding_window(10).aggregate(high=wb.max(col.m)),
+    "two means": lambda log: means(log, 5).cross_join(means(log, 20)).select(d=col.m - col.m_right).where(col.d > 0),
+    "condition of a join": lambda log: means(log, 5).cross_join(means(log, 20), where=col.m > col.m_right),
+    "difference": lambda log: log.cross_join(log.select(before=col.x).shift(1)).select(d=col.x - col.before)
+    .sliding_window(14).aggregate(up=wb.sum(col.d).where(col.d > 0)),
+    "earlier": lambda log: log.cross_join(log.select(after=col.x).shift(-3), allow_lookahead=True),
+    "normalised": normalised,
+    "tumbling beside": imputed,
+    "offset": lambda log: log.cross_join(log.tumbling_window(30, offset=7).aggregate(n=wb.count()),
+                                         allow_lookahead=True),
+    "user's own": lambda log: log.sliding_window(5).aggregate(total=wb.aggregate(
+        init=0, accumulate=lambda s, x: s + 3 * x, merge=lambda s, t: s + t, result=lambda s: s)(col.k)),
+    "outer": lambda log: log.tumbling_window(30).aggregate(n=wb.count()).cross_join(
+        log.where(col.k > 4), allow_lookahead=True).select("n", "x"),
+}
+
+
+def table(times: np.ndarray[Any, Any]) -> pa.Table:
+    random = np.random.default_rng(len(times))
+    nulls = random.random(len(times)) < 0.1
+    return pa.table({"at": times, "x": pa.array(random.normal(size=len(times)).round(3), mask=nulls),
+                     "k": random.integers(0, 10, len(times))})
+
+
+def regular() -> np.ndarray[Any, Any]:
+    return np.arange(-37, ROWS - 37)
+
+
+def irregular() -> np.ndarray[Any, Any]:
+    return np.flatnonzero(np.random.default_rng(3).random(2 * ROWS) < 0.6) - 100
+
+
+def with_gaps() -> np.ndarray[Any, Any]:
+    parts = [np.arange(10), np.arange(500, 700), np.arange(10**9, 10**9 + 100), np.array([10**15])]
+    return np.concatenate(parts)
+
+
+TIMES = {"regular": regular, "irregular": irregular, "gaps": with_gaps, "one": lambda: np.array([5]),
+         "none": lambda: np.empty(0, np.int64)}
+
+
+def rows(answer: pa.Table) -> list[tuple[Any, ...]]:
+    exact = zip(*(column.to_pylist() for column in answer.columns), strict=True)
+    return sorted((tuple(round(value, 9) if isinstance(value, float) else value for value in row) for row in exact),
+                  key=repr)
+
+
+def both(name: str, times: np.ndarray[Any, Any]) -> tuple[Stream, Stream]:
+    """The query over a stream that is known to have one event at a time, and over one that just has."""
+    log = wb.from_arrow(table(times), time="at", name="log")
+    return QUERIES[name](log.assume(non_overlapping=True)), QUERIES[name](log)
+
+
+@pytest.mark.parametrize("places", [3, 64, 65_536])
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_answer_is_the_same(name: str, times: str, places: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beat_kernel, "RANGE", places)
+    fused, plain = both(name, TIMES[times]())
+    assert "on_beat" in fused.explain()
+    assert "on_beat" not in plain.explain()
+    assert rows(fused.collect()) == rows(plain.collect())
+
+
+@pytest.mark.parametrize("by", ["interpreted", "primitives", "fused"])
+@pytest.mark.parametrize("name", ["sums", "extremes", "moments", "normalised", "two means"])
+def test_on_all_tiers(name: str, by: Tier) -> None:
+    fused, plain = both(name, irregular())
+    with tier(by):
+        assert rows(fused.collect()) == rows(plain.collect())
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+@pytest.mark.parametrize("name", QUERIES)
+def test_batches_change_nothing_to_the_last_bit(name: str, size: int) -> None:
+    fused, _ = both(name, irregular())
+    whole = rows(fused.collect())
+    pieces = table(irregular()).to_batches(max_chunksize=size)
+    log = wb.from_arrow(pa.Table.from_batches(pieces), time="at", name="log").assume(non_overlapping=True)
+    assert rows(QUERIES[name](log).collect()) == whole
+
+
+@pytest.mark.parametrize("name", ["two means", "normalised", "difference", "aggregate of aggregates"])
+def test_early_answers_are_those_of_a_stream_that_ends(name: str) -> None:
+    fused, plain = both(name, irregular())
+    early = [rows(snapshot.table) for snapshot in fused.progress(every=50)]
+    assert early == [rows(snapshot.table) for snapshot in plain.progress(every=50)]
+
+
+@pytest.mark.parametrize("rows_before", [1, 150, 350])
+@pytest.mark.parametrize("name", ["two means", "normalised", "difference"])
+def test_before_and_after_a_checkpoint(name: str, rows_before: int, tmp_path: Path) -> None:
+    fused, _ = both(name, irregular())
+    halting = Stream(Node(Halting(fused.sources[0], rows_before))).assume(non_overlapping=True)
+    run = QUERIES[name](halting).start()
+    while run.snapshot().metrics.rows < rows_before:
+        pass
+    run.pause()
+    run.checkpoint(tmp_path / "run")
+    later = wb.restore(tmp_path / "run", fused)
+    assert later.wait(30)
+    shot = run.snapshot()
+    assert rows(pa.concat_tables([shot.table.slice(0, shot.settled), later.snapshot().table])) == rows(fused.collect())
+    run.stop()
+
+
+def test_a_longer_period() -> None:
+    times = 3 + 10 * np.arange(200)
+    log = wb.from_arrow({"at": times, "until": times + 10, "x": np.arange(200)}, time="at", end="until", name="log")
+
+    def query(s: Stream) -> Stream:
+        return s.cross_join(s.select(y=col.x).shift(20)).sliding_window(50).aggregate(t=wb.sum(col.y))
+
+    fused = query(log.assume(periodic=10, duration=10))
+    assert "on_beat(10:" in fused.explain()
+    assert rows(fused.collect()) == rows(query(log).collect())
+
+
+@pytest.mark.parametrize("query", [
+    lambda log: log.group_by("k").sliding_window(5).aggregate(n=wb.count()),
+    lambda log: log.sliding_window(5).aggregate(m=wb.median(col.x)),
+    lambda log: log.where(col.x > 0).select("k"),
+    lambda log: log.select(t=wb.start_time()).sliding_window(5).aggregate(f=wb.last(col.t)).select(s=wb.start_time()),
+])
+def test_what_needs_a_timeline_keeps_it(query: Query) -> None:
+    log = wb.from_arrow(table(irregular()), time="at", name="log")
+    assert rows(query(log.assume(non_overlapping=True)).collect()) == rows(query(log).collect())
+
+
+def test_two_inputs() -> None:
+    left, right = (wb.from_arrow(table(times), time="at", name=name).assume(non_overlapping=True)
+                   for name, times in (("left", irregular()), ("right", regular())))
+    fused = left.cross_join(right.select(y=col.x)).sliding_window(9).aggregate(d=wb.sum(col.x - col.y))
+    assert "on_beat" in fused.explain()
+    again, other = (wb.from_arrow(table(times), time="at", name=name)
+                    for name, times in (("left", irregular()), ("right", regular())))
+    plain = again.cross_join(other.select(y=col.x)).sliding_window(9).aggregate(d=wb.sum(col.x - col.y))
+    assert rows(fused.collect()) == rows(plain.collect())
+
+
+def test_an_overflow_is_told_as_elsewhere() -> None:
+    log = wb.from_arrow({"at": [1, 2, 3], "x": [2**62, 2**62, 2**62]}, time="at").assume(non_overlapping=True)
+    with pytest.raises(WhimbrelError, match="leaves int64"):
+        log.sliding_window(2).aggregate(t=wb.sum(col.x)).collect()
+    assert log.sliding_window(1).aggregate(t=wb.sum(col.x)).collect().num_rows == 3
+
+
+def test_little_is_remembered() -> None:
+    fused, _ = both("two means", np.arange(100_000))
+    pipeline = Pipeline(optimize(fused.node))
+    source, = pipeline.sources
+    for batch in source.read(source.schema.names):
+        assert batch is not None
+        for first in range(0, len(batch), 1_000):
+            pipeline.push(0, batch.slice(first, first + 1_000))
+    assert sum(kernel.buffered_rows for kernel in pipeline.kernels) < 100
