@@ -211,5 +211,5 @@ def test_a_query_that_would_run_otherwise_is_refused(tmp_path: Path) -> None:
     assert "on_beat" not in unknown.explain()
     run = known.start()
     run.checkpoint(tmp_path / "run")
-    with pytest.raises(CheckpointError, match="another query|runs otherwise"):
+    with pytest.raises(CheckpointError, match=r"another query|runs otherwise"):
         wb.restore(tmp_path / "run", unknown)
