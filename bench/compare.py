@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 REPEATS = 5
 
 
@@ -88,3 +91,29 @@ def compare(workload: str, case: str, rows: int, ours: Callable[[], Any], peers:
             roof_fraction=None if roof is None else rate("ours") / rate(roof),
             rss_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, verified=True,
         )
+
+
+def same_rows(*names: str) -> Callable[[pa.Table, pa.Table], bool]:
+    """Whether two tables have the same rows in these columns, in whatever order; floats may differ by rounding."""
+    def same(ours: pa.Table, theirs: pa.Table) -> bool:
+        if ours.num_rows != theirs.num_rows:
+            return False
+        mine, other = (_sorted(table.select(names)) for table in (ours, theirs))
+        return all(np.allclose(mine[name], other[name], rtol=1e-6, atol=1e-9, equal_nan=True)
+                   if mine[name].dtype.kind == "f" or other[name].dtype.kind == "f"
+                   else np.array_equal(mine[name], other[name]) for name in names)
+
+    return same
+
+
+def _sorted(table: pa.Table) -> dict[str, Any]:
+    columns = {name: _values(table[name]) for name in table.column_names}
+    exact = [values for values in columns.values() if values.dtype.kind != "f"] or list(columns.values())
+    order = np.lexsort(exact[::-1])
+    return {name: values[order] for name, values in columns.items()}
+
+
+def _values(column: pa.ChunkedArray) -> Any:
+    if pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
+        return np.array(column.to_pylist())
+    return column.to_numpy() if not column.null_count else column.cast(pa.float64()).to_numpy()

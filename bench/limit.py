@@ -6,8 +6,57 @@ from typing import Any
 
 import numba
 import numpy as np
+import pyarrow as pa
 
 Array = np.ndarray[Any, Any]
+
+
+def table(names: tuple[str, ...], columns: tuple[Array, ...]) -> pa.Table:
+    """What a loop wrote, as a table."""
+    return pa.table(dict(zip(names, columns, strict=True)))
+
+
+def filtered(time: Array, user: Array, value: Array, below: float) -> pa.Table:
+    """Rows with a value below a bound."""
+    return table(("start", "end", "user", "value"), _filtered(time, user, value, below))
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _filtered(time: Array, user: Array, value: Array, below: float) -> tuple[Array, ...]:
+    rows = len(time)
+    start, end, who, what = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows)
+    done = 0
+    for row in range(rows):  # without a branch that cannot be foreseen
+        start[done], end[done], who[done], what[done] = time[row], time[row] + 1, user[row], value[row]
+        done += value[row] < below
+    return start[:done], end[:done], who[:done], what[:done]
+
+
+def projected(time: Array, user: Array, value: Array) -> pa.Table:
+    """One column as it is, and one computed."""
+    end, twice = _projected(time, value)
+    return table(("start", "end", "user", "twice"), (time, end, user, twice))
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _projected(time: Array, value: Array) -> tuple[Array, Array]:
+    end, twice = np.empty(len(time), np.int64), np.empty(len(time))
+    for row in range(len(time)):
+        end[row], twice[row] = time[row] + 1, value[row] * 2
+    return end, twice
+
+
+def lasting(time: Array, user: Array, value: Array, ticks: int) -> pa.Table:
+    """Each event lasts so long."""
+    return table(("start", "end", "user", "value"), (time, _later(time, ticks), user, value))
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _later(time: Array, ticks: int) -> Array:
+    end = np.empty(len(time), np.int64)
+    for row in range(len(time)):
+        end[row] = time[row] + ticks
+    return end
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

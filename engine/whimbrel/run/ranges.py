@@ -19,7 +19,7 @@ from whimbrel.optimize import optimize
 from whimbrel.plan import Beat, Disorder, Excerpt, Node, Reach, Source
 from whimbrel.run.session import Session
 
-_FEWEST_ROWS = 65_536
+_FEWEST_ROWS = 1 << 19
 """Rows a range should have at least: with less, starting threads and computing halos costs more than it saves."""
 _HALO_SHARE = 0.2
 """Most rows that a halo may have, as a share of those of a range."""
