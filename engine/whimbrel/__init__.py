@@ -22,6 +22,7 @@ from whimbrel.stream import (
     from_arrow,
     from_edges,
     from_pandas,
+    from_spark,
     last,
     late_rows,
     lateness,
@@ -54,11 +55,3 @@ __all__ = [
     "read_parquet", "register", "replay", "restore", "sequence", "start", "start_time", "std", "sum", "sum_of_squares",
     "top_k", "var", "when", "window_end", "window_start",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name == "from_spark":  # Spark is not needed until it is asked for
-        from whimbrel.spark import from_spark
-
-        return from_spark
-    raise AttributeError(f"module 'whimbrel' has no attribute {name!r}")

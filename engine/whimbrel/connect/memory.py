@@ -52,6 +52,11 @@ class ArrowSource(ColumnarSource):
                          late=late, name=name or "table", rows=self._table.num_rows, where=where,
                          partition=partition)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its columns."""
+        return int(self._table.nbytes)
+
     def cuts(self, parts: int) -> list[int]:
         times = self._times
         row = np.linspace(0, self._table.num_rows, parts + 1)[1:-1].astype(np.int64)

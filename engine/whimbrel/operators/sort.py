@@ -9,7 +9,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF
 from whimbrel.disorder import Sorter
 from whimbrel.kernels import Kernel
-from whimbrel.plan import Operator, Properties
+from whimbrel.plan import Operator, Properties, Reach
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,6 +53,9 @@ class Sort(Operator):
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0]
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return SortKernel()

@@ -5,8 +5,9 @@ from whimbrel.run.collect import batches, collect, collect_together, progress
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.profile import Profile, profile
+from whimbrel.run.ranges import Piece, in_ranges
 from whimbrel.run.run import Run, start
 from whimbrel.run.session import Session
 
-__all__ = ["Metrics", "Pipeline", "Profile", "Run", "Session", "Snapshot", "batches", "collect",
-           "collect_together", "in_order", "profile", "progress", "start"]
+__all__ = ["Metrics", "Piece", "Pipeline", "Profile", "Run", "Session", "Snapshot", "batches", "collect",
+           "collect_together", "in_order", "in_ranges", "profile", "progress", "start"]

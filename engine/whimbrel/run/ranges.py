@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -25,29 +26,56 @@ _HALO_SHARE = 0.2
 """Most rows that a halo may have, as a share of those of a range."""
 
 
-def collect_in_ranges(plan: Node, threads: int) -> pa.Table | None:
-    """The exact answer, each range of time by a thread of its own; None where the plan or its sources cannot be cut.
+@dataclass(frozen=True)
+class Piece:
+    """A range of the answer: the plan over its excerpts of the sources, and the times between which its rows start."""
 
-    A range is given its halo as well, and of its answer the rows that start within it are kept (TiLT, section 4.3).
-    """
+    plan: Node
+    start: int = MIN_TIME
+    end: int = INF
+
+    def answer(self, stop: threading.Event | None = None) -> pa.Table:
+        """Its rows, in the order of start; fewer of them if it is told to stop."""
+        with closing(Session(self.plan, hurry=True)) as session, patience():
+            while not session.finished and not (stop is not None and stop.is_set()):
+                session.step()
+            table = session.answers[0].settled()
+        starts = Column.from_arrow(table.column("start").combine_chunks()).values
+        first, stop_row = np.searchsorted(starts, [self.start, self.end])
+        if self.end == INF:
+            stop_row = len(table)
+        return table.slice(first, stop_row - first)
+
+
+def in_ranges(plan: Node, parts: int) -> list[Piece]:
+    """A query over finished rows as several that together give its answer; none where it cannot be cut."""
     reach = optimize(plan).reach
     sources = plan.sources()
     if reach is None or not all(_can_be_cut(source) for source in sources):
-        return None
-    cuts = _cuts(sources, reach, threads)
-    if not cuts:
-        return None
+        return []
+    cuts = _cuts(sources, reach, parts)
     ranges = list(pairwise([MIN_TIME, *cuts, INF]))
     excerpts = [[_excerpt(source, reach, *each) for source in sources] for each in ranges]
     for left, right in pairwise(excerpts):
         if any(before.stop <= after.first < (before.source.rows or 0)
                for before, after in zip(left, right, strict=True)):
-            return None  # neighbours must share a row, or nobody would see that two of them are out of order
-    plans = [_instead(plan, dict(zip(sources, given, strict=True))) for given in excerpts]
+            return []  # neighbours must share a row, or nobody would see that two of them are out of order
+    return [Piece(_instead(plan, dict(zip(sources, given, strict=True))), *each)
+            for given, each in zip(excerpts, ranges, strict=True)] if cuts else []
+
+
+def collect_in_ranges(plan: Node, threads: int) -> pa.Table | None:
+    """The exact answer, each range of time by a thread of its own; None where the plan or its sources cannot be cut.
+
+    A range is given its halo as well, and of its answer the rows that start within it are kept (TiLT, section 4.3).
+    """
+    pieces = in_ranges(plan, threads)
+    if not pieces:
+        return None
     stop = threading.Event()
     with ThreadPoolExecutor(threads, thread_name_prefix="whimbrel-range") as pool:
         try:
-            parts = [pool.submit(_answer, part, *each, stop) for part, each in zip(plans, ranges, strict=True)]
+            parts = [pool.submit(piece.answer, stop) for piece in pieces]
             return pa.concat_tables([part.result() for part in parts])
         except WhimbrelError:  # told once more by whoever reads all rows in their order, and counts them from the first
             return None
@@ -85,16 +113,5 @@ def _excerpt(source: Source, reach: Reach, start: int, end: int) -> Excerpt:
     return Excerpt(source, first, stop)
 
 
-def _instead(plan: Node, given: dict[Source, Excerpt]) -> Node:
+def _instead(plan: Node, given: Mapping[Source, Source]) -> Node:
     return plan.rewrite(lambda node: Node(given[node.op]) if isinstance(node.op, Source) else node)
-
-
-def _answer(plan: Node, start: int, end: int, stop: threading.Event) -> pa.Table:
-    """Rows of the answer that start within a range."""
-    with closing(Session(plan, hurry=True)) as session, patience():
-        while not session.finished and not stop.is_set():
-            session.step()
-        table = session.answers[0].settled()
-    starts = Column.from_arrow(table.column("start").combine_chunks()).values
-    first, stop_row = np.searchsorted(starts, [start, end])
-    return table.slice(first, stop_row - first)

@@ -52,12 +52,13 @@ class SparkSource(ColumnarSource):
 
     def __init__(self, frame: DataFrame, *, time: str, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> None:
+        self.end = end
         self._where = f"from_spark(..., time={time!r})"
         _check_frame(frame, self._where)
-        self._frame = frame
-        self._fields = arrow_schema(frame.schema, where=self._where)
-        self._files = plain_parquet(frame, self._fields, where=self._where)
-        super().__init__(self._fields, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
+        self.frame = frame
+        self.fields = arrow_schema(frame.schema, where=self._where)
+        self._files = plain_parquet(frame, self.fields, where=self._where)
+        super().__init__(self.fields, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
                          name=name or "spark", rows=None if self._files is None else self._files.rows,
                          where=self._where)
 
@@ -68,16 +69,16 @@ class SparkSource(ColumnarSource):
         if self._files is not None:
             parts = self._files.record_batches(columns, offset)
         elif offset == 0:
-            parts = job_batches(self._frame, columns, where=self._where)
+            parts = job_batches(self.frame, columns, where=self._where)
         else:
             raise PlanError(f"Reading cannot go on at row {offset:,}: Spark's partitions have no order.",
                             where=self._where, hint="write the DataFrame to Parquet and read that")
-        fields = pa.schema([self._fields.field(column) for column in columns])
+        fields = pa.schema([self.fields.field(column) for column in columns])
         with closing(parts):
-            yield from _as_promised(parts, fields)
+            yield from as_promised(parts, fields)
 
 
-def _as_promised(parts: Iterable[pa.RecordBatch], fields: pa.Schema) -> Generator[pa.RecordBatch]:
+def as_promised(parts: Iterable[pa.RecordBatch], fields: pa.Schema) -> Generator[pa.RecordBatch]:
     """Record batches with exactly these columns: the session's zone and the files' units are left behind."""
     for part in parts:
         yield pa.record_batch([_cast(part.column(field.name), field.type) for field in fields], names=fields.names)

@@ -28,14 +28,14 @@ from whimbrel.stream.measures import (
     window_end,
     window_start,
 )
-from whimbrel.stream.read import from_arrow, from_edges, from_pandas, read_parquet, replay
+from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
 from whimbrel.stream.restore import restore
 from whimbrel.stream.start import start
 from whimbrel.stream.stream import Stream
 
 __all__ = [
     "Bands", "Lateness", "Stream", "aggregate", "all", "any", "approx_count_distinct", "approx_quantile", "collect",
-    "count", "count_distinct", "datasets", "first", "from_arrow", "from_edges", "from_pandas", "last", "late_rows",
-    "lateness", "max", "mean", "median", "min", "product", "quantile", "read_parquet", "replay", "restore", "start",
-    "std", "sum", "sum_of_squares", "top_k", "var", "window_end", "window_start",
+    "count", "count_distinct", "datasets", "first", "from_arrow", "from_edges", "from_pandas", "from_spark", "last",
+    "late_rows", "lateness", "max", "mean", "median", "min", "product", "quantile", "read_parquet", "replay", "restore",
+    "start", "std", "sum", "sum_of_squares", "top_k", "var", "window_end", "window_start",
 ]

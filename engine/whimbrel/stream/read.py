@@ -103,6 +103,20 @@ def from_pandas(frame: Any, *, time: str, end: str | None = None, arrival: str |
                                      late=late, partition=partition, name=name)))
 
 
+def from_spark(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,
+               reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> Stream:
+    """Events of a ``pyspark.sql.DataFrame``; no job runs now. See ``whimbrel.spark.SparkSource``.
+
+    Examples
+    --------
+    ``wb.from_spark(spark.read.parquet("logs/").where("level = 'error'"), time="at")``
+    """
+    from whimbrel.spark import SparkSource  # when it is asked for
+
+    return Stream(Node(SparkSource(frame, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
+                                   late=late, name=name)))
+
+
 def replay(log: Stream | Source, speed: float = 1000, *, start: Instant | None = None, end: Instant | None = None,
            reorder_latency: Duration | None = None, late: str | None = None,
            partition: str | Partitions | None = None) -> Stream:

@@ -166,7 +166,26 @@ class Stream(Methods):
 
     # Answers.
 
-    def collect(self, *, threads: int = 1) -> pa.Table:
+    def on_spark(self, spark: Any) -> Any:
+        """The answer as a Spark DataFrame: start, end, payload. No job runs now, but one that measures the source.
+
+        The engine's own kernels run in the tasks, users' aggregates and patterns too: each task answers a range of
+        time. Where lifetimes have no bound one task takes all rows, in their order.
+
+        Parameters
+        ----------
+        spark : pyspark.sql.SparkSession
+
+        Raises
+        ------
+        PlanError
+            For several sources, feeds, and sources whose rows may be late.
+        """
+        from whimbrel.spark import on_spark  # when it is asked for
+
+        return on_spark(self.node, spark)
+
+    def collect(self, *, threads: int = 1, on: Any = None) -> pa.Table:
         """The exact answer, to the end: start, end, payload, in the order of start; end is null when none is known.
 
         Parameters
@@ -176,7 +195,13 @@ class Stream(Methods):
             answer side by side: where lifetimes are bounded, as in windows, so that a range needs little beside its
             own rows. Other queries run on one thread, whatever is asked for. Rows are the same; those of one start may
             come in another order, and the last digit of a sum of floats may differ.
+        on : pyspark.sql.SparkSession, optional
+            Where it runs, as with :meth:`on_spark`; the answer comes here.
         """
+        if on is not None:
+            from whimbrel.spark import collect_on_spark
+
+            return collect_on_spark(self.node, on)
         return running.collect(self.node, threads)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
