@@ -100,9 +100,9 @@ class Pairing:
 
     def _found(self, left: Array, right: Array, start: Array, end: Array) -> Found:
         slots = left, right
-        taken = [side.active.take(slots[port], [name for home, name in self.columns if home == port])
+        taken = [iter(side.active.columns(slots[port], [name for home, name in self.columns if home == port]))
                  for port, side in enumerate(self.sides)]
-        rows = Batch(self.schema, start, end, tuple(taken[home].column(name) for home, name in self.columns))
+        rows = Batch(self.schema, start, end, tuple(next(taken[home]) for home, _ in self.columns))
         if self.condition is None:
             return Found(rows, slots)
         true = np.flatnonzero(predicate(self.condition, rows))

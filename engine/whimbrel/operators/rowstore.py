@@ -30,29 +30,43 @@ class RowStore:
             last = self.chunks.pop()
             self.chunks[-1] = Batch.concat([self.chunks[-1], last])
 
-    def take(self, slots: Array, names: Sequence[str] | None = None) -> Batch:
-        """Rows by slot, in the order asked; only these columns, if any are named."""
-        names = self.schema.names if names is None else names
-        chunks = [chunk.select(names) for chunk in self.chunks]
-        if not chunks:
-            return Batch.empty(self.schema.select(names))
-        if len(chunks) == 1:
-            return chunks[0].take(slots)
-        begins = np.cumsum([0, *(len(chunk) for chunk in chunks[:-1])])
+    def take(self, slots: Array) -> Batch:
+        """Rows by slot, in the order asked."""
+        if len(self.chunks) == 1:
+            return self.chunks[0].take(slots)
+        if not self.chunks:
+            return Batch.empty(self.schema)
+        places, back = self._places(slots)
+        return Batch.concat([chunk.take(place) for chunk, place in zip(self.chunks, places, strict=True)]).take(back)
+
+    def columns(self, slots: Array, names: Sequence[str]) -> list[Column]:
+        """These columns of rows by slot, without their lifetimes."""
+        if len(self.chunks) == 1:
+            return [self.chunks[0].column(name).take(slots) for name in names]
+        if not self.chunks:
+            return [Column.nulls(self.schema.type_of(name), 0) for name in names]
+        places, back = self._places(slots)
+        return [Column.concat([chunk.column(name).take(place) for chunk, place in zip(
+            self.chunks, places, strict=True)]).take(back) for name in names]
+
+    def _places(self, slots: Array) -> tuple[list[Array], Array]:
+        """The rows of each chunk that are asked for, and where each slot's is among all of them."""
+        begins = np.cumsum([0, *(len(chunk) for chunk in self.chunks[:-1])])
         home = np.searchsorted(begins, slots, "right") - 1
-        parts = [chunk.take(slots[home == number] - begins[number]) for number, chunk in enumerate(chunks)]
-        gathered = np.concatenate([np.flatnonzero(home == number) for number in range(len(chunks))])
-        return Batch.concat(parts).take(np.argsort(gathered, kind="stable"))
+        mine = [np.flatnonzero(home == number) for number in range(len(self.chunks))]
+        back = np.empty(len(slots), np.int64)
+        back[np.concatenate(mine)] = np.arange(len(slots))
+        return [slots[rows] - begin for rows, begin in zip(mine, begins, strict=True)], back
 
     def take_or_null(self, slots: Array) -> tuple[Column, ...]:
         """The columns of rows by slot; a row of nulls where the slot is -1."""
         there: Mask = slots >= 0
         if there.all():
-            return self.take(slots).columns
+            return tuple(self.columns(slots, self.schema.names))
         if not there.any():
             return tuple(Column.nulls(field.type, len(slots)) for field in self.schema)
         place = np.where(there, np.cumsum(there) - 1, 0)
-        return tuple(_spread(column, place, there) for column in self.take(slots[there]).columns)
+        return tuple(_spread(column, place, there) for column in self.columns(slots[there], self.schema.names))
 
     def fork(self) -> RowStore:
         twin = RowStore(self.schema)
