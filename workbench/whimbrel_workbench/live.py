@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-import panel as pn
-
 from whimbrel_workbench import page
-from whimbrel_workbench.controls import Gesture, Toolbar
+from whimbrel_workbench.controls import Gesture
 from whimbrel_workbench.feed import Feed, Owners
-from whimbrel_workbench.frames import Bars, Frame, Lines, Options
-from whimbrel_workbench.views import View, failure_html, still_html, view_of
-from whimbrel_workbench.views.chart import page_html
-from whimbrel_workbench.views.legend import caption, legend_html
-from whimbrel_workbench.views.palette import CSS
+from whimbrel_workbench.frames import Frame, Options
+from whimbrel_workbench.screen import Screen
+from whimbrel_workbench.views import still_html
 
 if TYPE_CHECKING:
     from holoviews import DynamicMap
@@ -51,13 +46,8 @@ class LiveView:
         self._piping = False
         self._started = threading.Lock()
         self._kept = (("", True), time.monotonic())
-        self._view: View | None = None
-        self._drawn: type | None = None
-        self._toolbar = Toolbar(self._gesture, self._feed.choose_value)
-        self._legend, self._caption, self._failure = (page_html("", CSS) for _ in range(3))
-        self._stage = pn.Column(_waiting("Waiting for the first rows."), sizing_mode="stretch_width", margin=0)
-        self.panel = pn.Column(self._toolbar.panel, self._failure, self._legend, self._stage, self._caption,
-                               sizing_mode="stretch_width", max_width=1200, margin=0)
+        self._screen = Screen(self._gesture, self._feed.choose_value)
+        self.panel = self._screen.panel
         self._output = page.Output(self.panel, on_drawn=self._feed.look_again, lock=self._feed.between_frames)
 
     @property
@@ -121,10 +111,7 @@ class LiveView:
         shown = self._output.reachable
         if shown:
             with page.one_message(self.panel):
-                self._toolbar.draw(frame.status)
-                self._toolbar.offer(frame.columns if isinstance(frame.picture, Lines | Bars) else None)
-                self._failure.object = failure_html(frame.status.failure) if frame.status.failure else ""
-                self._show_picture(frame)
+                self._screen.draw(frame)
         if page.in_notebook():
             self._keep_still(frame)
         return shown
@@ -133,20 +120,6 @@ class LiveView:
         self._piping = False
         if self._pipe is not None:
             self._pipe.send(self._feed.picture)
-
-    def _show_picture(self, frame: Frame) -> None:
-        picture = frame.picture
-        if picture is None:
-            self._stage[:] = [_waiting(_nothing(frame))]
-            self._view = None
-        elif self._view is None or self._drawn is not type(picture):
-            self._view, self._drawn = view_of(picture), type(picture)
-            self._stage[:] = [self._view.panel]
-        else:
-            self._view.draw(picture)
-        charted = picture if isinstance(picture, Lines | Bars) else None
-        self._legend.object = legend_html(charted) if charted else ""
-        self._caption.object = f'<div class="quiet">{escape(caption(charted))}</div>' if charted else ""
 
     def _keep_still(self, frame: Frame) -> None:
         """Refresh the last frame: seldom while the page draws the view itself, often while it does not."""
@@ -157,19 +130,3 @@ class LiveView:
         if now - at > wait_s or (here != kept and frame.status.state in _ENDED):
             self._kept = (here, now)
             self._output.keep(still_html(frame))
-
-
-def _nothing(frame: Frame) -> str:
-    match frame.status.state:
-        case "running" | "paused":
-            return "Waiting for the first rows."
-        case "stopped":
-            return "Stopped; the rows were dropped."
-        case "failed":
-            return ""
-        case _:
-            return "The result has no rows."
-
-
-def _waiting(words: str) -> pn.pane.HTML:
-    return page_html(f'<div class="quiet" style="padding:24px 0">{words}</div>', CSS)
