@@ -1,10 +1,12 @@
 # Everything the project can do, one command each. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-check test check lint generate laws drift bench fmt docs clean
+.PHONY: help setup demo demo-check test check lint generate laws drift bench logs logs-billion fmt docs clean
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 NOTEBOOK := notebooks/01_first_picture
+ROWS := 10M
+LOGS := logs
 PYTEST := $(BIN)/python -m pytest
 # Jupyter refuses to run as root unless told; containers often have no other user.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -54,6 +56,12 @@ drift: setup ## Slide over a hundred million events and compare the last windows
 
 bench: setup ## Measure against Polars, DuckDB and the limit loop
 	@$(BIN)/python -m bench
+
+logs: setup ## Write a log of ROWS=10M rows to LOGS=logs through Spark: skewed users, disorder, a week (about 15 bytes a row)
+	@$(BIN)/python -m bench.logs $(LOGS)/$(ROWS) --rows $(ROWS)
+
+logs-billion: ## The same with a billion rows: 15 GB, about half an hour on two cores
+	@$(MAKE) logs ROWS=1B
 
 fmt: setup ## Mend what ruff can mend
 	$(BIN)/ruff check --fix

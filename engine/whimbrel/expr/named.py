@@ -33,6 +33,16 @@ def named_columns(method: str, names: Sequence[str | Expr], columns: Mapping[str
     return (*chosen, *((name, trace(value, where=f"{method}({name}=...)")) for name, value in columns.items()))
 
 
+def key_of(keys: Keys, column: str) -> str | None:
+    """The name under which a column is one of these keys, as it is; None where it is not.
+
+    >>> from whimbrel.expr import Col
+    >>> key_of((("k", Col("a")), ("h", Col("b") % 10)), "a"), key_of((("h", Col("b") % 10),), "b")
+    ('k', None)
+    """
+    return next((name for name, expr in keys if isinstance(expr, Col) and expr.name == column), None)
+
+
 def check_name(name: str, method: str) -> None:
     """Refuse the names of the two columns that every result has."""
     if name in ("start", "end"):

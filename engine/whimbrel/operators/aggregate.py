@@ -12,7 +12,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF, TickUnit, show_ticks
 from whimbrel.errors import ExpressionError, PlanError, SchemaError, near_match
-from whimbrel.expr import Col, Expr, Keys, Lit, check_name, columns_of, lift, lit, type_of
+from whimbrel.expr import Col, Expr, Keys, Lit, check_name, columns_of, key_of, lift, lit, type_of
 from whimbrel.kernels import Kernel
 from whimbrel.operators.bag_measure import BagMeasure
 from whimbrel.operators.chop import Chop
@@ -172,6 +172,9 @@ class GroupAggregate(Operator):
             return inputs[0].of_changes()
         size = self.grid.size
         return inputs[0].on(Beat(size, self.grid.offset), 0, size, size).shifted(self.lead)
+
+    def partitioned(self, *by: str) -> str | None:
+        return key_of(self.keys, by[0])
 
     def kernel(self, *upstream: Schema) -> Kernel:
         remembers = self.grid is None

@@ -109,6 +109,9 @@ class AlterLifetime(Operator):
             return inputs[0]
         return inputs[0].lasting(self.duration if isinstance(self.duration, int) and self.duration != INF else None)
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if self.start is None else None  # starts that change places are an error, whoever they are of
+
     def kernel(self, *upstream: Schema) -> Kernel:
         return DurationKernel(self) if self.start is None else StartKernel(self, self.start)
 

@@ -94,6 +94,9 @@ class AsofJoin(Operator):
         left, right = upstream
         return self.row.needs(wanted, None, left, right)
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if by in self.on else None
+
     def kernel(self, *upstream: Schema) -> Kernel:
         left, right = upstream
         tolerance = INF if self.tolerance is None else self.tolerance

@@ -66,6 +66,9 @@ class Band(Operator):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
 
+    def partitioned(self, *by: str) -> str | None:
+        return None  # how late a row is depends on all rows before it
+
     def kernel(self, *upstream: Schema) -> Kernel:
         return BandKernel(self)
 

@@ -69,6 +69,9 @@ class Chop(Operator):
         known = inputs[0]
         return None if known.longest is None else known.wider(known.longest, 0, min(known.longest, self.period))
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0]
+
     def kernel(self, *upstream: Schema) -> Kernel:
         return ChopKernel(self, upstream[0])
 

@@ -70,6 +70,9 @@ class Clip(Operator):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return wanted | {mine for mine, _ in self.on}, frozenset(theirs for _, theirs in self.on)
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if by in self.on else None
+
     def kernel(self, *upstream: Schema) -> Kernel:
         left, right = upstream
         return ClipKernel(self.on, left, right)

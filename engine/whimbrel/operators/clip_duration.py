@@ -59,6 +59,9 @@ class ClipDuration(Operator):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0]
+
     def kernel(self, *upstream: Schema) -> Kernel:
         return ClipDurationKernel(self.longest)
 

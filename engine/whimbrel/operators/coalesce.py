@@ -59,6 +59,9 @@ class Coalesce(Operator):
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0]
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0]
+
     def kernel(self, *upstream: Schema) -> Kernel:
         return CoalesceKernel(upstream[0], ordered=self.ordered)
 

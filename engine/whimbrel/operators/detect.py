@@ -19,6 +19,7 @@ from whimbrel.expr import (
     Remembered,
     check_name,
     columns_of,
+    key_of,
     lifetime_of,
     lift,
     named_columns,
@@ -206,6 +207,9 @@ class Detect(Operator):
         remembered = self._read()
         return ((read - remembered.keys())
                 | {source.column for source in remembered.values() if source.which != "register"},)
+
+    def partitioned(self, *by: str) -> str | None:
+        return key_of(self.keys, by[0])
 
     def kernel(self, *upstream: Schema) -> Kernel:
         schema, automaton, keys = self.schema(*upstream), Automaton.of(self.pattern), [expr for _, expr in self.keys]

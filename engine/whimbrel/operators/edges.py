@@ -65,6 +65,9 @@ class Edges(Operator):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted - {OTHER},)
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0]
+
     def kernel(self, *upstream: Schema) -> Kernel:
         return EdgesKernel(self.schema(*upstream))
 

@@ -60,6 +60,9 @@ class Finish(Operator):
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0]
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0]
+
     def kernel(self, *upstream: Schema) -> FinishKernel:
         return FinishKernel(self, self.schema(*upstream))
 

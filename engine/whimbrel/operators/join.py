@@ -11,7 +11,7 @@ from whimbrel.expr import Condition, Expr
 from whimbrel.kernels import Kernel
 from whimbrel.operators.join_kernel import JoinKernel
 from whimbrel.operators.joined_row import JoinedRow, On, Pairs, key_pairs, traced
-from whimbrel.plan import Operator, Properties, Reach, fluent
+from whimbrel.plan import HIDDEN, Operator, Properties, Reach, fluent
 
 __all__ = ["How"]
 
@@ -92,6 +92,11 @@ class Join(Operator):
     def reach(self, *inputs: Reach) -> Reach | None:
         both = inputs[0].beside(inputs[1])
         return None if both is None else both.of_changes()
+
+    def partitioned(self, *by: str) -> str | None:
+        if by not in self.on:
+            return None
+        return by[0] if self.how in ("inner", "left") else HIDDEN  # a right row alone has no left column
 
     def kernel(self, *upstream: Schema) -> Kernel:
         left, right = upstream

@@ -13,7 +13,7 @@ from whimbrel.batch import Batch, Column, Field, Schema, frozen
 from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.expr import Col, Expr, Lit, Reduced, When, children, evaluate, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Aggregate, Operator, Reach
+from whimbrel.plan import HIDDEN, Aggregate, Operator, Reach
 
 __all__ = ["WindowBound"]
 
@@ -98,6 +98,9 @@ class Results(Operator):
 
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0]
+
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if by[0] in self.keys else HIDDEN
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return ResultsKernel(self, self.seen(upstream[0]), self.schema(*upstream))

@@ -75,6 +75,9 @@ class Sample(Operator):
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0]
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0]
+
     def kernel(self, *upstream: Schema) -> Kernel:
         return SampleKernel(self.share, tuple(expr for _, expr in self.columns), self.seed)
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from whimbrel.batch import Batch, Field, Schema
 from whimbrel.errors import PlanError
-from whimbrel.expr import Col, Column, Expr, columns_of, evaluate, named_columns, type_of
+from whimbrel.expr import Col, Column, Expr, columns_of, evaluate, key_of, named_columns, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator, Properties, Reach, fluent
+from whimbrel.plan import HIDDEN, Operator, Properties, Reach, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,6 +66,9 @@ class Select(Operator):
 
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0]
+
+    def partitioned(self, *by: str) -> str | None:
+        return key_of(self.columns, by[0]) or HIDDEN
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return SelectKernel(self, self.schema(*upstream))

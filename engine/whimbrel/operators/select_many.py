@@ -15,7 +15,7 @@ from whimbrel.batch import Column as Items
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
 from whimbrel.expr import Column, Condition, Expr, RowFunction, check_name, columns_of, evaluate, split, trace, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator, Properties, Reach, fluent
+from whimbrel.plan import HIDDEN, Operator, Properties, Reach, fluent
 
 __all__ = ["ItemType"]
 
@@ -114,6 +114,9 @@ class SelectMany(Operator):
 
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0]
+
+    def partitioned(self, *by: str) -> str | None:
+        return HIDDEN if by[0] == self.column else by[0]
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return SelectManyKernel(self, self.schema(*upstream))

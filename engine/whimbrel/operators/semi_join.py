@@ -84,6 +84,9 @@ class SemiJoin(Operator):
         both = inputs[0].beside(inputs[1])
         return None if both is None else both.of_changes()
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if by in self.on else None
+
     def kernel(self, *upstream: Schema) -> Kernel:
         left, right = upstream
         return SemiJoinKernel(self, left, right)

@@ -12,7 +12,7 @@ from whimbrel.batch import Batch, Schema, check_reach, frozen
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.disorder import Sorter
 from whimbrel.errors import PlanError
-from whimbrel.expr import Expr, Keys, columns_of, evaluate, type_of
+from whimbrel.expr import Expr, Keys, columns_of, evaluate, key_of, type_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.sessions import assign_sessions
 from whimbrel.operators.measure import extend
@@ -99,6 +99,9 @@ class SessionWindow(Operator):
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted.union(*(columns_of(expr) for _, expr in self.keys)),)
+
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if key_of(self.keys, by[0]) else None
 
     def kernel(self, *upstream: Schema) -> Kernel:
         keys = [expr for _, expr in self.keys]

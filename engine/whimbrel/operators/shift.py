@@ -68,6 +68,9 @@ class Shift(Operator):
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0].shifted(self.amount)
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0]
+
     def kernel(self, *upstream: Schema) -> Kernel:
         return ShiftKernel(self)
 

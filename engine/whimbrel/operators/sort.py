@@ -57,6 +57,9 @@ class Sort(Operator):
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0]
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0]
+
     def kernel(self, *upstream: Schema) -> Kernel:
         return SortKernel()
 

@@ -14,7 +14,7 @@ from whimbrel.disorder import Sorter
 from whimbrel.errors import SchemaError
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.stitch import stitch as stitch_rows
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import HIDDEN, Operator, Properties, fluent
 
 Array = np.ndarray[Any, Any]
 
@@ -61,6 +61,9 @@ class Stitch(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         return Properties(causal=upstream[0].causal, apart=upstream[0].no_period())
+
+    def partitioned(self, *by: str) -> str | None:
+        return None if by[0] == HIDDEN else by[0]  # payloads that are equal now may have been of two partitions
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return StitchKernel(upstream[0])

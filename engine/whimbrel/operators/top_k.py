@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from whimbrel.batch import Batch, Column, Field, Schema, numpy_type
 from whimbrel.clock import INF
 from whimbrel.errors import ExpressionError, PlanError
-from whimbrel.expr import Condition, Expr, Keys, check_name, columns_of, evaluate, trace, type_of
+from whimbrel.expr import Condition, Expr, Keys, check_name, columns_of, evaluate, key_of, trace, type_of
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.bag_values import FixedValues
 from whimbrel.plan import Operator, Properties, Reach, fluent
@@ -89,6 +89,9 @@ class TopK(Operator):
 
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0].of_changes()
+
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if key_of(self.keys, by[0]) else None
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return TopKKernel(self, upstream[0], self.schema(*upstream))

@@ -7,14 +7,15 @@ from whimbrel.plan.expressions import reads_lifetime
 from whimbrel.plan.fluent import FLUENT, Operators, fluent
 from whimbrel.plan.graph import Node, rewrite, walk
 from whimbrel.plan.lookahead import LOOKAHEAD_HINT, check_lookahead
-from whimbrel.plan.operator import Operator
+from whimbrel.plan.operator import HIDDEN, Operator
+from whimbrel.plan.partition import partition_columns
 from whimbrel.plan.properties import Apart, Beat, Grid, Properties
 from whimbrel.plan.reach import Reach
 from whimbrel.plan.source import Disorder, Excerpt, LatePolicy, Promising, Pruned, Source, Unsorted
 
 __all__ = [
-    "FLUENT", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Disorder", "Excerpt", "Grid", "LatePolicy",
-    "Node", "Operator", "Operators", "Part", "Promising", "Properties", "Pruned", "Reach", "Sketch", "Source", "State",
-    "Steps", "Summary", "Unsorted", "check_lookahead", "explain", "explain_together", "fluent", "is_ordered",
-    "reads_lifetime", "rewrite", "walk",
+    "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Disorder", "Excerpt", "Grid",
+    "LatePolicy", "Node", "Operator", "Operators", "Part", "Promising", "Properties", "Pruned", "Reach", "Sketch",
+    "Source", "State", "Steps", "Summary", "Unsorted", "check_lookahead", "explain", "explain_together", "fluent",
+    "is_ordered", "partition_columns", "reads_lifetime", "rewrite", "walk",
 ]

@@ -12,6 +12,9 @@ from whimbrel.kernels import Kernel
 from whimbrel.plan.properties import Properties
 from whimbrel.plan.reach import Reach
 
+HIDDEN = ""
+"""Stands for a column that decides in which partition a row is, and that the row does not have any more."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Operator(ABC):
@@ -51,6 +54,15 @@ class Operator(ABC):
     def reach(self, *inputs: Reach) -> Reach | None:
         """How much of its inputs, and so of the sources, a range of its output needs. Default: nobody knows."""
         return None
+
+    def partitioned(self, *by: str) -> str | None:
+        """The column by which the output is partitioned, if each input is partitioned by such a column.
+
+        Rows of different partitions must not change what comes of one another. :data:`HIDDEN` stands for a column that
+        is not there any more. None: rows of different partitions meet. Default: they do, unless rows may come in any
+        order.
+        """
+        return by[0] if self.takes_any_order else None
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         """Input columns needed, per input, to make the wanted output columns. Default: all."""

@@ -20,7 +20,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, table_schema
 from whimbrel.errors import WhimbrelError
 from whimbrel.kernels import Tier, tier
-from whimbrel.plan import Aggregate, Disorder, Node, Operator
+from whimbrel.plan import Aggregate, Disorder, Node, Operator, partition_columns
 from whimbrel.run import Session, collect_together
 from whimbrel.run.checkpoint import load, save
 from whimbrel.testing import oracle
@@ -92,6 +92,25 @@ def late_rows_follow_the_policy(trial: Trial) -> None:
             late = replace(trial, inputs=arrived, reference=_after_ingress(trial, latency, policy))
             late.same(late.run(partial(_every, rows=3), disorder=Disorder(latency, policy)),
                       f"reorder latency {latency}, late rows: {policy}, inputs {arrived}")
+
+
+def partitions_change_nothing(trial: Trial) -> None:
+    """Where a query can be partitioned, the answers of the parts are together the answer, whatever the column."""
+    if isinstance(trial.expected(), type):
+        return
+    sources = trial.sources()
+    for columns in partition_columns(trial.stream(sources).node):
+        by = [columns.get(source) for source in sources]
+        parts = sorted({repr(payload[name]) for facts, name in zip(trial.inputs, by, strict=True) if name is not None
+                        for _, _, payload in facts})
+        together: list[Fact] = []
+        for part in parts:
+            inputs = tuple([fact for fact in facts if name is None or repr(fact[2][name]) == part]
+                           for facts, name in zip(trial.inputs, by, strict=True))
+            answer = replace(trial, inputs=inputs, reference=None).run()
+            assert not isinstance(answer, type), f"partitioned by {by}: {answer.__name__} where {by} is {part}"
+            together += answer
+        trial.same(together, f"partitioned by {by}")
 
 
 def empty_input_is_safe(trial: Trial) -> None:
@@ -228,7 +247,7 @@ _DOCSTRING_PARTS = {
 
 LAWS: tuple[Law, ...] = (
     matches_the_reference, batches_change_nothing, disorder_changes_nothing, late_rows_follow_the_policy,
-    latencies_are_answered_together,
+    latencies_are_answered_together, partitions_change_nothing,
     empty_input_is_safe, nulls_propagate, tiers_agree, take_over_changes_nothing, schema_is_as_declared, text_is_stable,
     snapshots_change_nothing, restored_runs_go_on, properties_hold, docstrings_are_complete,
 )
