@@ -41,7 +41,7 @@ def table_from_batches(schema: Schema, batches: Sequence[Batch]) -> pa.Table:
     names = arrow_schema.names[2:]
     tables = [
         pa.Table.from_arrays(
-            [_times(schema, batch.sync), _times(schema, batch.other),
+            [Column(schema.time_type, batch.sync).to_arrow(), _ends(schema, batch),
              *(batch.column(name).to_arrow() for name in names)],
             schema=arrow_schema,
         )
@@ -53,9 +53,11 @@ def table_from_batches(schema: Schema, batches: Sequence[Batch]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _times(schema: Schema, ticks: Ticks) -> pa.Array:
-    open_ended = ticks == INF
-    return Column(schema.time_type, ticks, ~open_ended if open_ended.any() else None).to_arrow()
+def _ends(schema: Schema, batch: Batch) -> pa.Array:
+    ends = batch.other
+    open_ended = None if isinstance(batch.ends, int) else ends == INF
+    known = None if open_ended is None or not open_ended.any() else ~open_ended
+    return Column(schema.time_type, ends, known).to_arrow()
 
 
 def record_batches(table: pa.Table, rows: int) -> list[pa.RecordBatch]:

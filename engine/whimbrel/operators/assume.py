@@ -17,6 +17,9 @@ from whimbrel.plan import Apart, Operator, Properties, Reach, fluent
 
 Array = np.ndarray[Any, Any]
 
+_PART = 8_192
+"""Rows that are compared at once: what they are compared by stays in the cache."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Assume(Operator):
@@ -185,12 +188,12 @@ class AssumeKernel(Kernel):
         sync, rows = batch.sync, len(batch)
         begun = int(self.start[0])
         whole = int(sync[-1]) - int(sync[0]) == (rows - 1) * period and (begun == MIN_TIME or sync[0] - begun == period)
-        if not whole or not (np.diff(sync) == period).all():
+        if not whole or not _every(sync, period):
             return False
         lasts = batch.ends if isinstance(batch.ends, int) else int((batch.ends - sync).max())
         if lasts > period or self.end[0] > sync[0]:
             return False
-        self.start[0], self.end[0] = sync[-1], batch.other[-1]
+        self.start[0], self.end[0] = sync[-1], batch.slice(rows - 1, rows).other[0]
         return True
 
     def _refuse(self, batch: Batch, wrong: Mask, why: Any) -> None:
@@ -206,3 +209,10 @@ class AssumeKernel(Kernel):
 
     def _time(self, batch: Batch, ticks: int) -> Any:
         return pa.scalar(ticks).cast(batch.schema.time_type).as_py()
+
+
+def _every(sync: Array, period: int) -> bool:
+    """Whether times follow each other at one distance; looked at in parts, since long differences cost memory."""
+    earlier, later = sync[:-1], sync[1:]
+    return all((later[first : first + _PART] - earlier[first : first + _PART] == period).all()
+               for first in range(0, len(later), _PART))

@@ -1,4 +1,4 @@
-"""Places of a beat, a range at a time: input rows become columns without times, and results become rows again."""
+"""Places of a beat, a range at a time: rows become columns without times, and what a loop writes is rows again."""
 
 from __future__ import annotations
 
@@ -6,16 +6,30 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Schema, frozen, numpy_type
 from whimbrel.clock import INF, MIN_TIME
+from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel
-from whimbrel.operators.beat_steps import Dense, Given, Step, in_order
+from whimbrel.operators.beat_needs import reach_of
+from whimbrel.operators.beat_steps import Step, Windowed, in_order
+from whimbrel.operators.beat_text import BeatText, beat_text
+from whimbrel.operators.measure import told_in_words
 
 Array = np.ndarray[Any, Any]
+Places = Array | range
+"""Numbers of places, ascending; a range where none is left out."""
 
 RANGE = 65_536
 """Most places that are computed at once: their columns stay in the second-level cache."""
+
+_NONE = np.empty(0, np.int64)
+_SHORT = 4_096
+"""Pieces of fewer rows are put together."""
+
+_INTERPRETED_RANGE = 1_024
+"""Most at once as long as the loop is not compiled: soon it will be."""
 
 
 class BeatKernel(Kernel):
@@ -27,37 +41,37 @@ class BeatKernel(Kernel):
         What makes the result.
     period : int
         Ticks from one place to the next.
-    ports : int
     upstream : sequence of Schema
+    shown : str
+        The steps in the user's words.
     """
 
-    def __init__(self, last: Step, period: int, ports: int, upstream: Sequence[Schema]) -> None:
-        self.steps, self.period = tuple(in_order(last)), period
-        self.halos = _halos(self.steps)
-        self.back = max(back for back, _ in self.halos) + 1
-        self.ahead = max(ahead for _, ahead in self.halos)
-        self.held = [Batch.empty(schema) for schema in upstream]
-        self.waiting: list[list[Batch]] = [[] for _ in upstream]
-        self.frontiers = [MIN_TIME] * ports
+    def __init__(self, last: Step, period: int, upstream: Sequence[Schema], shown: str) -> None:
+        self.last, self.period, self.shown = last, period, shown
+        self.schemas = tuple(upstream)
+        self.back, self.ahead = reach_of(last)
+        self.measures = [measure for step in in_order(last) if isinstance(step, Windowed) for measure in step.measures]
+        self.held: list[list[Batch]] = [[] for _ in upstream]
+        self.frontiers = [MIN_TIME] * len(upstream)
         self.phase: int | None = None
         self.next = 0
         self.open: Batch | None = None
+        self.texts: dict[Any, tuple[BeatText, list[Array]]] = {}
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
-        batch = batch.compact()
+        batch, held = batch.compact(), self.held[port]
+        if held and len(held[-1]) + len(batch) < _SHORT:
+            batch = Batch.concat([held.pop(), batch])
         if len(batch):
-            self.waiting[port].append(batch)
+            held.append(batch)
         return []
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.frontiers[port] = frontier
         known = min(self.frontiers)
-        self.held = [Batch.concat([held, *new]) if new else held
-                     for held, new in zip(self.held, self.waiting, strict=True)]
-        self.waiting = [[] for _ in self.held]
         out: list[Batch] = []
-        if self.phase is None and any(map(len, self.held)):
-            first = min(int(rows.sync[0]) for rows in self.held if len(rows))
+        if self.phase is None and any(self.held):
+            first = min(int(pieces[0].sync[0]) for pieces in self.held if pieces)
             self.phase = first % self.period
             self.next = first // self.period - self.ahead
         if self.phase is not None and known > MIN_TIME:
@@ -67,14 +81,26 @@ class BeatKernel(Kernel):
 
     @property
     def buffered_rows(self) -> int:
-        return sum(map(len, self.held)) + sum(len(batch) for new in self.waiting for batch in new)
+        return sum(len(piece) for pieces in self.held for piece in pieces)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(text.text for text, _ in self.texts.values())
+
+    def state_parts(self) -> dict[str, Any]:
+        return {name: part for name, part in vars(self).items() if name not in ("texts", "measures")}
+
+    def fork(self) -> BeatKernel:
+        twin = super().fork()
+        twin.texts = {}  # two kernels may not work in the same arrays
+        return twin
 
     def _stop(self, known: int) -> int:
         """The first place of the result that may still change."""
         if known < INF:
             return -((self._phase - known) // self.period) - self.ahead
-        last = max((int(rows.sync[-1]) for rows in self.held if len(rows)), default=None)
-        return self.next if last is None else (last - self._phase) // self.period + self.back + 1
+        last = max((int(pieces[-1].sync[-1]) for pieces in self.held if pieces), default=None)
+        return self.next if last is None else (last - self._phase) // self.period + self.back + 2
 
     def _promise(self, known: int) -> int:
         if known in (INF, MIN_TIME):
@@ -90,100 +116,158 @@ class BeatKernel(Kernel):
         return self.phase
 
     def _compute_until(self, stop: int) -> list[Batch]:
-        places = [(rows.sync - self._phase) // self.period for rows in self.held]
+        given = [_Given(pieces, self._phase, self.period) for pieces in self.held]
         out = []
         while self.next < stop:
-            near = [int(each[at]) for each in places
-                    if (at := int(np.searchsorted(each, self.next - self.back))) < len(each)]
+            near = [place for rows in given if (place := rows.next(self.next - self.back - 1)) is not None]
             if not near:
                 self.next = stop
-                break
-            if min(near) - self.ahead > self.next:  # nothing is near: places that are empty cost nothing
+            elif min(near) - self.ahead > self.next:  # nothing is near: places that are empty cost nothing
                 self.next = min(stop, min(near) - self.ahead)
-                continue
-            upto = min(stop, self.next + RANGE)
-            result = self._range(self.next, upto, places)
-            out += self._rows(result)
-            self.next = upto
-        keep = [int(np.searchsorted(each, self.next - self.back)) for each in places]
-        self.held = [rows.slice(first, len(rows)) for rows, first in zip(self.held, keep, strict=True)]
+            else:
+                out += self._range(stop, given)
+        self.held = [rows.since(self.next - self.back - 1) for rows in given]
         return out
 
-    def _range(self, first: int, stop: int, places: Sequence[Array]) -> Dense:
-        made: dict[int, Dense] = {}
-        for step, (back, ahead) in zip(self.steps, self.halos, strict=True):
-            a, b = first - back, stop + ahead
-            if isinstance(step, Given):
-                made[id(step)] = self._given(step, a, b, places[step.port])
-            else:
-                before, behind = step.halo
-                given = [made[id(below)].between(a - before, b + behind) for below in step.inputs]
-                made[id(step)] = step.compute(a, b, *given)
-        return made[id(self.steps[-1])]
+    def _range(self, stop: int, given: Sequence[_Given]) -> list[Batch]:
+        """Compute places from the next one on, as many as are done at once, but not `stop`."""
+        base = self.next - self.back
+        stop = min([stop, self.next + RANGE, *(edge + self.back for rows in given for edge in rows.edges
+                                               if edge > base)])
+        text, scratch = self._text(masked=not all(rows.full(base, stop + self.ahead) for rows in given))
+        arguments, outs = self._arguments(text, scratch, stop, given)
+        if stop - self.next > _INTERPRETED_RANGE and not text.loop.ready(*arguments):
+            stop = self.next + _INTERPRETED_RANGE
+            arguments, outs = self._arguments(text, scratch, stop, given)
+        try:
+            with told_in_words(self.measures, None):
+                text.loop(*arguments)
+        except OverflowError as error:
+            raise KernelError("An integer leaves int64.", where=self.shown,
+                              hint="compute it of floats: .cast(float)") from error
+        self.next = stop
+        return self._rows(text, outs)
 
-    def _given(self, step: Given, first: int, stop: int, places: Array) -> Dense:
-        """The rows of one input at these places."""
-        rows = self.held[step.port]
-        a, b = (int(np.searchsorted(places, place)) for place in (first, stop))
-        count = stop - first
-        time = frozen(self._phase + self.period * np.arange(first, stop))
-        if b - a == count:
-            return Dense(first, count, time, tuple(column.slice(a, b) for column in rows.columns))
-        at = places[a:b] - first
-        there = np.zeros(count, np.bool_)
-        there[at] = True
-        changes = there.copy()
-        changes[1:] |= there[:-1]
-        changes[0] |= a > 0 and places[a - 1] == first - 1
-        columns = tuple(_spread(column.slice(a, b), at, count) for column in rows.columns)
-        return Dense(first, count, time, columns, frozen(there), frozen(changes))
+    def _text(self, *, masked: bool) -> tuple[BeatText, list[Array]]:
+        """The loop for inputs with such nulls, and the arrays that it works in."""
+        nulls = tuple(tuple(any(piece.columns[at].valid is not None for piece in pieces)
+                            for at in range(len(schema.fields))) for pieces, schema in zip(self.held, self.schemas,
+                                                                                           strict=True))
+        if (masked, nulls) not in self.texts:
+            text = beat_text(self.last, self.shown, lambda port, at: nulls[port][at], masked=masked, most_places=RANGE)
+            self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
+        return self.texts[masked, nulls]
 
-    def _rows(self, result: Dense) -> list[Batch]:
+    def _arguments(self, text: BeatText, scratch: list[Array], stop: int, given: Sequence[_Given]
+                   ) -> tuple[list[Any], list[Array]]:
+        """What the loop is called with, and those of it that it writes."""
+        base, rows = self.next - self.back, stop - self.next
+        ranges = [_Range(*each.between(base, stop + self.ahead)) for each in given]
+        inputs = [array for port in text.ports for array in ranges[port].mask()]
+        for port, position, with_nulls in text.leaves:
+            values, valid = ranges[port].column(position, self.schemas[port].fields[position].type)
+            inputs += [values, valid] if with_nulls else [values]
+        outs = [np.zeros(4, np.int64), *(np.empty(rows, np.int64) for _ in range(1 + text.changing))]
+        for field, nullable in zip(self.last.schema, text.nullable, strict=True):
+            outs += [np.empty(rows, dtype) for dtype in ((numpy_type(field.type), np.bool_) if nullable else
+                                                         (numpy_type(field.type),))]
+        time = self._phase + base * self.period
+        return [base, self.back, self.back + rows, time, self.period, *inputs, *scratch, *outs], outs
+
+    def _rows(self, text: BeatText, outs: Sequence[Array]) -> list[Batch]:
         """Events of a range that have ended, and the open one of the range before, if it has."""
-        schema = self.steps[-1].schema
-        if result.changes is None:
-            rows, first = Batch(schema, result.time, self.period, result.columns), result.time[:1]
-            if result.present is not None:
-                rows = rows.take(np.flatnonzero(result.present))
-            open_ = len(rows) > 0 and rows.sync[-1] == result.time[-1]
-        else:
-            changed = np.flatnonzero(result.changes)
-            begun = changed if result.present is None else changed[result.present[changed]]
-            following = np.append(result.time[changed], INF)[1:]
-            ends = following if result.present is None else following[result.present[changed]]
-            rows = Batch(schema, result.time[begun], ends, tuple(column.take(begun) for column in result.columns))
-            first, open_ = result.time[changed[:1]], len(rows) > 0 and ends[-1] == INF
+        rows, going, changed, first_change = map(int, outs[0])
+        arrays = iter([array[:rows] if 2 * rows >= len(array) else array[:rows].copy() for array in outs[1:]])
+        sync, ends = next(arrays), next(arrays) if text.changing else self.period
+        columns = []
+        for field, nullable in zip(self.last.schema, text.nullable, strict=True):
+            values, valid = next(arrays), next(arrays) if nullable else None
+            columns.append(Column(field.type, values, None if valid is None or valid.all() else valid))
+        result = Batch(self.last.schema, sync, ends, tuple(columns))
         out = []
-        if self.open is not None and len(first):
-            out.append(self.open.having(ends=first))
+        if self.open is not None and changed:
+            out.append(self.open.having(ends=frozen(np.array([first_change]))))
             self.open = None
         # Where the last one ends is known when something changes behind the range.
-        if open_:
-            self.open = rows.slice(len(rows) - 1, len(rows))
-            rows = rows.slice(0, len(rows) - 1)
-        return [*out, rows] if len(rows) else out
+        if going and rows:
+            self.open = result.slice(rows - 1, rows)
+            result = result.slice(0, rows - 1)
+        return [*out, result] if len(result) else out
 
 
-def _halos(steps: Sequence[Step]) -> list[tuple[int, int]]:
-    """For each step, how many places before and behind a range of the result it is needed at."""
-    needed = {id(step): (0, 0) for step in steps}
-    for step in reversed(steps):
-        back, ahead = needed[id(step)]
-        before, behind = step.halo
-        for below in step.inputs:
-            widest = needed[id(below)]
-            needed[id(below)] = max(widest[0], back + before), max(widest[1], ahead + behind)
-    return [needed[id(step)] for step in steps]
+class _Given:
+    """The rows that are held of one input, in pieces, and at which places they are."""
+
+    def __init__(self, pieces: Sequence[Batch], phase: int, period: int) -> None:
+        self.pieces = pieces
+        self.places: list[Places] = []
+        for piece in pieces:
+            first, last = (int(piece.sync[at]) for at in (0, -1))
+            dense = last - first == (len(piece) - 1) * period
+            begin = (first - phase) // period
+            self.places.append(range(begin, begin + len(piece)) if dense else (piece.sync - phase) // period)
+
+    @property
+    def edges(self) -> list[int]:
+        """Where pieces begin, but the first."""
+        return [int(places[0]) for places in self.places[1:]]
+
+    def next(self, place: int) -> int | None:
+        """The first place from this one on at which there is an event."""
+        return next((int(places[at]) for places in self.places if (at := _position(places, place)) < len(places)), None)
+
+    def full(self, first: int, stop: int) -> bool:
+        """Whether there is an event at each of these places."""
+        return sum(_position(places, stop) - _position(places, first) for places in self.places) == stop - first
+
+    def since(self, place: int) -> list[Batch]:
+        """The rows from this place on."""
+        kept = [piece.slice(_position(places, place), len(piece))
+                for piece, places in zip(self.pieces, self.places, strict=True)]
+        return [piece for piece in kept if len(piece)]
+
+    def between(self, first: int, stop: int) -> tuple[list[Batch], Array, int, bool]:
+        """Rows of these places, where they are among them, how many places these are, and whether one is before."""
+        rows, at = [], []
+        for piece, places in zip(self.pieces, self.places, strict=True):
+            begin, end = _position(places, first), _position(places, stop)
+            if end > begin:
+                rows.append(piece.slice(begin, end))
+                at.append(places[begin:end])
+        full = sum(map(len, rows)) == stop - first
+        where = _NONE if full or not rows else np.concatenate([np.asarray(each, np.int64) for each in at]) - first
+        return rows, where, stop - first, self.next(first - 1) == first - 1
 
 
-def _spread(column: Column, at: Array, count: int) -> Column:
-    """The values at these places; nothing of worth at the others."""
-    physical = numpy_type(column.type)
-    assert physical is not None
-    values = np.zeros(count, physical)
-    values[at] = column.values
-    if column.valid is None:
-        return Column(column.type, values)
-    valid = np.ones(count, np.bool_)
-    valid[at] = column.valid
-    return Column(column.type, values, valid)
+class _Range:
+    """The rows of one input at some places."""
+
+    def __init__(self, rows: Sequence[Batch], at: Array, length: int, before: bool) -> None:
+        self.rows, self.at, self.length, self.before = rows, at, length, before
+        self.full = sum(map(len, rows)) == length
+
+    def mask(self) -> tuple[Array, Array]:
+        """Where an event is, and where one begins or ended."""
+        there = np.full(self.length, self.full)
+        there[self.at] = True
+        changes = there.copy()
+        changes[1:] |= there[:-1]
+        changes[0] |= self.before
+        return frozen(there), frozen(changes)
+
+    def column(self, position: int, type_: pa.DataType) -> tuple[Array, Array]:
+        """Values, nothing of worth where no event is, and where there is a value."""
+        column = Column.concat([batch.columns[position] for batch in self.rows] or [Column.nulls(type_, 0)])
+        values, valid = np.asarray(column.values), column.validity()
+        if self.full:
+            return frozen(values), frozen(valid)
+        spread, known = np.zeros(self.length, values.dtype), np.ones(self.length, np.bool_)
+        spread[self.at], known[self.at] = values, valid
+        return frozen(spread), frozen(known)
+
+
+def _position(places: Places, place: int) -> int:
+    """How many of them are below this one."""
+    if isinstance(places, range):
+        return min(max(place - places.start, 0), len(places))
+    return int(np.searchsorted(places, place))

@@ -28,8 +28,6 @@ class OnBeat(Operator):
         What makes the result, and so all that it is made of.
     period : int
         Ticks from one point to the next.
-    ports : int
-        How many inputs there are.
     shown : tuple of str
         The steps in the user's words, the last first.
     causal : bool
@@ -56,7 +54,6 @@ class OnBeat(Operator):
 
     last: Step
     period: int
-    ports: int
     shown: tuple[str, ...]
     causal: bool = True
     unit: TickUnit = None
@@ -68,7 +65,7 @@ class OnBeat(Operator):
         return Properties(causal=self.causal)
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return BeatKernel(self.last, self.period, self.ports, upstream)
+        return BeatKernel(self.last, self.period, upstream, ", ".join(self.shown))
 
     def show(self) -> str:
         return f"on_beat({quote_ticks(self.period, self.unit)}: {', '.join(self.shown)})"

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from whimbrel.batch import Schema, numpy_type
-from whimbrel.expr import Col, columns_of, type_of
+from whimbrel.expr import Col, Expr, columns_of, inlinable, type_of
 from whimbrel.operators import GroupAggregate, HoppingWindow, Join, OnBeat, Results, Select, Shift, SlidingWindow, Where
 from whimbrel.operators.beat_steps import Adjacent, Given, Joined, Kept, Mapped, Moved, Slid, Step, in_order
 from whimbrel.plan import Node, Operator, Part, Steps, reads_lifetime
 
 _MOST_PLACES = 1 << 20
 """Longest window that a loop remembers."""
+
+_MOST_HELD = 1 << 14
+"""Longest window, of those side by side, whose rows are kept for the sake of a faster loop."""
 
 
 def fuse_on_beat(roots: Sequence[Node]) -> tuple[Node, ...]:
@@ -38,10 +41,10 @@ def fuse_on_beat(roots: Sequence[Node]) -> tuple[Node, ...]:
 def _fused(node: Node) -> tuple[OnBeat, list[Node]] | None:
     loop = _Loop()
     last = loop.step(node)
-    if last is None or loop.period is None or not any(isinstance(step, Slid | Joined) for step in in_order(last)):
+    if last is None or loop.period is None or not _worth(in_order(last)):
         return None
     shown = tuple(dict.fromkeys(loop.shown[::-1]))
-    op = OnBeat(last=last, period=loop.period, ports=len(loop.inputs), shown=shown,
+    op = OnBeat(last=last, period=loop.period, shown=shown,
                 causal=node.properties.causal, unit=node.schema.unit)
     return op, loop.inputs
 
@@ -70,7 +73,7 @@ class _Loop:
             return None
         self.period = period
         self.inputs.append(node)
-        return Given(node.schema, len(self.inputs) - 1)
+        return Given(node.schema, (), len(self.inputs) - 1)
 
     def _operation(self, node: Node) -> Step | None:
         op = node.op
@@ -92,12 +95,13 @@ class _Loop:
         if len(steps) < len(below):
             return None
         match op:
-            case Select():
+            case Select() if _written([expr for _, expr in op.columns], steps):
                 return Mapped(node.schema, tuple(steps), tuple(expr for _, expr in op.columns))
-            case Results() if not op.constants and _reads_columns(op, steps[0].schema):
+            case Results() if not op.constants and _reads_columns(op, steps[0].schema) and _written(
+                    [expr for _, expr in op.columns], steps):
                 kept = tuple(Col(name) for name in op.keys)
                 return Mapped(node.schema, tuple(steps), (*kept, *(expr for _, expr in op.columns)))
-            case Where():
+            case Where() if _written([op.condition], steps):
                 return Kept(node.schema, tuple(steps), op.condition)
             case Shift() if self.period is not None and op.amount % self.period == 0:
                 return Moved(node.schema, tuple(steps), op.amount // self.period)
@@ -108,9 +112,9 @@ class _Loop:
         return None
 
     def _joined(self, op: Join, node: Node, steps: list[Step]) -> Step | None:
-        if op.condition is not None and op.how != "inner":
-            return None
         left, right = (step.schema for step in steps)
+        if op.condition is not None and (op.how != "inner" or not inlinable(op.condition, node.schema)):
+            return None
         sources = tuple((side, steps[side].schema.index(name)) for side, name, _ in op.row.columns(left, right))
         joined = Joined(node.schema, tuple(steps), sources, op.how == "left")
         return joined if op.condition is None else Kept(node.schema, (joined,), op.condition)
@@ -137,6 +141,12 @@ class _Loop:
         return Adjacent(node.schema, (step,), width, op.measures, op.condition, offset=window.op.offset)
 
 
+def _worth(steps: Sequence[Step]) -> bool:
+    """Whether a loop is better: adjacent windows alone need their rows until they end, which elsewhere they do not."""
+    return any(isinstance(step, Slid | Joined) or (isinstance(step, Adjacent) and step.width <= _MOST_HELD)
+               for step in steps)
+
+
 def _period(node: Node) -> int | None:
     """At which distance the events of a node may begin, if they last exactly so long and never overlap."""
     known = node.properties
@@ -154,11 +164,21 @@ def _reads_columns(op: Results, schema: Schema) -> bool:
     return all(columns_of(expr) <= frozenset(schema.names) for _, expr in op.columns)
 
 
+def _written(exprs: Sequence[Expr], steps: Sequence[Step]) -> bool:
+    """Whether expressions can be part of a loop."""
+    return all(inlinable(expr, steps[0].schema) for expr in exprs)
+
+
 def _can_slide(op: GroupAggregate, schema: Schema) -> bool:
-    """Whether all its aggregates are a few numbers that can be merged."""
+    """Whether all its aggregates are a few numbers that can be merged, computed of values that a loop can compute."""
+    if op.condition is not None and not inlinable(op.condition, schema):
+        return False
     for _, aggregate in op.measures:
         type_ = None if aggregate.expr is None else type_of(aggregate.expr, schema)
         steps = aggregate.steps(type_, removable=False)
+        if type_ == pa.uint64() or not all(inlinable(expr, schema) for expr in (aggregate.expr, aggregate.condition)
+                                           if expr is not None):
+            return False
         if not isinstance(steps, Steps) or steps.merge is None or not _is_fixed(aggregate.result_type(type_)):
             return False
     return True

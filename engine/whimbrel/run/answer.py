@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, table_from_batches
@@ -188,7 +190,8 @@ class Answer:
 
 def in_order(table: pa.Table) -> pa.Table:
     """The table in the order of start; rows of one start keep their order."""
-    starts = Column.from_arrow(table.column("start").combine_chunks()).values
-    if (starts[1:] >= starts[:-1]).all():
+    starts = [np.asarray(Column.from_arrow(chunk).values) for chunk in table.column("start").chunks if len(chunk)]
+    if all((each[1:] >= each[:-1]).all() for each in starts) and all(
+            before[-1] <= after[0] for before, after in pairwise(starts)):
         return table
-    return table.take(Column(pa.int64(), starts.argsort(kind="stable")).to_arrow())
+    return table.take(Column(pa.int64(), np.concatenate(starts).argsort(kind="stable")).to_arrow())
