@@ -159,6 +159,14 @@ def test_random_queries_keep_the_laws(query: Query, s: list[Fact], t: list[Fact]
             laws.ask(law, trial)
 
 
+@given(strategies.queries(ordered=True), strategies.facts(), strategies.facts(max_size=6), st.integers(0, 1000))
+def test_the_events_behind_rows_of_random_queries_give_them_again(query: Query, s: list[Fact], t: list[Fact],
+                                                                  seed: int) -> None:
+    trial = Trial(query.build, (s, t)[:query.arity], query.reference, seed)
+    with tier("interpreted"):
+        laws.ask(laws.events_behind_a_row_give_it_again, trial)
+
+
 def row(time: int, length: oracle.Time, x: int) -> Fact:
     return time, time + length, {"time": time, "key": "a", "k2": 1, "x": x, "y": 0.5, "flag": True}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -98,6 +99,11 @@ class Replay(Source):
         if self.disorder.partition is None and self.disorder.reorder_latency is None:
             raise PlanError("A feed has no end, so it must say how late a row may be.", where=where,
                             hint='give a reorder latency: replay(..., reorder_latency="12h")')
+
+    def again(self) -> Source | None:
+        log = copy.copy(self)
+        log._ticks_per_s = float("inf")  # noqa: SLF001 - its own
+        return log
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         self.schema.select(columns)

@@ -23,7 +23,24 @@ from whimbrel.operators.pane_kernel import PaneKernel
 from whimbrel.operators.results import FILLED, Results, WindowBound, columns_in, distinct_aggregates, reduced_in
 from whimbrel.operators.sketch_measure import SketchMeasure
 from whimbrel.operators.snapshot_kernel import SnapshotKernel
-from whimbrel.plan import Aggregate, Apart, Bag, Beat, Grid, Operator, Part, Properties, Reach, Sketch, Steps, fluent
+from whimbrel.plan import (
+    Aggregate,
+    Apart,
+    Bag,
+    Beat,
+    Exact,
+    Given,
+    Grid,
+    Operator,
+    Part,
+    Properties,
+    Reach,
+    Sketch,
+    Steps,
+    Wanted,
+    fluent,
+    reads_exactly,
+)
 
 _NOTHING_KNOWN = Properties()
 
@@ -175,6 +192,12 @@ class GroupAggregate(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return key_of(self.keys, by[0])
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        rows = inputs[0]
+        exact = max(reads_exactly(self), Exact.STARTS if self.reads_starts(rows.schema) else Exact.VALUES)
+        below = wanted.through(dict(self.keys), rows.schema).of_changes(rows.longest, rows.properties.grid)
+        return (below.exactly(exact),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         remembers = self.grid is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ from whimbrel.operators.lifetime import (
     span,
     times,
 )
-from whimbrel.plan import Operator, Properties, Reach, fluent
+from whimbrel.plan import Exact, Given, Operator, Properties, Reach, Wanted, earlier, fluent
 
 __all__ = ["Moment"]
 
@@ -72,6 +72,8 @@ class AlterLifetime(Operator):
     [{'start': 2, 'end': 6, 'x': 2}, {'start': 12, 'end': 18, 'x': 3}]
     """
 
+    row_by_row: ClassVar[bool] = True
+
     start: Expr | None = None
     duration: int | Expr | None = None
     method: str = "alter_lifetime"
@@ -111,6 +113,15 @@ class AlterLifetime(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if self.start is None else None  # starts that change places are an error, whoever they are of
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        if self.start is not None:
+            return (wanted.always(),)
+        if isinstance(self.duration, int) and not wanted.starting:
+            return (wanted.starts(earlier(wanted.start, self.duration - 1), wanted.end),)
+        if isinstance(self.duration, int):
+            return (wanted.starts(wanted.start, wanted.end),)
+        return (wanted.during(wanted.start if wanted.starting else MIN_TIME, wanted.end, Exact.LIFETIMES),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return DurationKernel(self) if self.start is None else StartKernel(self, self.start)

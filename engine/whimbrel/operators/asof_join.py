@@ -12,7 +12,7 @@ from whimbrel.kernels import Kernel
 from whimbrel.kernels.primitives import asof
 from whimbrel.operators.asof_kernel import AsofKernel
 from whimbrel.operators.joined_row import JoinedRow, On, Pairs, key_pairs
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, earlier, fluent, later
 
 __all__ = ["Direction"]
 
@@ -96,6 +96,21 @@ class AsofJoin(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by in self.on else None
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        left, right = inputs
+        mine, theirs = self.row.sides(wanted, left.schema, right.schema, (0,))
+        first = wanted.start
+        if not wanted.starting:
+            mine = mine.exactly(Exact.STARTS)
+            first = earlier(first, INF if left.longest is None else left.longest - 1)
+        tolerance = INF if self.tolerance is None else self.tolerance
+        start = first if self.direction == "forward" else earlier(first, tolerance)
+        end = wanted.end if self.direction == "backward" else later(wanted.end, tolerance)
+        found = theirs.starts(start, end)
+        if self.direction == "backward" and self.row.pinned(theirs):
+            found = replace(found, latest_before=later(first, 1))
+        return mine, found
 
     def kernel(self, *upstream: Schema) -> Kernel:
         left, right = upstream

@@ -13,7 +13,7 @@ from whimbrel.batch import Batch, Mask, Schema
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels import Kernel, KeyTable
-from whimbrel.plan import Apart, Operator, Properties, Reach, fluent
+from whimbrel.plan import Apart, Given, Operator, Properties, Reach, Wanted, fluent
 
 Array = np.ndarray[Any, Any]
 
@@ -78,6 +78,10 @@ class Assume(Operator):
 
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0] if self.duration is None else inputs[0].lasting(self.duration)
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        unbroken = self.apart is not None and self.apart.period is not None
+        return ((wanted.only(self.apart.per) if self.apart is not None and unbroken else wanted).same(),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return AssumeKernel(self, upstream[0])

@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels import Kernel
-from whimbrel.plan import Beat, Operator, Properties, Reach, fluent
+from whimbrel.plan import Beat, Exact, Given, Operator, Properties, Reach, Wanted, ceil_to, floor_to, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,6 +71,14 @@ class Chop(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0]
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        beat, grid = inputs[0].properties.beat, Beat(self.period, self.offset)
+        if beat is not None and beat.on(grid):  # every piece is a cell of the grid
+            start = floor_to(wanted.start, self.period, self.offset)
+            return (wanted.during(start, ceil_to(wanted.end, self.period, self.offset), Exact.VALUES),)
+        exact = Exact.LIFETIMES if wanted.starting or wanted.exact else Exact.VALUES
+        return (wanted.during(wanted.start, wanted.end, exact),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return ChopKernel(self, upstream[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from whimbrel.kernels.primitives.join import LEFT, RIGHT
 from whimbrel.operators.coverage import Coverage
 from whimbrel.operators.joined_row import JoinedRow, On, Pairs, key_pairs
 from whimbrel.operators.side import Side
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, earlier, fluent, later
 
 Array = np.ndarray[Any, Any]
 
@@ -72,6 +72,19 @@ class Clip(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by in self.on else None
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        left, right = inputs
+        row = JoinedRow(self.on)
+        mine, theirs = row.sides(wanted, left.schema, right.schema, (0,))
+        longest = INF if left.longest is None else left.longest
+        end = later(wanted.end, longest) if wanted.exact is Exact.LIFETIMES else wanted.end
+        if wanted.starting:
+            return mine, theirs.starts(wanted.start, end)
+        found = theirs.starts(earlier(wanted.start, longest), end)
+        if row.pinned(theirs):  # whatever an earlier one has ended, the latest has ended, too
+            found = replace(found, latest_before=later(wanted.start, 1))
+        return mine.exactly(Exact.STARTS), found
 
     def kernel(self, *upstream: Schema) -> Kernel:
         left, right = upstream

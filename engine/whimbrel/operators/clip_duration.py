@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from whimbrel.clock import Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.lifetime import end_after
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,6 +43,8 @@ class ClipDuration(Operator):
     [{'start': 0, 'end': 5, 'x': 2}, {'start': 7, 'end': 13, 'x': 3}]
     """
 
+    row_by_row: ClassVar[bool] = True
+
     longest: int
     unit: TickUnit = None
 
@@ -61,6 +64,9 @@ class ClipDuration(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0]
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        return (wanted.same(Exact.STARTS),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return ClipDurationKernel(self.longest)

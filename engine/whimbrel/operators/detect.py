@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import pyarrow as pa
 
 from whimbrel.batch import Field, Schema
-from whimbrel.clock import Duration, TickUnit, duration_ticks, quote_ticks
+from whimbrel.clock import MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import ExpressionError, PlanError, near_match
 from whimbrel.expr import (
     REGISTER,
@@ -31,7 +31,18 @@ from whimbrel.operators.detect_kernel import DetectKernel
 from whimbrel.operators.path_kernel import PathKernel
 from whimbrel.operators.path_text import Slot, path_text
 from whimbrel.operators.pattern import AllAtOnce, Automaton, Pattern
-from whimbrel.plan import LOOKAHEAD_HINT, Beat, Operator, Properties, fluent
+from whimbrel.plan import (
+    LOOKAHEAD_HINT,
+    Beat,
+    Exact,
+    Given,
+    Operator,
+    Properties,
+    Wanted,
+    earlier,
+    fluent,
+    reads_exactly,
+)
 
 __all__ = ["Beginning", "Outputs", "Simultaneous"]
 
@@ -210,6 +221,13 @@ class Detect(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return key_of(self.keys, by[0])
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        below = wanted.through(dict(self.keys), inputs[0].schema)
+        start = earlier(wanted.start, self.within) if self.overlapping else MIN_TIME
+        if reads_exactly(self) is Exact.LIFETIMES:
+            return (below.during(start, wanted.end, Exact.LIFETIMES),)
+        return (below.starts(start, wanted.end),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         schema, automaton, keys = self.schema(*upstream), Automaton.of(self.pattern), [expr for _, expr in self.keys]

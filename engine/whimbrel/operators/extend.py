@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.lifetime import end_after
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, earlier, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,6 +47,8 @@ class Extend(Operator):
     [{'start': 0, 'end': 2, 'x': 2}]
     """
 
+    row_by_row: ClassVar[bool] = True
+
     by: int
     unit: TickUnit = None
 
@@ -62,6 +65,11 @@ class Extend(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0]
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        if wanted.starting and wanted.exact < Exact.LIFETIMES and self.by >= 0:
+            return (wanted.starts(wanted.start, wanted.end),)
+        return (wanted.during(earlier(wanted.start, max(self.by, 0)), wanted.end, Exact.LIFETIMES),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return ExtendKernel(self.by)

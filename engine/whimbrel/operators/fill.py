@@ -14,7 +14,7 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.fill import NOW, SEEN, UNKNOWN, USED, fill_windows
 from whimbrel.operators.measure import extend
-from whimbrel.plan import Grid, Operator, Properties
+from whimbrel.plan import EVERYTHING, Exact, Given, Grid, Operator, Properties, Wanted
 
 Array = np.ndarray[Any, Any]
 
@@ -78,6 +78,11 @@ class Fill(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         return Properties(duration=self.grid.step, causal=False, apart=upstream[0].no_period())
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        if wanted.result and not wanted.starting and wanted.exact is Exact.VALUES:
+            return (wanted.only(inputs[0].schema.names[: self.keys]),)
+        return (EVERYTHING,)  # where rows are made depends on the first and on the last row of all
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return FillKernel(self, upstream[0], self.schema(*upstream))

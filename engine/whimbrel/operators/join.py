@@ -11,7 +11,7 @@ from whimbrel.expr import Condition, Expr
 from whimbrel.kernels import Kernel
 from whimbrel.operators.join_kernel import JoinKernel
 from whimbrel.operators.joined_row import JoinedRow, On, Pairs, key_pairs, traced
-from whimbrel.plan import HIDDEN, Operator, Properties, Reach, fluent
+from whimbrel.plan import HIDDEN, Exact, Given, Operator, Properties, Reach, Wanted, fluent
 
 __all__ = ["How"]
 
@@ -97,6 +97,16 @@ class Join(Operator):
         if by not in self.on:
             return None
         return by[0] if self.how in ("inner", "left") else HIDDEN  # a right row alone has no left column
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        left, right = inputs
+        kept = {"inner": (0, 1), "left": (0,), "right": (1,), "full": ()}[self.how]
+        sides = self.row.sides(wanted, left.schema, right.schema, kept)
+        if self.how != "inner":
+            longest = None if left.longest is None or right.longest is None else max(left.longest, right.longest)
+            return tuple(side.of_changes(longest) for side in sides)
+        exact = Exact.LIFETIMES if wanted.starting else wanted.exact
+        return tuple(side.during(wanted.start, wanted.end, exact) for side in sides)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         left, right = upstream

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from whimbrel.batch import Field, Schema
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
-from whimbrel.expr import Condition, Expr, columns_of, lifetime_of, trace, type_of
+from whimbrel.expr import Binary, Col, Condition, Expr, columns_of, lifetime_of, substitute, trace, type_of
+from whimbrel.plan import Wanted
 
 __all__ = ["On"]
 
@@ -84,6 +85,40 @@ class JoinedRow:
             if side == 1 and name != old:  # a left column that decides how a right one is called cannot be pruned away
                 mine.add(old)
         return frozenset(mine), frozenset(theirs)
+
+    def sides(self, wanted: Wanted, left: Schema, right: Schema, chosen: Collection[int]) -> tuple[Wanted, Wanted]:
+        """The same of each side, under those conditions that concern it.
+
+        Parameters
+        ----------
+        chosen : collection of int
+            The sides of which rows may be left out, though the other side then looks as if it had no partner.
+        """
+        names: tuple[dict[str, Expr], ...] = ({}, {})
+        for side, old, name in self.columns(left, right):
+            names[side][name] = Col(old)
+        mine, theirs = {mine: Col(theirs) for mine, theirs in self.on}, {theirs: Col(mine) for mine, theirs in self.on}
+        alike = {mine for mine, theirs in self.on if mine == theirs}
+        found: tuple[list[Expr], ...] = ([], [])
+        for each in wanted.same().where:
+            read = columns_of(each)
+            if read <= alike:
+                for where in found:
+                    where.append(each)
+                continue
+            for side in (side for side in chosen if read <= names[side].keys()):
+                here = substitute(each, names[side])
+                found[side].append(here)
+                if columns_of(here) <= (keys := (mine, theirs)[side]).keys():
+                    found[1 - side].append(substitute(here, keys))
+        first, second = (replace(wanted.same(), where=tuple(where), result=False) for where in found)
+        return first, second
+
+    def pinned(self, right: Wanted) -> bool:
+        """Whether the wanted rows of the right side all have the same key."""
+        told = {each.left.name for each in right.where
+                if isinstance(each, Binary) and each.op == "==" and isinstance(each.left, Col)}
+        return all(theirs in told for _, theirs in self.on)
 
     def show(self) -> str:
         """The keys, as the user wrote them."""

@@ -15,7 +15,7 @@ from whimbrel.expr import Col, Expr, Keys, check_name, named_columns
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.kernels.primitives import bags
 from whimbrel.operators.aggregate import GroupAggregate
-from whimbrel.plan import HIDDEN, Aggregate, Bag, Operator, State, Steps, fluent, is_ordered
+from whimbrel.plan import HIDDEN, Aggregate, Bag, Given, Operator, State, Steps, Wanted, fluent, is_ordered
 
 _COUNT = "how many "
 
@@ -64,6 +64,9 @@ class Pivot(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.columns else HIDDEN
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        return (wanted.same(),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return PivotKernel(self, self.schema(*upstream))

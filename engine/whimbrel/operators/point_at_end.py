@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF
 from whimbrel.disorder import Sorter
 from whimbrel.kernels import Kernel
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, earlier, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,6 +40,7 @@ class PointAtEnd(Operator):
     """
 
     accepts_edges: ClassVar[bool] = True
+    row_by_row: ClassVar[bool] = True
 
     def schema(self, *upstream: Schema) -> Schema:
         return upstream[0]
@@ -52,6 +53,9 @@ class PointAtEnd(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0]
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        return (wanted.during(earlier(wanted.start, 1), earlier(wanted.end, 1), Exact.LIFETIMES),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return PointAtEndKernel()

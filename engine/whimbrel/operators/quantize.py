@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema, Ticks
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Beat, Operator, Properties, fluent
+from whimbrel.plan import Beat, Exact, Given, Operator, Properties, Wanted, ceil_to, earlier, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,6 +57,8 @@ class Quantize(Operator):
     [{'start': 2, 'end': 10, 'n': 1}, {'start': 11, 'end': 15, 'n': 1}]
     """
 
+    row_by_row: ClassVar[bool] = True
+
     size: int
     hop: int
     offset: int = 0
@@ -90,6 +92,12 @@ class Quantize(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0]
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        start, end = (ceil_to(time, self.start_grid, self.offset) for time in (wanted.start, wanted.end))
+        if wanted.starting:
+            return (wanted.starts(start, end, wanted.exact),)
+        return (wanted.during(earlier(wanted.start, self.size), end, Exact.LIFETIMES),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return QuantizeKernel(self)

@@ -15,7 +15,7 @@ from whimbrel.errors import SchemaError
 from whimbrel.expr import Lit, evaluate
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.waiting import Waiting
-from whimbrel.plan import Operator, Properties
+from whimbrel.plan import Exact, Given, Operator, Properties, Wanted
 
 Array = np.ndarray[Any, Any]
 
@@ -75,6 +75,9 @@ class Revise(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         return Properties(causal=all(known.causal for known in upstream))
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        return (wanted.only(self.keys).same(Exact.STARTS),) * len(inputs)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return ReviseKernel(self, upstream, self.schema(*upstream))

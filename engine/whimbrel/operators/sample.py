@@ -14,7 +14,7 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, Keys, columns_of, evaluate, named_columns, type_of
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.kernels.keys import encode_keys
-from whimbrel.plan import Operator, Properties, Reach, fluent
+from whimbrel.plan import Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
 
 Array = np.ndarray[Any, Any]
 
@@ -53,6 +53,7 @@ class Sample(Operator):
     """
 
     accepts_edges: ClassVar[bool] = True
+    row_by_row: ClassVar[bool] = True
 
     share: float
     columns: Keys
@@ -77,6 +78,9 @@ class Sample(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0]
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        return (wanted.same(reads_exactly(self)),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return SampleKernel(self.share, tuple(expr for _, expr in self.columns), self.seed)

@@ -9,7 +9,7 @@ from whimbrel.batch import Batch, Field, Schema
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Column, Expr, columns_of, evaluate, key_of, named_columns, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import HIDDEN, Operator, Properties, Reach, fluent
+from whimbrel.plan import HIDDEN, Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,6 +42,7 @@ class Select(Operator):
 
     accepts_edges: ClassVar[bool] = True
     takes_any_order: ClassVar[bool] = True
+    row_by_row: ClassVar[bool] = True
 
     columns: tuple[tuple[str, Expr], ...]
 
@@ -69,6 +70,10 @@ class Select(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return key_of(self.columns, by[0]) or HIDDEN
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        exact = wanted.same(reads_exactly(self))
+        return (exact.through(dict(self.columns), inputs[0].schema),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return SelectKernel(self, self.schema(*upstream))

@@ -15,7 +15,7 @@ from whimbrel.batch import Column as Items
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
 from whimbrel.expr import Column, Condition, Expr, RowFunction, check_name, columns_of, evaluate, split, trace, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import HIDDEN, Operator, Properties, Reach, fluent
+from whimbrel.plan import HIDDEN, Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
 
 __all__ = ["ItemType"]
 
@@ -117,6 +117,10 @@ class SelectMany(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return HIDDEN if by[0] == self.column else by[0]
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        kept = [name for name in inputs[0].schema.names if name != self.column]
+        return (wanted.only(kept).same(reads_exactly(self)),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return SelectManyKernel(self, self.schema(*upstream))

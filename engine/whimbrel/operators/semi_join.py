@@ -11,7 +11,7 @@ from whimbrel.kernels import Kernel
 from whimbrel.operators.coverage import Coverage
 from whimbrel.operators.joined_row import JoinedRow, On, Pairs, key_pairs, traced
 from whimbrel.operators.pairing import Pairing, coverings
-from whimbrel.plan import Operator, Properties, Reach, fluent
+from whimbrel.plan import Given, Operator, Properties, Reach, Wanted, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,6 +86,11 @@ class SemiJoin(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by in self.on else None
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        left, right = inputs
+        sides = self.row.sides(wanted, left.schema, right.schema, (0,))
+        return tuple(side.of_changes(left.longest) for side in sides)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         left, right = upstream

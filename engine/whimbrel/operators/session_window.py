@@ -12,12 +12,12 @@ from whimbrel.batch import Batch, Schema, check_reach, frozen
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.disorder import Sorter
 from whimbrel.errors import PlanError
-from whimbrel.expr import Expr, Keys, columns_of, evaluate, key_of, type_of
+from whimbrel.expr import Col, Expr, Keys, columns_of, evaluate, key_of, type_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.sessions import assign_sessions
 from whimbrel.operators.measure import extend
 from whimbrel.operators.window import starts_only
-from whimbrel.plan import Operator, Properties, fluent
+from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, fluent
 
 __all__ = ["Emit"]
 
@@ -102,6 +102,17 @@ class SessionWindow(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if key_of(self.keys, by[0]) else None
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        keys = [expr.name for _, expr in self.keys if isinstance(expr, Col)]
+        whole = self.emit == "close" or wanted.exact is Exact.LIFETIMES
+        if wanted.starting and not whole:
+            return (wanted.only(keys).starts(wanted.start, wanted.end),)
+        return (wanted.only(keys).starts(MIN_TIME, INF if whole else wanted.end),)
+
+    def suffices(self, wanted: Wanted) -> bool:
+        # Sessions that are cut begin where the one before them was cut.
+        return self.max_duration is None and (self.emit == "close" or wanted.exact < Exact.LIFETIMES)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         keys = [expr for _, expr in self.keys]

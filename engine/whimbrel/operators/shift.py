@@ -14,7 +14,7 @@ from whimbrel.expr import col
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.alter_lifetime import AlterLifetime
 from whimbrel.operators.lifetime import Span, span
-from whimbrel.plan import Beat, Operator, Properties, Reach, fluent
+from whimbrel.plan import Beat, Given, Operator, Properties, Reach, Wanted, earlier, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,6 +47,7 @@ class Shift(Operator):
     """
 
     accepts_edges: ClassVar[bool] = True
+    row_by_row: ClassVar[bool] = True
 
     amount: int
     unit: TickUnit = None
@@ -70,6 +71,9 @@ class Shift(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0]
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        return (replace(wanted.same(), start=earlier(wanted.start, self.amount), end=earlier(wanted.end, self.amount)),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return ShiftKernel(self)

@@ -14,7 +14,7 @@ from whimbrel.disorder import Sorter
 from whimbrel.errors import SchemaError
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.stitch import stitch as stitch_rows
-from whimbrel.plan import HIDDEN, Operator, Properties, fluent
+from whimbrel.plan import HIDDEN, Given, Operator, Properties, Wanted, fluent
 
 Array = np.ndarray[Any, Any]
 
@@ -64,6 +64,11 @@ class Stitch(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return None if by[0] == HIDDEN else by[0]  # payloads that are equal now may have been of two partitions
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        if wanted.starting or wanted.exact:
+            return (wanted.always(),)
+        return (wanted.same(),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return StitchKernel(upstream[0])

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from whimbrel.batch import Batch, Column, Field, Schema, numpy_type
 from whimbrel.clock import INF
 from whimbrel.errors import ExpressionError, PlanError
-from whimbrel.expr import Condition, Expr, Keys, check_name, columns_of, evaluate, key_of, trace, type_of
+from whimbrel.expr import Col, Condition, Expr, Keys, check_name, columns_of, evaluate, key_of, trace, type_of
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.bag_values import FixedValues
-from whimbrel.plan import Operator, Properties, Reach, fluent
+from whimbrel.plan import Exact, Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
 
 Array = np.ndarray[Any, Any]
 
@@ -92,6 +92,12 @@ class TopK(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if key_of(self.keys, by[0]) else None
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        keys = [expr.name for _, expr in self.keys if isinstance(expr, Col)]
+        below = wanted.only(keys).of_changes(inputs[0].longest, inputs[0].properties.grid)
+        exact = max(reads_exactly(self), Exact.VALUES if self.ties else Exact.STARTS)
+        return (below.exactly(exact),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return TopKKernel(self, upstream[0], self.schema(*upstream))

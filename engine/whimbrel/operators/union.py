@@ -12,7 +12,7 @@ from whimbrel.clock import MIN_TIME
 from whimbrel.errors import PlanError, SchemaError, near_match
 from whimbrel.kernels import Kernel
 from whimbrel.operators.waiting import Waiting
-from whimbrel.plan import HIDDEN, Operator, Properties, Reach, fluent
+from whimbrel.plan import HIDDEN, Given, Operator, Properties, Reach, Wanted, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,6 +69,9 @@ class Union(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if len(set(by)) == 1 else HIDDEN
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        return (wanted.same(),) * len(inputs)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return UnionKernel(self.schema(*upstream), len(upstream))

@@ -12,7 +12,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Condition, Expr, columns_of, predicate, trace, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Operator, Properties, Reach, fluent
+from whimbrel.plan import Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,6 +44,7 @@ class Where(Operator):
 
     accepts_edges: ClassVar[bool] = True
     takes_any_order: ClassVar[bool] = True
+    row_by_row: ClassVar[bool] = True
 
     condition: Expr
 
@@ -62,6 +63,9 @@ class Where(Operator):
 
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0]
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        return (wanted.same(reads_exactly(self)),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return WhereKernel(self.condition)

@@ -11,7 +11,20 @@ from whimbrel.batch import Batch, Schema, Ticks, check_reach
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Beat, Grid, Operator, Properties, Reach, fluent
+from whimbrel.plan import (
+    Beat,
+    Given,
+    Grid,
+    Operator,
+    Properties,
+    Reach,
+    Wanted,
+    ceil_to,
+    earlier,
+    floor_to,
+    fluent,
+    later,
+)
 
 __all__ = ["Label"]
 
@@ -63,6 +76,7 @@ class HoppingWindow(Operator):
 
     accepts_edges: ClassVar[bool] = True
     takes_any_order: ClassVar[bool] = True
+    row_by_row: ClassVar[bool] = True
 
     size: int
     hop: int
@@ -96,6 +110,14 @@ class HoppingWindow(Operator):
         if self.label == "end":
             return inputs[0].wider(self.hop, 0, longest)
         return inputs[0].on(Beat(self.hop, self.offset), 0, self.hop, longest)
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        longest = self.size if self.size % self.hop == 0 else self.size + self.hop
+        first = wanted.start if wanted.starting else earlier(wanted.start, longest - 1)
+        first, last = ceil_to(first, self.hop, self.offset), floor_to(earlier(wanted.end, 1), self.hop, self.offset)
+        if self.label == "end":
+            return (wanted.starts(earlier(first, self.hop - 1), later(last, 1)),)
+        return (wanted.starts(first, later(last, self.hop)),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return HoppingKernel(self)
@@ -196,6 +218,7 @@ class SlidingWindow(Operator):
 
     accepts_edges: ClassVar[bool] = True
     takes_any_order: ClassVar[bool] = True
+    row_by_row: ClassVar[bool] = True
 
     size: int
     unit: TickUnit = None
@@ -215,6 +238,9 @@ class SlidingWindow(Operator):
 
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0].lasting(self.size)
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        return (wanted.starts(wanted.start if wanted.starting else earlier(wanted.start, self.size - 1), wanted.end),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return SlidingKernel(self.size)

@@ -3,9 +3,10 @@
 from whimbrel.plan.aggregate import Aggregate, Part, State, Steps
 from whimbrel.plan.collection import Bag, Sketch, Summary, is_ordered
 from whimbrel.plan.explain import explain, explain_together
-from whimbrel.plan.expressions import reads_lifetime
+from whimbrel.plan.expressions import reads_exactly, reads_lifetime
 from whimbrel.plan.fluent import FLUENT, Operators, fluent
 from whimbrel.plan.graph import Node, rewrite, walk
+from whimbrel.plan.lineage import EVERYTHING, Exact, Given, Wanted, ceil_to, earlier, floor_to, later
 from whimbrel.plan.lookahead import LOOKAHEAD_HINT, check_lookahead
 from whimbrel.plan.operator import HIDDEN, Operator
 from whimbrel.plan.partition import partition_columns
@@ -14,8 +15,9 @@ from whimbrel.plan.reach import Reach
 from whimbrel.plan.source import Disorder, Excerpt, LatePolicy, Promising, Pruned, Source, Unsorted
 
 __all__ = [
-    "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Disorder", "Excerpt", "Grid",
-    "LatePolicy", "Node", "Operator", "Operators", "Part", "Promising", "Properties", "Pruned", "Reach", "Sketch",
-    "Source", "State", "Steps", "Summary", "Unsorted", "check_lookahead", "explain", "explain_together", "fluent",
-    "is_ordered", "partition_columns", "reads_lifetime", "rewrite", "walk",
+    "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Disorder", "Exact",
+    "Excerpt", "Given", "Grid", "LatePolicy", "Node", "Operator", "Operators", "Part", "Promising", "Properties",
+    "Pruned", "Reach", "Sketch", "Source", "State", "Steps", "Summary", "Unsorted", "Wanted", "ceil_to",
+    "check_lookahead", "earlier", "explain", "explain_together", "floor_to", "fluent", "is_ordered", "later",
+    "partition_columns", "reads_exactly", "reads_lifetime", "rewrite", "walk",
 ]

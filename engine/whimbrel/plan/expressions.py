@@ -7,12 +7,19 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from whimbrel.expr import Expr, Reduced, lifetime_of
+from whimbrel.plan.lineage import Exact
 from whimbrel.plan.operator import Operator
 
 
 def reads_lifetime(op: Operator) -> frozenset[str]:
     """Which of "start_time" and "end_time" the expressions of an operator read."""
     return frozenset[str]().union(*map(lifetime_of, _expressions(op)))
+
+
+def reads_exactly(op: Operator) -> Exact:
+    """How exact the lifetimes of rows must be for the expressions of an operator."""
+    read = reads_lifetime(op)
+    return Exact.LIFETIMES if "end_time" in read else Exact.STARTS if read else Exact.VALUES
 
 
 def _expressions(thing: Any) -> Iterator[Expr]:

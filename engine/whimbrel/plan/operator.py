@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from whimbrel.batch import Schema
 from whimbrel.kernels import Kernel
+from whimbrel.plan.lineage import EVERYTHING, Given, Wanted
 from whimbrel.plan.properties import Properties
 from whimbrel.plan.reach import Reach
 
@@ -35,6 +36,9 @@ class Operator(ABC):
 
     takes_any_order: ClassVar[bool] = False
     """Whether rows may come in any order: each is answered for itself, and no two times change places."""
+
+    row_by_row: ClassVar[bool] = False
+    """Whether each row out is one row in, whatever the others are: at most with other columns, or another lifetime."""
 
     relates_inputs: ClassVar[bool] = True
     """With several inputs: whether an event of one can change what comes of another; if so, none may look ahead."""
@@ -63,6 +67,14 @@ class Operator(ABC):
         order.
         """
         return by[0] if self.takes_any_order else None
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        """What of each input the wanted rows of its output are made of. Default: all of it."""
+        return (EVERYTHING,) * len(inputs)
+
+    def suffices(self, wanted: Wanted) -> bool:
+        """Whether each row out is one row in, and those in that are wanted out are all that is needed for them."""
+        return self.row_by_row
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         """Input columns needed, per input, to make the wanted output columns. Default: all."""

@@ -89,6 +89,10 @@ class Source(ABC):
     read_of: str = ""
     live: bool = False
 
+    def again(self) -> Source | None:
+        """The same rows once more, without waiting for them; None where they can be read only once."""
+        return None if self.live else self
+
     def where(self, conditions: Sequence[Expr]) -> Source:
         """The same without rows for which one of these is not true, as far as that is known without reading them."""
         return self

@@ -1,6 +1,7 @@
 """Starting plans, moving batches, and answering: on the calling thread, or on one of their own."""
 
 from whimbrel.run.answer import in_order
+from whimbrel.run.behind import Behind, behind
 from whimbrel.run.collect import batches, collect, collect_together, progress
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.pipeline import Pipeline
@@ -9,5 +10,5 @@ from whimbrel.run.ranges import Piece, in_ranges
 from whimbrel.run.run import Run, start
 from whimbrel.run.session import Session
 
-__all__ = ["Metrics", "Piece", "Pipeline", "Profile", "Run", "Session", "Snapshot", "batches", "collect",
-           "collect_together", "in_order", "in_ranges", "profile", "progress", "start"]
+__all__ = ["Behind", "Metrics", "Piece", "Pipeline", "Profile", "Run", "Session", "Snapshot", "batches", "behind",
+           "collect", "collect_together", "in_order", "in_ranges", "profile", "progress", "start"]

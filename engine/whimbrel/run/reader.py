@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 
 from whimbrel.batch import Batch
 from whimbrel.clock import INF
+from whimbrel.plan import Promising, Pruned, Source, Unsorted
 from whimbrel.run.pipeline import Pipeline
 
 _SLICE_S = 0.02
@@ -55,6 +56,20 @@ class Reader:
         for number in self.open - sources:
             _close(self._streams.pop(number))
             self._rest.pop(number, None)
+
+    @property
+    def read(self) -> dict[Source, tuple[Source, int]]:
+        """For each source as it was written in a plan: as it is read, and how many rows of it were."""
+        found: dict[Source, tuple[Source, int]] = {}
+        for source, ingress in zip(self.pipeline.sources, self.pipeline.ingresses, strict=True):
+            log = source
+            while isinstance(log, Pruned | Promising | Unsorted):
+                log = log.source
+            written: Source | None = log
+            while written is not None:
+                found[written] = (log, ingress.rows)
+                written = getattr(written, "source", None)
+        return found
 
     @property
     def total_rows(self) -> int | None:

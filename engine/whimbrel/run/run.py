@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Mapping
+from typing import Any
 
 from whimbrel.errors import WhimbrelError
 from whimbrel.plan import Node
+from whimbrel.run.behind import Behind, behind
 from whimbrel.run.checkpoint import load
 from whimbrel.run.loop import FilePath, Loop, Shown, State
 from whimbrel.run.metrics import Metrics, Snapshot
@@ -76,6 +79,20 @@ class Run:
         started together.
         """
         return self._loop.snapshot(self._shown, timeout)
+
+    def behind(self, row: Mapping[str, Any] | None = None, /, *, most: int = 1000, **columns: Any) -> Behind:
+        """The events behind a row of the answer, among those that were read so far. See :meth:`whimbrel.Stream.behind`.
+
+        The sources are read once more, by the calling thread; the run goes on.
+
+        Raises
+        ------
+        SourceError
+            When a source is a feed whose rows are gone.
+        """
+        session = self._loop.session
+        plan = session.plans[self._shown.number]
+        return behind(plan, {**(row or {}), **columns}, most=most, read=session.reader.read)
 
     def checkpoint(self, path: FilePath) -> None:
         """Write down what is needed to go on later, with :func:`whimbrel.restore`.

@@ -15,7 +15,7 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, named_columns, type_of
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Operators, Source, check_lookahead, explain
-from whimbrel.run import Pipeline, Profile, Run, Snapshot
+from whimbrel.run import Behind, Pipeline, Profile, Run, Snapshot
 from whimbrel.stream import display
 from whimbrel.stream.bands import Bands, Query, at_latencies
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
@@ -231,6 +231,36 @@ class Stream(Methods):
         {'operator': 'log', 'rows_in': 3, 'rows_out': 3}
         """
         return running.profile(self.node)
+
+    def behind(self, row: Mapping[str, Any] | None = None, /, *, most: int = 1000, **columns: Any) -> Behind:
+        """The events that a row of the answer is made of, found by reading the sources once more.
+
+        Parameters
+        ----------
+        row : mapping of str to value, optional
+            A row of the answer, such as one of ``to_pylist()``: start, end, columns.
+        most : int
+            Events of each source to show, the newest; all are counted.
+        **columns
+            Instead of a row, or beside it: ``start=`` (what holds at that time), and values of columns such as keys.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> rows = {"at": [1, 4, 5, 12], "k": ["a", "b", "a", "a"], "x": [10, 20, 30, 40]}
+        >>> log = wb.from_arrow(rows, time="at", name="log")
+        >>> sums = log.where(col.x > 5).group_by("k").tumbling_window(10).aggregate(total=wb.sum(col.x))
+        >>> found = sums.behind(start=0, k="a")
+        >>> print(found)
+        2 events of log
+        log → where(col.x > 5) → tumbling_window(10) → group_by(k).aggregate(total=sum(col.x))
+        >>> found.events["log"].select(["start", "x"]).to_pylist()
+        [{'start': 1, 'x': 10}, {'start': 5, 'x': 30}]
+        >>> found.again().to_pylist()
+        [{'start': 0, 'end': 10, 'k': 'a', 'total': 40}]
+        """
+        return running.behind(self.node, {**(row or {}), **columns}, most=most)
 
     def start(self, *, keep_rows: int = 1_000_000) -> Run:
         """Run on a thread of its own.

@@ -20,6 +20,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, table_schema
 from whimbrel.errors import WhimbrelError
 from whimbrel.kernels import Tier, tier
+from whimbrel.operators import Fill
 from whimbrel.plan import Aggregate, Disorder, Node, Operator, partition_columns
 from whimbrel.run import Session, collect_together
 from whimbrel.run.checkpoint import load, save
@@ -224,6 +225,25 @@ def properties_hold(trial: Trial) -> None:
         assert not broken, broken
 
 
+def events_behind_a_row_give_it_again(trial: Trial) -> None:
+    """The events behind a row of the answer are enough: the query over them alone says the same for as long."""
+    chance = trial.random()
+    query = trial.stream(trial.sources())
+    answer = outcome(lambda: facts_from_table(query.collect()))
+    # A row that is made for an empty window is made of no event.
+    if isinstance(answer, type) or any(isinstance(node.op, Fill) for node in query.node.walk()):
+        return
+    for start, end, payload in chance.sample(answer, min(3, len(answer))):
+        with tier("interpreted"):
+            found = query.behind(payload, start=start, end=None if end == oracle.INF else end)
+            again = facts_from_table(found.again())
+        cuts = sorted({start, *(time for fact in again for time in fact[:2] if start < time < end)})
+        for time in cuts:
+            then = [(start, end, said) for since, until, said in again if since <= time < until]
+            missing, _ = oracle.differences([(start, end, payload)], then)
+            assert not missing, f"{payload} in [{start}, {end}) is not said at {time} of\n{found.events}"
+
+
 def docstrings_are_complete(trial: Trial) -> None:
     """Every operator of the plan documents its parameters, shows an example and draws a timeline."""
     query = trial.stream(trial.sources())
@@ -249,7 +269,8 @@ LAWS: tuple[Law, ...] = (
     matches_the_reference, batches_change_nothing, disorder_changes_nothing, late_rows_follow_the_policy,
     latencies_are_answered_together, partitions_change_nothing,
     empty_input_is_safe, nulls_propagate, tiers_agree, take_over_changes_nothing, schema_is_as_declared, text_is_stable,
-    snapshots_change_nothing, restored_runs_go_on, properties_hold, docstrings_are_complete,
+    snapshots_change_nothing, restored_runs_go_on, properties_hold,
+    events_behind_a_row_give_it_again, docstrings_are_complete,
 )
 
 

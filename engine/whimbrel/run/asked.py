@@ -1,0 +1,78 @@
+"""Which row of an answer a user speaks of: a time, and what stands in some columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Schema
+from whimbrel.clock import INF
+from whimbrel.connect.instant import first_tick
+from whimbrel.errors import ExpressionError, PlanError
+from whimbrel.expr import Col, Expr, lift, type_of
+from whimbrel.plan import Exact, Wanted
+
+_HINT = "behind(row) for a row of the answer, or behind(start=..., key=...) for what holds at that time"
+
+
+def asked(schema: Schema, row: Mapping[str, Any]) -> Wanted:
+    """What is wanted of a stream by somebody who asks for a row.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the stream.
+    row : mapping of str to value
+        ``start``, perhaps ``end`` (None: none is known), and columns; without ``end`` what holds at the start.
+
+    Raises
+    ------
+    SchemaError, PlanError
+        When there is no such column, or no start.
+    """
+    if row.get("start") is None:
+        raise PlanError("behind() needs the time that it asks about.", where="behind(...)", hint=_HINT)
+    start = _tick(row["start"], schema)
+    end = start + 1 if "end" not in row else INF if row["end"] is None else _tick(row["end"], schema)
+    if end <= start:
+        raise PlanError("The row ends before it starts.", where=f"behind(start={row['start']!r}, end={row['end']!r})",
+                        hint=_HINT)
+    where = tuple(each for name, value in row.items() if name not in ("start", "end")
+                  if (each := _condition(name, value, schema)) is not None)
+    return Wanted(start, end, exact=Exact.VALUES, where=where)
+
+
+def _condition(name: str, value: Any, schema: Schema) -> Expr | None:
+    """That a column holds a value; None where that cannot be asked."""
+    type_ = schema.type_of(name, where=f"behind({name}=...)")
+    if value is None:
+        return Col(name).is_null()
+    if pa.types.is_nested(type_) or (isinstance(value, float) and math.isnan(value)):
+        return None
+    try:
+        condition = Col(name) == lift(value)
+        type_of(condition, schema)
+    except ExpressionError:
+        if _comparable(type_):
+            raise PlanError(f"{name!r} is {type_}, and never {value!r}.", where=f"behind({name}={value!r})",
+                            hint="give a value as it stands in the answer") from None
+        return None
+    return condition
+
+
+def _comparable(type_: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_string(type_) or types.is_boolean(type_) or types.is_integer(type_))
+
+
+def _tick(value: Any, schema: Schema) -> int:
+    if isinstance(value, np.datetime64) and schema.unit is not None:
+        return int(value.astype(f"datetime64[{schema.unit}]").astype(np.int64))
+    if isinstance(value, pa.Scalar):
+        return int(value.cast(schema.time_type).cast(pa.int64()).as_py())
+    return first_tick(int(value) if isinstance(value, np.integer) else value, schema.time_type, "start",
+                      where=f"behind(start={value!r})")
