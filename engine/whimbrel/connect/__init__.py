@@ -7,8 +7,10 @@ from whimbrel.connect.memory import ArrowSource, pandas_source
 from whimbrel.connect.parquet import ParquetSource
 from whimbrel.connect.partitions import Partitions
 from whimbrel.connect.replay import Replay
+from whimbrel.connect.replay_clock import ReplayClock
+from whimbrel.connect.replayed import Replayed, follow
 
 __all__ = [
-    "ArrowSource", "ColumnarSource", "EdgeSource", "ParquetSource", "Partitions", "Replay", "flights", "flights_file",
-    "pandas_source",
+    "ArrowSource", "ColumnarSource", "EdgeSource", "ParquetSource", "Partitions", "Replay", "ReplayClock", "Replayed",
+    "flights", "flights_file", "follow", "pandas_source",
 ]

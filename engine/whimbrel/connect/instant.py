@@ -1,4 +1,4 @@
-"""A moment as people write it, turned into ticks of a column."""
+"""Moments as people write and read them, and the ticks of a column that they are."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from datetime import UTC, date, datetime, time, timedelta
 
 import pyarrow as pa
 
-from whimbrel.clock import ticks_per_second
+from whimbrel.clock import TickUnit, ticks_per_second
 from whimbrel.connect.timeline import time_unit
 from whimbrel.errors import PlanError
 
 Instant = str | int | date | datetime
 """An ISO text, a datetime, a date (its midnight), or ticks."""
+
+Moment = datetime | int | None
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a stream without a zone has times without one
 
 
 def first_tick(value: Instant, type_: pa.DataType, name: str, *, where: str) -> int:
@@ -63,3 +67,20 @@ def _moment(value: Instant, where: str) -> datetime:
     except (TypeError, ValueError):
         raise PlanError(f"Cannot read {value!r} as a moment.", where=where,
                         hint='such as "2013-12-01", "2013-12-01T06:30", a datetime, or ticks') from None
+
+
+def moment(ticks: int, unit: TickUnit, zone: str | None) -> Moment:
+    """Ticks as a time that people read: a datetime, or the ticks where those are plain or beyond the calendar.
+
+    >>> moment(86_400, "s", None), moment(7, None, None)
+    (datetime.datetime(1970, 1, 2, 0, 0), 7)
+    """
+    per_second = ticks_per_second(unit)
+    if per_second is None:
+        return ticks
+    seconds, rest = divmod(ticks, per_second)
+    try:  # not through pa.scalar(): it loads pandas
+        utc = _EPOCH + timedelta(seconds=seconds, microseconds=rest * 1_000_000 // per_second)
+        return utc if zone is None else utc.replace(tzinfo=UTC).astimezone(pa.lib.string_to_tzinfo(zone))
+    except OverflowError:  # beyond Python's calendar
+        return ticks

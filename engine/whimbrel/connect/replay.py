@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import cast
+from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Ticks
-from whimbrel.clock import MIN_TIME, ticks_per_second
+from whimbrel.clock import MIN_TIME
 from whimbrel.clock.duration import Duration
-from whimbrel.connect.columnar import BATCH_ROWS
+from whimbrel.connect.arrival_time import ArrivalTime
 from whimbrel.connect.instant import Instant, first_tick
-from whimbrel.connect.pace import Clock, Pace
 from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.promise import promise
-from whimbrel.connect.timeline import time_unit
+from whimbrel.connect.replay_clock import INFINITE, ReplayClock, checked_speed
+from whimbrel.connect.replayed import USUAL_SPEED, Chunks, Replayed
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.plan.source import Source
 
@@ -28,7 +28,7 @@ _DAY_S = 86_400
 
 
 class Replay(Source):
-    """A feed made of a log: each row becomes known when its arrival says, `speed` times as fast.
+    """A feed made of a log: each row becomes known when its arrival says, on a clock that goes faster than ours.
 
     The first row comes at once. While nobody reads, the replay's time stands still, so a paused view goes on where it
     was. Rows must lie in the order of their arrival.
@@ -37,11 +37,17 @@ class Replay(Source):
     ----------
     source : Source
         The log. Rows are paced by its arrival column, or by its time column if it has none.
-    speed : float
+    speed : float, optional
         Seconds of the log per second; ``float("inf")``: as fast as they are read. For arrivals that are plain
-        integers, ticks per second.
+        integers, ticks per second. Default: 1000.
     start, end : str, datetime, date or int, optional
         Only rows that arrived in ``[start, end)``. Earlier rows are skipped, not waited for.
+    clock : ReplayClock, optional
+        The clock that says how far time has come, and has the speed. Without it each run has one of its own, which all
+        replays of its queries follow.
+    every : str, timedelta or int (ticks), optional
+        Rows come together in batches of so much of the log's time, at its end: the same batches in each run, however
+        fast it goes.
     reorder_latency, late, partition
         The order that the feed promises; default: what the log promises.
 
@@ -64,24 +70,28 @@ class Replay(Source):
 
     live = True
 
-    def __init__(self, source: Source, speed: float = 1000, *, start: Instant | None = None,
-                 end: Instant | None = None, reorder_latency: Duration | None = None, late: str | None = None,
-                 partition: str | Partitions | None = None, _clock: Clock = time) -> None:
-        where = f"replay({source.name}, speed={speed!r})"
+    def __init__(self, source: Source, speed: float | None = None, *, start: Instant | None = None,
+                 end: Instant | None = None, clock: ReplayClock | None = None, every: Duration | None = None,
+                 reorder_latency: Duration | None = None, late: str | None = None,
+                 partition: str | Partitions | None = None) -> None:
+        where = f"replay({source.name}, speed={USUAL_SPEED if speed is None else speed!r})"
         if source.live:
             raise PlanError(f"{source.name!r} is a feed already.", where=where, hint="replay a file or a table")
         if source.edges:
             raise PlanError(f"The edges of {source.name!r} cannot be replayed.", where=where,
                             hint="replay a log of intervals: one row an event, with its end in a column")
-        if isinstance(speed, bool) or not isinstance(speed, int | float) or not speed > 0:
-            raise PlanError(f"A replay cannot go at {speed!r} times real time.", where=where,
-                            hint='such as speed=1000, or float("inf") for as fast as possible')
-        self._source, self._clock, self._where = source, _clock, where
+        if clock is not None and speed is not None:
+            raise PlanError("The speed is the clock's.", where=where, hint="clock.speed = ... sets it, also later")
+        self._source, self._where = source, where
+        self._clock, self._speed = clock, None if speed is None else checked_speed(speed, where=where)
         self._order = source.arrival or source.time
         type_ = source.schema.type_of(self._order, where=where)
-        self._ticks_per_s = speed * (ticks_per_second(time_unit(type_, self._order, where)[0]) or 1)
+        self._arrivals = ArrivalTime(type_, self._order)
+        if clock is not None:
+            clock.adopt(self._arrivals, where=where)
         self._start = None if start is None else first_tick(start, type_, self._order, where=where)
         self._end = None if end is None else first_tick(end, type_, self._order, where=where)
+        self._every = None if every is None else self._arrivals.span(every, where=where)
         self.name = source.name
         self.schema = source.schema
         self.time = source.time
@@ -99,38 +109,51 @@ class Replay(Source):
         if self.disorder.partition is None and self.disorder.reorder_latency is None:
             raise PlanError("A feed has no end, so it must say how late a row may be.", where=where,
                             hint='give a reorder latency: replay(..., reorder_latency="12h")')
+        self._first_row: int | None = 0 if self._start is None else None
 
     def again(self) -> Source | None:
         log = copy.copy(self)
-        log._ticks_per_s = float("inf")  # noqa: SLF001 - its own
+        log._clock, log._speed = None, INFINITE  # noqa: SLF001 - its own
         return log
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         self.schema.select(columns)
-        return self._read(tuple(columns), offset)
+        return Replayed(self._chunks(tuple(columns), offset), self._arrivals, last=self._last, clock=self._clock,
+                        speed=self._speed, whole=self._every is not None)
 
-    def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
-        first_row = yield from self._find_start()
-        pace: Pace | None = None
-        with closing(self._arrivals(columns, first_row + offset)) as parts:
-            for batch, came in parts:
-                pace = pace or Pace(int(came[0]), self._ticks_per_s, self._clock)
-                yield from _paced(batch, came, pace)
+    def _chunks(self, columns: Sequence[str], offset: int) -> Chunks:
+        if self._first_row is None:
+            self._first_row = yield from self._find_start()
+        with closing(self._rows(columns, self._first_row + offset)) as parts:
+            yield from parts if self._every is None else _in_spans(parts, self._every)
 
     def _find_start(self) -> Generator[None, None, int]:
         """First row of the replay, found on the arrivals alone: cheaper than skipping whole rows."""
         row = 0
-        if self._start is not None:
-            with closing(self._arrivals((), 0)) as parts:
-                for _, came in parts:
-                    early = int(np.searchsorted(came, self._start))
-                    row += early
-                    if early < len(came):
-                        break
-                    yield None
+        with closing(self._rows((), 0)) as parts:
+            for _, came in parts:
+                early = int(np.searchsorted(came, cast(int, self._start)))
+                row += early
+                if early < len(came):
+                    break
+                yield None
         return row
 
-    def _arrivals(self, columns: Sequence[str], row: int) -> Generator[tuple[Batch, Ticks]]:
+    @cached_property
+    def _last(self) -> int | None:
+        """When the last row comes, where that can be known beforehand."""
+        if not self._source.rows:
+            return None
+        parts = cast(Generator[Batch], self._source.read([self._order], self._source.rows - 1))
+        with closing(parts):
+            column = next(parts).column(self._order)
+        if column.valid is not None and not column.valid[-1]:
+            return None
+        last = int(_ticks(column)[-1])
+        last = last if self._end is None else min(last, self._end - 1)
+        return last if self._every is None else _end_of_span(last, self._every)
+
+    def _rows(self, columns: Sequence[str], row: int) -> Generator[tuple[Batch, Ticks]]:
         """Batches of the log from a row on, up to the end of the replay, with the ticks at which their rows came."""
         last = MIN_TIME
         # A log is no feed, so it has no None.
@@ -150,9 +173,7 @@ class Replay(Source):
         if column.valid is not None and not column.valid.all():
             raise SourceError(f"Row {first_row + int(np.argmin(column.valid)):,} never came: {self._order!r} is null.",
                               where=self._where, hint="rows count from 0; drop rows without an arrival first")
-        came = np.asarray(column.values).astype(np.int64, copy=False)
-        if pa.types.is_date32(column.type):
-            came = came * _DAY_S
+        came = _ticks(column)
         backwards = came < np.concatenate(([last], came[:-1]))
         if backwards.any():
             row = first_row + int(np.argmax(backwards))
@@ -166,15 +187,29 @@ class Replay(Source):
         return f"rows count from 0; sort the log by {self._order!r} first"
 
 
-def _paced(batch: Batch, came: Ticks, pace: Pace) -> Iterator[Batch | None]:
-    """The rows of a batch as they become due; None where a wait ended without any."""
-    at = 0
-    while True:
-        due = int(np.searchsorted(came, pace.tick(), side="right"))
-        stop = min(due, at + BATCH_ROWS)
-        yield batch.slice(at, stop) if stop > at else None
-        at = stop
-        if at == len(batch):
-            return
-        if at == due:
-            pace.wait(int(came[at]))
+def _ticks(column: Column) -> Ticks:
+    came = np.asarray(column.values).astype(np.int64, copy=False)
+    return came * _DAY_S if pa.types.is_date32(column.type) else came
+
+
+def _in_spans(parts: Generator[tuple[Batch, Ticks]], span: int) -> Generator[tuple[Batch, Ticks]]:
+    """The same rows, due when the span of time ends in which they came; no span is cut by how the log is read."""
+    held: list[tuple[Batch, Ticks]] = []
+    for batch, came in parts:
+        held.append((batch, _end_of_span(came, span)))
+        if held[-1][1][-1] > held[0][1][0]:
+            rows, ends = _together(held)
+            complete = int(np.searchsorted(ends, ends[-1]))  # further rows of the last span may follow
+            yield rows.slice(0, complete), ends[:complete]
+            held = [(rows.slice(complete, len(rows)), ends[complete:])]
+    if held:
+        yield _together(held)
+
+
+def _together(held: Sequence[tuple[Batch, Ticks]]) -> tuple[Batch, Ticks]:
+    return Batch.concat([rows for rows, _ in held]), np.concatenate([ends for _, ends in held])
+
+
+def _end_of_span(came: Any, span: int) -> Any:
+    """The last tick of the span in which a row came."""
+    return came // span * span + (span - 1)

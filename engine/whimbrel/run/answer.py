@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, table_from_batches
-from whimbrel.clock import INF
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.connect import ReplayClock
 from whimbrel.disorder import Ingress
 from whimbrel.operators import Band, Ingest, LateRows
 from whimbrel.operators.band import BandKernel
@@ -40,6 +41,8 @@ class Answer:
         Which of the pipeline's plans it is.
     keep_rows : int, optional
         Settled result rows to keep; older ones are forgotten and counted. None keeps all.
+    clock : ReplayClock, optional
+        The clock of its replays.
 
     Attributes
     ----------
@@ -51,7 +54,8 @@ class Answer:
         All of it is settled.
     """
 
-    def __init__(self, plan: Node, pipeline: Pipeline, number: int, keep_rows: int | None) -> None:
+    def __init__(self, plan: Node, pipeline: Pipeline, number: int, keep_rows: int | None,
+                 clock: ReplayClock | None = None) -> None:
         self.schema = plan.schema
         self.finished = False
         self.settled_rows = self.version = 0
@@ -59,6 +63,7 @@ class Answer:
         self._pipeline = pipeline
         self._nodes = sorted(pipeline.needs[number])
         self._keep_rows = keep_rows
+        self._clock = clock
         self._tables: deque[pa.Table] = deque()
         self._forgotten = self._rows_before = 0
         self._began = time.perf_counter()
@@ -84,6 +89,16 @@ class Answer:
         self._rows_before = self._rows
         self._lately = deque([(self._began, self._rows_before)])
 
+    def go_back(self, settled: int) -> None:
+        """Only so many rows are settled, of which those that were forgotten stay so."""
+        self.version += 1
+        self.finished, self._ended = False, None
+        while self._tables and self.settled_rows > settled:
+            self.settled_rows -= self._tables.pop().num_rows
+        self.settled_rows = settled
+        self._forgotten = min(self._forgotten, settled)
+        self._lately = deque([(time.perf_counter(), self._rows)])
+
     def end(self) -> None:
         """Nothing more comes."""
         self._ended = self._ended or time.perf_counter()
@@ -108,16 +123,16 @@ class Answer:
     def metrics(self) -> Metrics:
         now = self._ended or time.perf_counter()
         gates = self._gates
-        counts = [self._pipeline.sources[source].rows for source in self.sources]
-        total = None if None in counts else sum(count for count in counts if count is not None)
         rows = self._rows
+        newest = max(gate.newest for gate in gates)
         buffered = {name: self._pipeline.kernels[number].buffered_rows for name, number in self._names.items()}
         return Metrics(
             rows=rows,
             rows_per_s=self._rate(now, rows),
-            share=1.0 if self.finished else None if total is None else min(rows / total, 1.0) if total else 0.0,
+            share=self._share(rows),
             watermark=moment(min(gate.frontier for gate in gates), self.schema),
-            newest=moment(max(gate.newest for gate in gates), self.schema),
+            newest=moment(newest, self.schema),
+            age_s=None if self._clock is None or newest == MIN_TIME else self._clock.age_s(newest, self.schema.unit),
             late_dropped=sum(gate.late_dropped for gate in gates),
             late_adjusted=sum(gate.late_adjusted for gate in gates),
             late_by_partition=self._late_by_partition(),
@@ -129,6 +144,15 @@ class Answer:
             forgotten_rows=self._forgotten,
             elapsed_s=now - self._began,
         )
+
+    def _share(self, rows: int) -> float | None:
+        if self.finished:
+            return 1.0
+        counts = [self._pipeline.sources[source].rows for source in self.sources]
+        if None in counts:
+            return None if self._clock is None else self._clock.share
+        total = sum(count for count in counts if count is not None)
+        return min(rows / total, 1.0) if total else 0.0
 
     @cached_property
     def _names(self) -> dict[str, int]:

@@ -55,6 +55,32 @@ class Loop:
         self._look_after = 0.0
         self._measured = 0.0
         self._checkpoints: list[tuple[FilePath, Future[None]]] = []
+        if session.clock is not None:
+            session.clock.rewindable.add(self)
+
+    def begin(self) -> None:
+        """Serve on a thread of its own."""
+        threading.Thread(target=self.serve, name="whimbrel-run", daemon=True).start()
+
+    def sought(self) -> None:
+        """The clock of the replays was set: a run that has ended goes on if it has been there already."""
+        with self._changed:
+            if self._over and self.session.behind_clock and not all(shown.stopping for shown in self._ended()):
+                self._over = False
+                self._revive()
+                self.session.reader.rejoin()
+                self.begin()
+            self._changed.notify_all()
+
+    def _ended(self) -> list[Shown]:
+        return [shown for shown in self.shown if shown.state == "finished"]
+
+    def _revive(self) -> None:
+        """What had ended goes on."""
+        for shown in self._ended():
+            if not shown.stopping:
+                shown.state = "running"
+                shown.ended.clear()
 
     def serve(self) -> None:
         state: State = "failed"
@@ -71,6 +97,8 @@ class Loop:
                 for shown in self._going():
                     self._end(shown, state)
                 self._over = True
+                if not self._ended():
+                    self.session.marks = None
                 self._write_checkpoints()
                 self._changed.notify_all()
 
@@ -96,7 +124,11 @@ class Loop:
         shown.ended.set()
 
     def _read(self) -> State:
-        while not self.session.finished:
+        while True:
+            if all(shown.state != "paused" for shown in self._going()) and self.session.follow_clock():
+                self._revive()
+            if self.session.finished:
+                return "finished"
             with self._changed:
                 self._write_checkpoints()
                 self._end_some()
@@ -113,7 +145,6 @@ class Loop:
                 for shown in going:
                     shown.metrics = shown.answer.metrics()
                 self._measured = time.perf_counter()
-        return "finished"
 
     def _end_some(self) -> None:
         """Queries whose sources have ended, and those that were stopped while others go on."""
@@ -192,4 +223,6 @@ class Loop:
         with self._changed:
             shown.keep = keep
             shown.stopping = True
+            if self._over:
+                self.session.marks = None
             self._changed.notify_all()

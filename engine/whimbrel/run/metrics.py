@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-from pyarrow.lib import string_to_tzinfo
 
 from whimbrel.batch import Schema
-from whimbrel.clock import INF, MIN_TIME, ticks_per_second
-
-Moment = datetime | int | None
-
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a stream without a zone has times without one
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.connect.instant import Moment
+from whimbrel.connect.instant import moment as read_moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +23,13 @@ class Metrics:
     rows, rows_per_s : int, float
         Rows read so far, and lately per second.
     share : float or None
-        Share of the sources' rows read, 0 to 1; None when nobody knows how many there are.
+        Share of the sources' rows read, 0 to 1; where nobody knows how many there are, of a replay's time; else None.
     watermark : datetime, int or None
         No row before this time can follow; None while nothing is promised.
     newest : datetime, int or None
         Largest event time seen.
+    age_s : float or None
+        Of a replay: how far its clock is past the newest event, in seconds of the log (of plain integers: in ticks).
     late_dropped, late_adjusted : int
         Rows that came later than promised.
     late_by_partition : mapping of str to mapping
@@ -54,6 +52,7 @@ class Metrics:
     share: float | None = None
     watermark: Moment = None
     newest: Moment = None
+    age_s: float | None = None
     late_dropped: int = 0
     late_adjusted: int = 0
     late_by_partition: Mapping[str, Mapping[Any, int]] = field(default_factory=dict, hash=False)
@@ -93,14 +92,4 @@ class Snapshot:
 
 def moment(ticks: int, schema: Schema) -> Moment:
     """Ticks as a time that people read; None before the first and after the last of times."""
-    if ticks in (MIN_TIME, INF):
-        return None
-    per_second = ticks_per_second(schema.unit)
-    if per_second is None:
-        return ticks
-    seconds, rest = divmod(ticks, per_second)
-    try:  # not through pa.scalar(): it loads pandas
-        utc = _EPOCH + timedelta(seconds=seconds, microseconds=rest * 1_000_000 // per_second)
-        return utc if schema.zone is None else utc.replace(tzinfo=UTC).astimezone(string_to_tzinfo(schema.zone))
-    except OverflowError:  # beyond Python's calendar
-        return ticks
+    return None if ticks in (MIN_TIME, INF) else read_moment(ticks, schema.unit, schema.zone)

@@ -101,6 +101,11 @@ class Pipeline:
         twin._join_up(plans)
         return twin
 
+    def become(self, twin: Pipeline) -> None:
+        """Go on where a fork of this pipeline is; the fork stays as it is."""
+        self._kernels = [kernel.fork() for kernel in twin.kernels]
+        self.told = list(twin.told)
+
     @property
     def ingresses(self) -> list[Ingress]:
         """Where rows enter, by source."""

@@ -8,6 +8,8 @@ from collections.abc import Set as AbstractSet
 
 from whimbrel.batch import Batch
 from whimbrel.clock import INF
+from whimbrel.connect import Replayed, follow
+from whimbrel.connect.follower import NEVER, Follower
 from whimbrel.plan import Promising, Pruned, Source, Unsorted
 from whimbrel.run.pipeline import Pipeline
 
@@ -18,14 +20,24 @@ _FEWEST_ROWS, _MOST_ROWS = 256, 65_536
 class Reader:
     """Drives a pipeline from its sources, one small step at a time.
 
-    The source that is furthest behind in time is read next, so that a join buffers as little as possible. Steps grow
-    until one takes about 20 ms: an interpreted first batch and a compiled later one both leave room for other work.
+    The source that is furthest behind in time is read next, so that a join buffers as little as possible; replays are
+    read in the order in which their rows come. Steps grow until one takes about 20 ms: an interpreted first batch and a
+    compiled later one both leave room for other work.
 
     Parameters
     ----------
     pipeline : Pipeline
     hurry : bool
         Take the largest steps from the start, when nobody looks before the end.
+
+    Attributes
+    ----------
+    rows : int
+        How many were read.
+    came : int
+        The nanosecond of the last arrival of a replay that was read.
+    follower : Follower or None
+        How far the replays have come on their clock, where there are any.
     """
 
     def __init__(self, pipeline: Pipeline, *, hurry: bool = False) -> None:
@@ -33,14 +45,34 @@ class Reader:
         self._step_rows = _MOST_ROWS if hurry else _FEWEST_ROWS
         self._hurry = hurry
         self._rest: dict[int, Batch] = {}
+        self._streams: dict[int, Iterator[Batch | None]] = {}
+        self.follower: Follower | None = None
         self.resume()
 
-    def resume(self) -> None:
-        """Begin each source behind the rows that its pipeline has seen."""
+    def resume(self, came: int | None = None) -> None:
+        """Begin each source behind the rows that its pipeline has seen, the last of which came at `came`, if known."""
+        self._close_streams()
+        self._rest.clear()
         self.rows = sum(ingress.rows for ingress in self.pipeline.ingresses)
         self._streams = {number: source.read(source.schema.names, ingress.rows)
                          for number, (source, ingress) in enumerate(zip(self.pipeline.sources, self.pipeline.ingresses,
                                                                         strict=True)) if ingress.frontier != INF}
+        self._follow()
+        self.came = self._latest() if came is None else came
+
+    def _latest(self) -> int:
+        """When rows that were read came at the latest: the next one came no sooner."""
+        read = [stream for number, stream in self._streams.items()
+                if isinstance(stream, Replayed) and self.pipeline.ingresses[number].rows]
+        for stream in read:
+            while stream.due is None:
+                stream.look()
+        return max((stream.due for stream in read if stream.due is not None), default=-NEVER)
+
+    def _follow(self) -> None:
+        replays = [stream for stream in self._streams.values() if isinstance(stream, Replayed)]
+        if replays or self.follower is not None:
+            self.follower = follow(replays, self.follower)
 
     @property
     def finished(self) -> bool:
@@ -56,6 +88,7 @@ class Reader:
         for number in self.open - sources:
             _close(self._streams.pop(number))
             self._rest.pop(number, None)
+        self._follow()
 
     @property
     def read(self) -> dict[Source, tuple[Source, int]]:
@@ -79,22 +112,37 @@ class Reader:
 
     def step(self) -> list[list[Batch]] | None:
         """Read and process a little; each plan's settled result rows, or None when no source had anything."""
-        for number in sorted(self._streams, key=lambda source: self.pipeline.ingresses[source].newest):
+        for number in self._order():
+            stream = self._streams[number]
+            whole = isinstance(stream, Replayed) and stream.whole
             if number not in self._rest:
                 try:
-                    batch = next(self._streams[number])
+                    batch = next(stream)
                 except StopIteration:
                     del self._streams[number]
                     return self.pipeline.finish(number)
+                if batch is None and whole:
+                    return None  # what others have comes after it, or runs would differ
                 if batch is None:
                     continue
+                if isinstance(stream, Replayed):
+                    self.came = max(self.came, stream.came)
                 self._rest[number] = batch
-            return self._process(number)
+            return self._process(number, whole=whole)
         return None
 
-    def _process(self, number: int) -> list[list[Batch]]:
+    def _order(self) -> list[int]:
+        """Sources as they are to be asked; of replays only that whose row comes next."""
+        replays = {number: stream for number, stream in self._streams.items() if isinstance(stream, Replayed)}
+        for stream in replays.values():
+            stream.look()
+        first = min(replays, key=lambda number: (number not in self._rest, replays[number].following), default=None)
+        later = replays.keys() - {first}
+        return sorted(self._streams.keys() - later, key=lambda source: (self.pipeline.ingresses[source].newest, source))
+
+    def _process(self, number: int, *, whole: bool) -> list[list[Batch]]:
         batch = self._rest.pop(number)
-        if len(batch) > self._step_rows:
+        if len(batch) > self._step_rows and not whole:
             self._rest[number] = batch.slice(self._step_rows, len(batch))
             batch = batch.slice(0, self._step_rows)
         began = time.perf_counter()
@@ -110,12 +158,22 @@ class Reader:
         elif took_s > 2 * _SLICE_S:
             self._step_rows = max(self._step_rows // 2, _FEWEST_ROWS)
 
+    def rejoin(self) -> None:
+        """Follow the clock again, after all was closed."""
+        if self.follower is not None:
+            self.follower.rejoin()
+
     def close(self) -> None:
         """Let go of the sources."""
+        self._close_streams()
+        if self.follower is not None:
+            self.follower.leave()
+
+    def _close_streams(self) -> None:
         for stream in self._streams.values():
             _close(stream)
 
 
 def _close(stream: Iterator[Batch | None]) -> None:
-    if isinstance(stream, Generator):
+    if isinstance(stream, Generator | Replayed):
         stream.close()

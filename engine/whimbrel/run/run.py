@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Mapping
 from typing import Any
 
+from whimbrel.connect import ReplayClock
 from whimbrel.errors import WhimbrelError
 from whimbrel.plan import Node
 from whimbrel.run.behind import Behind, behind
@@ -27,12 +27,12 @@ def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = N
     restore : path, optional
         A checkpoint to go on from.
     """
-    session = Session(*plans, keep_rows=keep_rows)
+    session = Session(*plans, keep_rows=keep_rows, rewindable=True)
     if restore is not None:
         load(session, restore)
     loop = Loop(session)
     runs = tuple(Run(loop, shown) for shown in loop.shown)
-    threading.Thread(target=loop.serve, name="whimbrel-run", daemon=True).start()
+    loop.begin()
     return runs
 
 
@@ -61,6 +61,11 @@ class Run:
     @property
     def error(self) -> WhimbrelError | None:
         return self._shown.error
+
+    @property
+    def clock(self) -> ReplayClock | None:
+        """The clock of the replays that are read, to pause, step, hurry or set it; None where nothing is replayed."""
+        return self._loop.session.clock
 
     @property
     def version(self) -> int:

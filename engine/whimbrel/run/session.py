@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from whimbrel.batch import Batch
+from whimbrel.connect import ReplayClock
 from whimbrel.errors import WhimbrelError
 from whimbrel.optimize import optimize_together
 from whimbrel.plan import Node
 from whimbrel.run.answer import Answer
+from whimbrel.run.marks import Mark, Marks
 from whimbrel.run.metrics import Snapshot
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.reader import Reader
@@ -27,21 +30,32 @@ class Session:
         Settled result rows of each to keep; older ones are forgotten and counted. None keeps all.
     hurry : bool
         Nobody looks before the end: take large steps.
+    rewindable : bool
+        Go back when the clock of its replays is set back.
 
     Attributes
     ----------
+    clock : ReplayClock or None
+        The clock of its replays.
+    marks : Marks or None
+        Where it can go back to.
     answers : tuple of Answer
         One for each query.
     left : set of int
         Numbers of the queries that were left while others went on.
     """
 
-    def __init__(self, *plans: Node, keep_rows: int | None = None, hurry: bool = False) -> None:
+    def __init__(self, *plans: Node, keep_rows: int | None = None, hurry: bool = False,
+                 rewindable: bool = False) -> None:
         self.plans = plans
         self.pipeline = Pipeline(*optimize_together(plans))
         self.reader = Reader(self.pipeline, hurry=hurry)
-        self.answers = tuple(Answer(plan, self.pipeline, number, keep_rows) for number, plan in enumerate(plans))
+        follower = self.reader.follower
+        self.clock: ReplayClock | None = None if follower is None else follower.clock
+        self.answers = tuple(Answer(plan, self.pipeline, number, keep_rows, self.clock)
+                             for number, plan in enumerate(plans))
         self.left: set[int] = set()
+        self.marks = Marks(self.mark()) if rewindable and follower is not None else None
 
     @property
     def finished(self) -> bool:
@@ -49,13 +63,53 @@ class Session:
 
     def step(self) -> list[list[Batch]] | None:
         """Read and process a little; settled rows of each query, or None when no source had anything."""
+        if self.marks is None:
+            self.follow_clock()
+        began = time.perf_counter()
         outs = self.reader.step()
         if outs is not None:
             for number, (answer, out) in enumerate(zip(self.answers, outs, strict=True)):
                 if number not in self.left and not answer.finished:
                     answer.add(out)
                     self._end(answer)
+            if self.marks is not None:
+                self.marks.worked(time.perf_counter() - began, self.reader.rows, self.mark)
         return outs
+
+    def follow_clock(self) -> bool:
+        """Go back if the clock was set to where this session has been already; whether it went."""
+        follower = self.reader.follower
+        if follower is None or follower.seeks == follower.clock.seeks:
+            return False
+        seeks, instant = follower.clock.last_seek
+        back = self.marks is not None and instant < self.reader.came
+        if self.marks is not None and back:
+            self.go_back(self.marks.back_to(instant))
+        follower.seeks = seeks
+        return back
+
+    @property
+    def behind_clock(self) -> bool:
+        """Whether the clock was set to where this session has been, and it can go back."""
+        follower = self.reader.follower
+        if self.marks is None or follower is None:
+            return False
+        seeks, instant = follower.clock.last_seek
+        return seeks != follower.seeks and instant < self.reader.came
+
+    def mark(self) -> Mark:
+        """Where it is now."""
+        return Mark(self.reader.came, self.reader.rows, self.pipeline.fork(range(len(self.plans))),
+                    tuple(answer.settled_rows for answer in self.answers))
+
+    def go_back(self, mark: Mark) -> None:
+        """Be where it was."""
+        self.pipeline.become(mark.pipeline)
+        self.reader.resume(mark.came)
+        for number, (answer, settled) in enumerate(zip(self.answers, mark.settled, strict=True)):
+            if number not in self.left:
+                answer.go_back(settled)
+        self._settle_up()
 
     def _end(self, answer: Answer) -> None:
         if self.reader.open.isdisjoint(answer.sources):
@@ -68,7 +122,12 @@ class Session:
         self.reader.resume()
         for answer, rows in zip(self.answers, settled, strict=True):
             answer.go_on(rows)
-        for number in left:
+        self.left.update(left)
+        self._settle_up()
+
+    def _settle_up(self) -> None:
+        """Of a pipeline whose state is another now: what is left out, and what has ended."""
+        for number in sorted(self.left):
             self.leave(number)
         for number, answer in enumerate(self.answers):
             if number not in self.left:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from whimbrel.clock.duration import Duration
-from whimbrel.connect import ArrowSource, EdgeSource, ParquetSource, Partitions, Replay, pandas_source
+from whimbrel.connect import ArrowSource, EdgeSource, ParquetSource, Partitions, Replay, ReplayClock, pandas_source
 from whimbrel.connect.files import FilePath
 from whimbrel.connect.instant import Instant
 from whimbrel.errors import PlanError
@@ -117,7 +117,8 @@ def from_spark(frame: Any, *, time: str, end: str | None = None, arrival: str | 
                                    late=late, name=name)))
 
 
-def replay(log: Stream | Source, speed: float = 1000, *, start: Instant | None = None, end: Instant | None = None,
+def replay(log: Stream | Source, speed: float | None = None, *, start: Instant | None = None,
+           end: Instant | None = None, clock: ReplayClock | None = None, every: Duration | None = None,
            reorder_latency: Duration | None = None, late: str | None = None,
            partition: str | Partitions | None = None) -> Stream:
     """A log that happens again, as a live feed: rows come when they came, `speed` times as fast.
@@ -126,16 +127,29 @@ def replay(log: Stream | Source, speed: float = 1000, *, start: Instant | None =
     ----------
     log : Stream
         As it was read, without further steps. Rows are paced by its arrival column, or by time if it has none.
-    speed : float
-        Seconds of the log per second; ``float("inf")`` for as fast as they are read.
+    speed : float, optional
+        Seconds of the log per second; ``float("inf")`` for as fast as they are read. Default: 1000.
     start, end : str, datetime, date or int, optional
         Only rows that arrived in [start, end).
+    clock : ReplayClock, optional
+        Pauses, steps, sets and hurries the replay, and all others that it is given to. Without it each run has one of
+        its own, which all replays of the query follow: ``run.clock``.
+    every : str, timedelta or int (ticks), optional
+        Rows come in batches of so much of the log's time, at its end: the same batches in each run.
     reorder_latency, late, partition
         The order that the feed promises; default: what the log promises.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": [1, 4, 3, 12], "seen": [1, 5, 6, 13]}, time="at", arrival="seen")
+    >>> feed = wb.replay(log, speed=float("inf"), reorder_latency=2, every=10)
+    >>> [answer.metrics.rows for answer in feed.tumbling_window(5).aggregate(n=wb.count()).progress(every=1)]
+    [3, 4]
     """
     source = log.node.op if isinstance(log, Stream) else log
     if not isinstance(source, Source):
         raise PlanError("Only a source can be replayed, not a query.", where="replay(...)",
                         hint="replay the source, and run the query on it: query.on(wb.replay(source))")
-    return Stream(Node(Replay(source, speed, start=start, end=end, reorder_latency=reorder_latency, late=late,
-                              partition=partition)))
+    return Stream(Node(Replay(source, speed, start=start, end=end, clock=clock, every=every,
+                              reorder_latency=reorder_latency, late=late, partition=partition)))

@@ -214,6 +214,32 @@ def _written_down(plan: Node, again: Node, steps: int) -> tuple[pa.Table, pa.Tab
             return before, session.answers[0].settled()
 
 
+def runs_that_went_back_go_on(trial: Trial) -> None:
+    """A run that goes back to where it was, twice, has the same answer in the end."""
+    if isinstance(trial.expected(), type):
+        return
+    chance = trial.random()
+    arrived = replace(trial, inputs=tuple(_arrivals(facts, 5, chance) for facts in trial.inputs))
+    steps = 2 + sum(len(facts) for facts in arrived.inputs)
+    for disorder in (Disorder(None), Disorder(5, "raise")):
+        plan = arrived.stream(arrived.sources(partial(_every, rows=1), disorder=disorder)).node
+        for at in (0, chance.randrange(steps)):
+            with closing(Session(plan)) as session:
+                _go_on(session, at)
+                mark = session.mark()
+                for further in (chance.randrange(steps), steps, 2 * steps):
+                    _go_on(session, further)
+                    if further <= steps:
+                        session.go_back(mark)
+                trial.same(facts_from_table(session.answers[0].settled()), f"back to {at} steps, {disorder}")
+
+
+def _go_on(session: Session, steps: int) -> None:
+    for _ in range(steps):
+        if not session.finished:
+            session.step()
+
+
 def properties_hold(trial: Trial) -> None:
     """What a plan says of its streams is true of every batch of them."""
     if isinstance(trial.expected(), type):
@@ -269,7 +295,7 @@ LAWS: tuple[Law, ...] = (
     matches_the_reference, batches_change_nothing, disorder_changes_nothing, late_rows_follow_the_policy,
     latencies_are_answered_together, partitions_change_nothing,
     empty_input_is_safe, nulls_propagate, tiers_agree, take_over_changes_nothing, schema_is_as_declared, text_is_stable,
-    snapshots_change_nothing, restored_runs_go_on, properties_hold,
+    snapshots_change_nothing, restored_runs_go_on, runs_that_went_back_go_on, properties_hold,
     events_behind_a_row_give_it_again, docstrings_are_complete,
 )
 

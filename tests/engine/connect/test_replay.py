@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from datetime import UTC, date, datetime, timedelta, timezone
 from itertools import pairwise, takewhile
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.engine.connect.reading import rows
 from whimbrel.batch import Batch
-from whimbrel.connect import ArrowSource, Replay
+from whimbrel.connect import ArrowSource, Replay, ReplayClock
 from whimbrel.errors import PlanError, SchemaError, SourceError
 from whimbrel.plan import Disorder
 
@@ -43,14 +44,14 @@ def log(seen: list[int | None], type_: pa.DataType | None = None, **arguments: o
     return ArrowSource(data, **{"time": "t", "arrival": "seen", **arguments})
 
 
-def replay(source: ArrowSource, speed: float = INFINITE, **arguments: object) -> Replay:
-    return Replay(source, speed, **{"reorder_latency": 60, **arguments})
+def replay(source: ArrowSource, speed: float = INFINITE, *, machine: object = time, **arguments: object) -> Replay:
+    return Replay(source, clock=ReplayClock(speed, _machine=machine), **{"reorder_latency": 60, **arguments})
 
 
 @given(waits=st.lists(st.integers(0, 100)), speed=st.sampled_from([1, 50, INFINITE]), offset=st.integers(0, 5))
 def test_a_replay_gives_the_rows_of_the_log_in_order(waits: list[int], speed: float, offset: int) -> None:
     source = log(np.cumsum(waits, dtype=np.int64).tolist())
-    feed = replay(source, speed, _clock=StoppedClock())
+    feed = replay(source, speed, machine=StoppedClock())
     assert rows(feed, COLUMNS, offset) == rows(source, COLUMNS, offset)
 
 
@@ -60,7 +61,7 @@ def test_rows_come_when_they_came(waits: list[int]) -> None:
     clock = StoppedClock()
     began, speed = clock.time, 20
     at = 0
-    for batch in replay(log(seen), speed, _clock=clock).read(COLUMNS):
+    for batch in replay(log(seen), speed, machine=clock).read(COLUMNS):
         reached = seen[0] + (clock.time - began) * speed
         at += 0 if batch is None else len(batch)
         assert at == 0 or seen[at - 1] <= reached + 1e-6, "a row came early"
@@ -70,7 +71,7 @@ def test_rows_come_when_they_came(waits: list[int]) -> None:
 
 def test_whoever_reads_hears_something_every_50_ms() -> None:
     clock = StoppedClock()
-    reading = replay(log([0, 1, 1_000_000]), 1, _clock=clock).read(["x"])
+    reading = replay(log([0, 1, 1_000_000]), 1, machine=clock).read(["x"])
     heard = [1000, *(clock.time for _ in takewhile(lambda _: clock.time < 1002, reading))]
     assert len(heard) > 30
     assert max(later - sooner for sooner, later in pairwise(heard)) <= 0.0501
@@ -79,7 +80,7 @@ def test_whoever_reads_hears_something_every_50_ms() -> None:
 def test_rows_gather_while_none_is_taken_for_10_ms() -> None:
     clock = StoppedClock()
     source = log(list(range(10_000)), pa.timestamp("ms", "UTC"), reorder_latency=0)
-    batches = [batch for batch in replay(source, 1, _clock=clock).read(["x"]) if batch is not None]
+    batches = [batch for batch in replay(source, 1, machine=clock).read(["x"]) if batch is not None]
     assert sum(map(len, batches)) == 10_000
     assert len(batches) <= 1_002
     assert min(clock.slept) >= 0.00999
@@ -87,7 +88,7 @@ def test_rows_gather_while_none_is_taken_for_10_ms() -> None:
 
 def test_time_stands_still_while_nobody_reads() -> None:
     clock = StoppedClock()
-    reading = replay(log(list(range(100_000))), 10, _clock=clock).read(["x"])
+    reading = replay(log(list(range(100_000))), 10, machine=clock).read(["x"])
     assert len(next(reading) or ()) == 1
     clock.time += 3_600
     heard = sum(0 if batch is None else len(batch) for batch in (next(reading), next(reading)))
@@ -95,7 +96,7 @@ def test_time_stands_still_while_nobody_reads() -> None:
 
 
 def test_a_batch_is_never_too_large() -> None:
-    feed = replay(log([0] * 150_000), 1, _clock=StoppedClock())
+    feed = replay(log([0] * 150_000), 1, machine=StoppedClock())
     assert [len(batch or ()) for batch in feed.read([])] == [65_536, 65_536, 18_928]
 
 
@@ -144,7 +145,7 @@ NEW_YORK = timezone(timedelta(hours=-5))
 def test_bounds_are_of_the_arrival(start: object, end: object, offset: int, kept: list[int]) -> None:
     clock = StoppedClock()
     seen: list[int | None] = [0, 5, DAY, DAY + 5, 2 * DAY, 3 * DAY]
-    feed = replay(log(seen), 1e6, start=start, end=end, _clock=clock)
+    feed = replay(log(seen), 1e6, start=start, end=end, machine=clock)
     assert [row[0] for row in rows(feed, ["x"], offset)] == kept
     assert clock.time < 1001, "skipped rows are not waited for"
 
@@ -157,7 +158,7 @@ def test_bounds_without_a_zone_are_in_the_column_s_zone() -> None:
 def test_days_are_replayed_as_days() -> None:
     days = pa.table({"t": [date(1970, 1, 1), date(1970, 1, 2)]})
     clock = StoppedClock()
-    feed = Replay(ArrowSource(days, time="t"), 86_400, _clock=clock)
+    feed = replay(ArrowSource(days, time="t"), 86_400, machine=clock)
     assert [row[0] for row in rows(feed, [])] == [0, DAY]
     assert clock.time - 1000 == pytest.approx(1, abs=0.06)
 
@@ -171,7 +172,7 @@ def test_days_are_replayed_as_days() -> None:
 ))
 def test_what_makes_no_feed_is_refused(arguments: dict[str, object], what: str) -> None:
     with pytest.raises(PlanError) as caught:
-        replay(log([1]), **arguments)
+        Replay(log([1]), **{"reorder_latency": 60, **arguments})
     assert caught.value.what == what
     assert caught.value.where.startswith("replay(table, speed=")
 
