@@ -14,7 +14,7 @@ from whimbrel.kernels import patience
 from whimbrel.plan import Node
 from whimbrel.run.answer import in_order
 from whimbrel.run.metrics import Snapshot
-from whimbrel.run.ranges import collect_in_ranges
+from whimbrel.run.ranges import collect_side_by_side
 from whimbrel.run.session import Session
 
 _WORTH_COMPILING_ROWS = 50_000
@@ -25,7 +25,7 @@ def collect(plan: Node, threads: int = 1) -> pa.Table:
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise PlanError(f"{threads!r} is no number of threads.", where=f"collect(threads={threads!r})",
                         hint="1 or more")
-    table = collect_in_ranges(plan, threads) if threads > 1 else None
+    table = collect_side_by_side(plan, threads) if threads > 1 else None
     return collect_together((plan,))[0] if table is None else table
 
 

@@ -1,4 +1,4 @@
-"""One query over finished rows, cut into ranges of time that are answered side by side."""
+"""One query over finished rows, cut into ranges of time, or shares of keys, that are answered side by side."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from whimbrel.errors import WhimbrelError
 from whimbrel.kernels import patience
 from whimbrel.optimize import optimize
 from whimbrel.plan import Beat, Disorder, Excerpt, Node, Reach, Source
+from whimbrel.run.answer import in_order
 from whimbrel.run.session import Session
+from whimbrel.run.shares import in_shares
 
 _FEWEST_ROWS = 1 << 19
 """Rows a range should have at least: with less, starting threads and computing halos costs more than it saves."""
@@ -64,19 +66,23 @@ def in_ranges(plan: Node, parts: int) -> list[Piece]:
             for given, each in zip(excerpts, ranges, strict=True)] if cuts else []
 
 
-def collect_in_ranges(plan: Node, threads: int) -> pa.Table | None:
-    """The exact answer, each range of time by a thread of its own; None where the plan or its sources cannot be cut.
+def collect_side_by_side(plan: Node, threads: int) -> pa.Table | None:
+    """The exact answer, by several threads; None where the plan or its sources cannot be cut.
 
-    A range is given its halo as well, and of its answer the rows that start within it are kept (TiLT, section 4.3).
+    They take ranges of time. A range is given its halo as well, and of its answer the rows that start within it are kept
+    (TiLT, section 4.3). Where events last for who knows how long, they take shares of the keys.
     """
     pieces = in_ranges(plan, threads)
+    if not pieces and optimize(plan).reach is None and sum(source.rows or 0 for source in plan.sources()
+                                                           ) >= threads * _FEWEST_ROWS:
+        pieces = [Piece(share) for share in in_shares(plan, threads)]
     if not pieces:
         return None
     stop = threading.Event()
     with ThreadPoolExecutor(threads, thread_name_prefix="whimbrel-range") as pool:
         try:
             parts = [pool.submit(piece.answer, stop) for piece in pieces]
-            return pa.concat_tables([part.result() for part in parts])
+            return in_order(pa.concat_tables([part.result() for part in parts]))
         except WhimbrelError:  # told once more by whoever reads all rows in their order, and counts them from the first
             return None
         finally:

@@ -43,7 +43,7 @@ CUT: dict[str, Query] = {
     "emit": lambda log: log.group_by("k").hopping_window(60, 20).aggregate(n=wb.count(), emit="close"),
 }
 WHOLE: dict[str, Query] = {
-    "sessions": lambda log: log.group_by("k").session_window(5).aggregate(n=wb.count()),
+    "sessions": lambda log: log.session_window(5).aggregate(n=wb.count()),
     "unbounded": lambda log: log.set_duration(None).aggregate(n=wb.count()),
     "computed duration": lambda log: log.set_duration(col.x + 1).aggregate(n=wb.count()),
     "beats that never meet": lambda log: log.tumbling_window(50).aggregate(n=wb.count()).union(
@@ -72,7 +72,7 @@ def rows(table: pa.Table) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("name", CUT)
 def test_a_query_whose_lifetimes_are_bounded_is_cut(name: str, threads: int) -> None:
     query = CUT[name](log())
-    cut = ranges.collect_in_ranges(query.node, threads)
+    cut = ranges.collect_side_by_side(query.node, threads)
     assert cut is not None
     assert (np.diff(cut["start"].to_numpy()) >= 0).all()
     assert rows(cut) == rows(query.collect())
@@ -81,13 +81,13 @@ def test_a_query_whose_lifetimes_are_bounded_is_cut(name: str, threads: int) -> 
 @pytest.mark.parametrize("name", WHOLE)
 def test_other_queries_stay_whole(name: str) -> None:
     query = WHOLE[name](log())
-    assert ranges.collect_in_ranges(query.node, 2) is None
+    assert ranges.collect_side_by_side(query.node, 2) is None
     assert rows(query.collect(threads=2)) == rows(query.collect())
 
 
 def test_two_sources_are_cut_at_the_same_times() -> None:
     query = log().set_duration(9).join(log(np.sort(np.random.default_rng(6).integers(0, 900, ROWS))), on="k")
-    cut = ranges.collect_in_ranges(query.node, 2)
+    cut = ranges.collect_side_by_side(query.node, 2)
     assert cut is not None
     assert rows(cut) == rows(query.collect())
 
@@ -109,13 +109,13 @@ def test_any_row_out_of_order_is_noticed() -> None:
     for place in range(1, ROWS, 37):
         times = np.arange(ROWS) * 3
         times[place:] -= 5
-        assert ranges.collect_in_ranges(log(times).where(col.x > 3).node, 3) is None
+        assert ranges.collect_side_by_side(log(times).where(col.x > 3).node, 3) is None
 
 
 def test_a_log_in_other_order_stays_whole() -> None:
     table = pa.table({"at": [3, 1, 2] * 500, "seen": list(range(1_500))})
     late = wb.from_arrow(table, time="at", arrival="seen").tumbling_window(2).aggregate(n=wb.count())
-    assert ranges.collect_in_ranges(late.node, 2) is None
+    assert ranges.collect_side_by_side(late.node, 2) is None
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
@@ -127,7 +127,7 @@ def test_what_is_no_number_of_threads(threads: object) -> None:
 def test_ties_at_a_cut_stay_together() -> None:
     times = np.repeat(np.arange(ROWS // 400), 400)
     query = log(times).tumbling_window(1).aggregate(n=wb.count(), total=wb.sum(col.x))
-    cut = ranges.collect_in_ranges(query.node, 3)
+    cut = ranges.collect_side_by_side(query.node, 3)
     assert cut is not None
     assert rows(cut) == rows(query.collect())
 
@@ -141,7 +141,7 @@ def test_parquet_files_are_cut_at_row_groups(name: str, group: int, tmp_path: Pa
         pq.write_table(part, tmp_path / f"log-{number}.parquet", row_group_size=group)
     query = CUT[name](wb.read_parquet(tmp_path, time="at", name="log"))
     if group < 100:  # else halos, which are whole row groups, are as long as ranges
-        assert ranges.collect_in_ranges(query.node, 2) is not None
+        assert ranges.collect_side_by_side(query.node, 2) is not None
     assert rows(query.collect(threads=2)) == rows(query.collect()) == rows(CUT[name](log()).collect())
 
 

@@ -1,0 +1,78 @@
+"""One query over finished rows, cut by key into shares that are answered side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Mask
+from whimbrel.clock import MIN_TIME
+from whimbrel.errors import KernelError
+from whimbrel.kernels import encode_keys
+from whimbrel.plan import Disorder, Node, Source, partition_columns
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+"""Spreads keys that follow each other over all shares (Knuth, The Art of Computer Programming 3, 6.4)."""
+
+
+class Share(Source):
+    """The rows of a source whose key falls into one of several shares.
+
+    Parameters
+    ----------
+    source : Source
+        Finished, in the order of time.
+    by : str
+        The key column.
+    part, parts : int
+    """
+
+    def __init__(self, source: Source, by: str, part: int, parts: int) -> None:
+        self.source, self.by, self.part, self.parts = source, by, part, parts
+        self.name, self.time, self.schema, self.longest = source.name, source.time, source.schema, source.longest
+        self.read_of = source.read_of
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        if offset:
+            raise NotImplementedError("a share is read from its beginning")
+        newest = MIN_TIME
+        for batch in self.source.read(tuple(dict.fromkeys([*columns, self.by])), offset):
+            if batch is None or not len(batch):
+                continue
+            if batch.sync[0] < newest or (batch.sync[1:] < batch.sync[:-1]).any():  # maybe in two different shares
+                raise KernelError(f"Rows of {self.name} are out of order.")
+            newest = int(batch.sync[-1])
+            if len(mine := np.flatnonzero(self._mine(batch.column(self.by)))):
+                yield batch.take(mine).select(columns)
+
+    def _mine(self, keys: Column) -> Mask:
+        if keys.fixed:
+            hashed = encode_keys(np.asarray(keys.values)).view(np.uint64) * _ODD
+            if keys.valid is not None:
+                hashed[~keys.valid] = 0
+            return self._falls_here(hashed)
+        coded = keys.values if pa.types.is_dictionary(keys.values.type) else keys.values.dictionary_encode()
+        words = [hash(word) for word in coded.dictionary.to_pylist()]
+        here = np.append(self._falls_here(np.array(words, np.int64).view(np.uint64) * _ODD), self.part == 0)
+        codes = Column.from_arrow(coded.indices)
+        return here[np.where(codes.validity(), codes.values, len(words))]
+
+    def _falls_here(self, hashed: np.ndarray) -> Mask:
+        return (hashed >> np.uint64(40)) % np.uint64(self.parts) == self.part
+
+
+def in_shares(plan: Node, parts: int) -> list[Node]:
+    """A query as several, one for each share of the keys; none where rows of different keys meet.
+
+    Together they give the answer. In which order rows that start together come is another matter.
+    """
+    ways = partition_columns(plan)
+    sources = plan.sources()
+    if not ways or any(source.disorder != Disorder() or source.live or source.edges or source.as_it_comes
+                       for source in sources):
+        return []
+    by = ways[0]
+    return [plan.rewrite(lambda node, part=part: Node(Share(node.op, by[node.op], part, parts))  # type: ignore[misc]
+                         if isinstance(node.op, Source) else node) for part in range(parts)]
