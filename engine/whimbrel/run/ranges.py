@@ -69,8 +69,8 @@ def in_ranges(plan: Node, parts: int) -> list[Piece]:
 def collect_side_by_side(plan: Node, threads: int) -> pa.Table | None:
     """The exact answer, by several threads; None where the plan or its sources cannot be cut.
 
-    They take ranges of time. A range is given its halo as well, and of its answer the rows that start within it are kept
-    (TiLT, section 4.3). Where events last for who knows how long, they take shares of the keys.
+    They take ranges of time. A range is given its halo as well, and of its answer the rows that start within it are
+    kept (TiLT, section 4.3). Where events last for who knows how long, they take shares of the keys.
     """
     pieces = in_ranges(plan, threads)
     if not pieces and optimize(plan).reach is None and sum(source.rows or 0 for source in plan.sources()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -53,13 +54,14 @@ class Share(Source):
             if keys.valid is not None:
                 hashed[~keys.valid] = 0
             return self._falls_here(hashed)
-        coded = keys.values if pa.types.is_dictionary(keys.values.type) else keys.values.dictionary_encode()
+        array: pa.Array = keys.values
+        coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
         words = [hash(word) for word in coded.dictionary.to_pylist()]
         here = np.append(self._falls_here(np.array(words, np.int64).view(np.uint64) * _ODD), self.part == 0)
         codes = Column.from_arrow(coded.indices)
         return here[np.where(codes.validity(), codes.values, len(words))]
 
-    def _falls_here(self, hashed: np.ndarray) -> Mask:
+    def _falls_here(self, hashed: np.ndarray[Any, Any]) -> Mask:
         return (hashed >> np.uint64(40)) % np.uint64(self.parts) == self.part
 
 

@@ -38,8 +38,9 @@ def log(times: np.ndarray | None = None) -> Stream:
     keys = random.integers(-3, 4, ROWS)
     words = pa.array([f"wörd {key}" for key in keys], mask=keys == 1)
     table = pa.table({"at": times, "k": pa.array(keys, mask=keys == 0), "word": words,
-                      "code": words.dictionary_encode(), "flag": keys > 0, "day": pa.array(keys.astype("datetime64[D]")),
-                      "none": pa.nulls(ROWS, pa.string()), "x": random.integers(0, 10, ROWS)})
+                      "code": words.dictionary_encode(), "flag": keys > 0,
+                      "day": pa.array(keys.astype("datetime64[D]")), "none": pa.nulls(ROWS, pa.string()),
+                      "x": random.integers(0, 10, ROWS)})
     return wb.from_arrow(pa.Table.from_batches(table.to_batches(max_chunksize=700)), time="at", name="log")
 
 

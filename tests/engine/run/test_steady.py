@@ -1,0 +1,45 @@
+"""In steady state a batch is answered in memory that was there before."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from statistics import median
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import Stream, col
+from whimbrel.kernels import patience
+from whimbrel.optimize import optimize
+from whimbrel.run import Pipeline
+
+PAGES_OF_A_COLUMN = 65_536 * 8 // 4_096
+
+QUERIES: dict[str, Callable[[Stream], Stream]] = {
+    "rows": lambda log: log.where(col.x > 0).select("k", y=col.x * 2),
+    "tumbling": lambda log: log.group_by("k").tumbling_window(60_000).aggregate(n=wb.count(), total=wb.sum(col.x)),
+    "hopping": lambda log: log.group_by("k").hopping_window(60_000, 10_000).aggregate(n=wb.count()),
+    "on a beat": lambda log: log.assume(periodic=1).sliding_window(50).aggregate(m=wb.mean(col.x)),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_batch_touches_no_new_memory(name: str) -> None:
+    rows = 2_000_000
+    random = np.random.default_rng(1)
+    table = pa.table({"at": np.arange(rows), "k": random.integers(0, 1_000, rows), "x": random.normal(size=rows)})
+    query = QUERIES[name](wb.from_arrow(table, time="at", name="log"))
+    pages = []
+    with patience():
+        pipeline = Pipeline(optimize(query.node))
+        source, = pipeline.sources
+        for batch in source.read(source.schema.names):
+            assert batch is not None
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            pipeline.push(0, batch)
+            pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    assert len(pages) > 25
+    assert median(pages[15:]) < PAGES_OF_A_COLUMN // 4
