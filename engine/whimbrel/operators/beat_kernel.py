@@ -85,7 +85,7 @@ class BeatKernel(Kernel):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        return tuple(text.text for text, _ in self.texts.values())
+        return tuple(text.text for text, _ in list(self.texts.values()))
 
     def state_parts(self) -> dict[str, Any]:
         return {name: part for name, part in vars(self).items() if name not in ("texts", "measures")}

@@ -84,7 +84,7 @@ class PaneKernel(Kernel):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        return tuple(text.text for text in self.texts.values())
+        return tuple(text.text for text in list(self.texts.values()))
 
     # Fused tier: one generated loop over the raw columns.
 

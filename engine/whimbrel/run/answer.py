@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -21,6 +22,7 @@ from whimbrel.operators.late_rows import LateKernel
 from whimbrel.plan import Node, Source
 from whimbrel.run.metrics import Metrics, Snapshot, moment
 from whimbrel.run.pipeline import Pipeline
+from whimbrel.run.work import Step
 
 Gate = Ingress | BandKernel | LateKernel
 
@@ -143,6 +145,7 @@ class Answer:
             settled_rows=self.settled_rows,
             forgotten_rows=self._forgotten,
             elapsed_s=now - self._began,
+            steps=self._steps(buffered),
         )
 
     def _share(self, rows: int) -> float | None:
@@ -153,6 +156,25 @@ class Answer:
             return None if self._clock is None else self._clock.share
         total = sum(count for count in counts if count is not None)
         return min(rows / total, 1.0) if total else 0.0
+
+    def kernels(self) -> dict[str, str]:
+        """The source text that is generated for each operator, as far as it has seen rows."""
+        kernels = self._pipeline.kernels
+        return {name: "\n\n".join(text) for name, number in self._names.items() if (text := kernels[number].sources)}
+
+    def _steps(self, buffered: Mapping[str, int]) -> tuple[Step, ...]:
+        steps = []
+        for (name, number), inputs in zip(self._names.items(), self._inputs, strict=True):
+            done, rows_in = self._pipeline.work[number], self._pipeline.rows_in(number)
+            steps.append(Step(name, inputs, rows_in, done.rows_out, done.seconds, buffered[name]))
+        return tuple(steps)
+
+    @cached_property
+    def _inputs(self) -> list[tuple[int, ...]]:
+        """For each of the operators, the places of those that it reads."""
+        places = {number: place for place, number in enumerate(self._nodes)}
+        return [tuple(places[self._pipeline.position(below)] for below in self._pipeline.nodes[number].inputs)
+                for number in self._nodes]
 
     @cached_property
     def _names(self) -> dict[str, int]:

@@ -12,6 +12,7 @@ from whimbrel.batch import Schema
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.connect.instant import Moment
 from whimbrel.connect.instant import moment as read_moment
+from whimbrel.run.work import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Metrics:
         Result rows that can no longer change, and how many of the oldest of them are no longer kept.
     elapsed_s : float
         Seconds since the start.
+    steps : tuple of Step
+        The operators of the plan that runs, inputs before what they feed, each with its counters.
     """
 
     rows: int = 0
@@ -63,6 +66,7 @@ class Metrics:
     settled_rows: int = 0
     forgotten_rows: int = 0
     elapsed_s: float = 0.0
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

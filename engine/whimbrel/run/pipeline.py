@@ -9,6 +9,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.disorder import EdgeIngress, Ingress
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Node, Source, walk
+from whimbrel.run.work import Work
 
 
 class Pipeline:
@@ -31,6 +32,8 @@ class Pipeline:
         The nodes that each plan is made of.
     told : list of int
         How far time has come after each kernel, as its consumers know.
+    work : list of Work
+        What each kernel has done.
     """
 
     def __init__(self, *plans: Node) -> None:
@@ -46,6 +49,7 @@ class Pipeline:
                 self.sources.append(node.op)
                 self.entries.append(number)
         self.told = [MIN_TIME] * len(self.nodes)
+        self.work = [Work() for _ in self.nodes]
         self._out: list[list[Batch]] = [[] for _ in plans]
         self._join_up(range(len(plans)))
 
@@ -71,13 +75,13 @@ class Pipeline:
     def push(self, source: int, batch: Batch) -> list[list[Batch]]:
         """Rows of a source, in the order of arrival; answers with each plan's result rows that are settled."""
         entry = self.entries[source]
-        self._spread(entry, self._kernels[entry].push(batch))
+        self._spread(entry, self.work[entry].push(self._kernels[entry], batch))
         return self._take()
 
     def finish(self, source: int) -> list[list[Batch]]:
         """No further rows of a source."""
         entry = self.entries[source]
-        self._spread(entry, self._kernels[entry].advance(INF))
+        self._spread(entry, self.work[entry].advance(self._kernels[entry], INF))
         return self._take()
 
     def rest(self, plans: Collection[int]) -> list[list[Batch]]:
@@ -97,6 +101,7 @@ class Pipeline:
         twin.__dict__.update(self.__dict__)
         twin._kernels = [kernel.fork() if number in needed else kernel for number, kernel in enumerate(self._kernels)]
         twin.told = list(self.told)
+        twin.work = [Work() for _ in self.nodes]  # looking is not what the operators do
         twin._out = [[] for _ in self._roots]
         twin._join_up(plans)
         return twin
@@ -120,6 +125,13 @@ class Pipeline:
         """Where a node stands in :attr:`nodes`."""
         return self._position[id(node)]
 
+    def rows_in(self, number: int) -> int:
+        """Rows that a kernel was given: what those that feed it have given."""
+        kernel = self._kernels[number]
+        if isinstance(kernel, Ingress):
+            return kernel.rows
+        return sum(self.work[self._position[id(below)]].rows_out for below in self.nodes[number].inputs)
+
     def _take(self) -> list[list[Batch]]:
         out, self._out = self._out, [[] for _ in self._roots]
         return out
@@ -131,12 +143,12 @@ class Pipeline:
         consumers = self._consumers[number]
         for batch in batches:
             for consumer, port in consumers:
-                self._spread(consumer, self._kernels[consumer].push(batch, port))
+                self._spread(consumer, self.work[consumer].push(self._kernels[consumer], batch, port))
         frontier = self._kernels[number].frontier
         if frontier > self.told[number]:
             self.told[number] = frontier
             for consumer, port in consumers:
-                self._spread(consumer, self._kernels[consumer].advance(frontier, port))
+                self._spread(consumer, self.work[consumer].advance(self._kernels[consumer], frontier, port))
 
 
 def _kernel(node: Node) -> Kernel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,14 +60,6 @@ class Profile:
 
 
 @dataclass
-class _Spent:
-    rows_in: int = 0
-    rows_out: int = 0
-    batches: int = 0
-    seconds: float = 0.0
-
-
-@dataclass
 class _Watch:
     """Adds up what happens."""
 
@@ -82,26 +74,23 @@ class _Watch:
             self.calls[name] += 1
             self.seconds[name] += seconds
 
-    def stand_before(self, kernel: Kernel) -> _Spent:
-        """Measure each push and advance of a kernel."""
-        spent = _Spent()
+    def stand_before(self, kernel: Kernel) -> Callable[[], float]:
+        """Tells how long a kernel has waited for the compiler."""
+        waited = 0.0
 
-        def measured(method: Callable[..., list[Batch]]) -> Callable[..., list[Batch]]:
+        def waiting(method: Callable[..., list[Batch]]) -> Callable[..., list[Batch]]:
             def call(*arguments: Any) -> list[Batch]:
-                waited, began = self.waited, time.perf_counter()
+                nonlocal waited
+                before = self.waited
                 out = method(*arguments)
-                spent.seconds += time.perf_counter() - began - (self.waited - waited)
-                if isinstance(arguments[0], Batch):
-                    spent.batches += 1
-                    spent.rows_in += _rows(arguments[:1])
-                spent.rows_out += _rows(out)
+                waited += self.waited - before
                 return out
 
             return call
 
-        kernel.push = measured(kernel.push)  # type: ignore[method-assign]
-        kernel.advance = measured(kernel.advance)  # type: ignore[method-assign]
-        return spent
+        kernel.push = waiting(kernel.push)  # type: ignore[method-assign]
+        kernel.advance = waiting(kernel.advance)  # type: ignore[method-assign]
+        return lambda: waited
 
 
 def profile(plan: Node) -> Profile:
@@ -109,23 +98,22 @@ def profile(plan: Node) -> Profile:
     watch = _Watch()
     began = time.perf_counter()
     with watched(watch.told), patience(), closing(Session(plan, keep_rows=0, hurry=True)) as session:
-        spent = [watch.stand_before(kernel) for kernel in session.pipeline.kernels]
+        waited = [watch.stand_before(kernel) for kernel in session.pipeline.kernels]
         while not session.finished:
             session.step()
         seconds = time.perf_counter() - began
+        work = session.pipeline.work
+        spent = [done.seconds - told() for done, told in zip(work, waited, strict=True)]
         names = [node.op.name if isinstance(node.op, Source) else node.op.show() for node in session.pipeline.nodes]
     kernels = sorted(watch.seconds, key=watch.seconds.__getitem__, reverse=True)
     return Profile(
         operators=pa.table({"operator": pa.array(names, pa.string()),
-                            **{name: [getattr(each, name) for each in spent]
-                               for name in ("rows_in", "rows_out", "batches", "seconds")}}),
+                            "rows_in": list(map(session.pipeline.rows_in, range(len(work)))),
+                            "rows_out": [done.rows_out for done in work],
+                            "batches": [done.batches for done in work], "seconds": spent}),
         kernels=pa.table({"kernel": pa.array(kernels, pa.string()),
                           "calls": pa.array([watch.calls[name] for name in kernels], pa.int64()),
                           "seconds": pa.array([watch.seconds[name] for name in kernels], pa.float64())}),
         seconds=seconds, compiling=watch.waited,
-        reading=seconds - watch.waited - sum(each.seconds for each in spent))
+        reading=seconds - watch.waited - sum(spent))
 
-
-def _rows(batches: Sequence[Batch]) -> int:
-    """Rows that are there, without those that were filtered out and not yet moved."""
-    return sum(len(batch) - (0 if batch.absent is None else int(batch.absent.sum())) for batch in batches)

@@ -99,6 +99,13 @@ class Run:
         plan = session.plans[self._shown.number]
         return behind(plan, {**(row or {}), **columns}, most=most, read=session.reader.read)
 
+    def kernels(self) -> dict[str, str]:
+        """The source text that is generated for each operator, by its name as in ``explain()``.
+
+        Operators that have seen no rows yet, and those that need no text of their own, are left out.
+        """
+        return self._shown.answer.kernels()
+
     def checkpoint(self, path: FilePath) -> None:
         """Write down what is needed to go on later, with :func:`whimbrel.restore`.
 
