@@ -1,10 +1,15 @@
-"""Commands: ``whimbrel warm`` compiles what every query uses; ``whimbrel version`` says what is installed."""
+"""Commands: ``whimbrel warm`` and ``whimbrel version``, and those of what is installed beside the engine.
+
+The engine never imports the workbench: its commands, such as ``whimbrel serve``, stand behind the entry point
+``whimbrel.commands``, a function that adds them to the parser.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
+from importlib.metadata import entry_points
 
 import whimbrel
 from whimbrel.errors import WhimbrelError
@@ -14,17 +19,20 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit code says whether it worked."""
     parser = argparse.ArgumentParser(prog="whimbrel", description="Progressive analytics over time.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("warm", help="compile the primitives that every query uses, once")
-    commands.add_parser("version", help="say what is installed")
-    command = parser.parse_args(arguments).command
+    warming = commands.add_parser("warm", help="compile the primitives that every query uses, once")
+    warming.set_defaults(run=_warm)
+    commands.add_parser("version", help="say what is installed").set_defaults(run=_version)
+    for entry in entry_points(group="whimbrel.commands"):
+        entry.load()(commands)
+    told = parser.parse_args(arguments)
     try:
-        return _warm() if command == "warm" else _version()
+        return int(told.run(told))
     except WhimbrelError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
 
 
-def _warm() -> int:
+def _warm(_told: argparse.Namespace) -> int:
     from whimbrel.kernels import cache_directory
     from whimbrel.stream.warm import warm
 
@@ -35,7 +43,7 @@ def _warm() -> int:
     return 0
 
 
-def _version() -> int:
+def _version(_told: argparse.Namespace) -> int:
     print(f"whimbrel {whimbrel.__version__}")
     return 0
 

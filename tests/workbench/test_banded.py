@@ -18,7 +18,7 @@ COUNTS = LOG.tumbling_window(20).aggregate(n=wb.count())
 
 def test_an_ended_run_shows_the_last_band() -> None:
     bands = COUNTS.at_latencies(0, 100)
-    run = BandedRun(bands)
+    run = BandedRun(bands, bands.start())
     assert run.wait(10)
     shot = run.snapshot()
     assert shot.table.equals(bands[-1].collect())
@@ -30,7 +30,7 @@ def test_an_ended_run_shows_the_last_band() -> None:
 
 def test_early_answers_stand_where_the_last_band_has_not_come() -> None:
     replayed = COUNTS.at_latencies(0, 100, 400).on(wb.replay(LOG, speed=100, reorder_latency=0))
-    run = BandedRun(replayed)
+    run = BandedRun(replayed, replayed.start())
     try:
         while run.snapshot().settled < 20:
             time.sleep(0.01)
@@ -65,7 +65,7 @@ def test_a_view_draws_all_bands() -> None:
 
 def test_a_failing_query_says_so() -> None:
     failing = LOG.select(x=wb.col.at * 2**62).tumbling_window(20).aggregate(s=wb.sum(wb.col.x)).at_latencies(0, 100)
-    run = BandedRun(failing)
+    run = BandedRun(failing, failing.start())
     assert run.wait(10)
     assert run.state == "failed"
     assert run.error is not None
@@ -73,7 +73,8 @@ def test_a_failing_query_says_so() -> None:
 
 @pytest.mark.parametrize("keep", (True, False))
 def test_stopping_stops_every_band(keep: bool) -> None:
-    run = BandedRun(COUNTS.at_latencies(0, 100).on(wb.replay(LOG, speed=10, reorder_latency=0)))
+    bands = COUNTS.at_latencies(0, 100).on(wb.replay(LOG, speed=10, reorder_latency=0))
+    run = BandedRun(bands, bands.start())
     run.stop(keep=keep)
     assert run.wait(10)
     assert run.state == "stopped"

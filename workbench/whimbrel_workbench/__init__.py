@@ -1,1 +1,19 @@
-"""Live views of running queries, in notebooks."""
+"""Live views of running queries: in notebooks, and as dashboards that are served."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from whimbrel_workbench.workspace import Dashboard
+
+__all__ = ["Dashboard"]
+
+
+def __getattr__(name: str) -> Any:
+    """Plotting libraries are imported when something is drawn, not when a door is found."""
+    if name != "Dashboard":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from whimbrel_workbench.workspace import Dashboard
+
+    return Dashboard

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from whimbrel_workbench import page
-from whimbrel_workbench.controls import Gesture
+from whimbrel_workbench.controls import Gesture, Toolbar
 from whimbrel_workbench.feed import Feed, Owners
 from whimbrel_workbench.frames import Frame, Options
 from whimbrel_workbench.screen import Screen
@@ -38,15 +38,22 @@ class LiveView:
         Most redraws in a second.
     **options
         ``kind=``, ``y=``, ``by=``, ``top=``: see :class:`~whimbrel_workbench.frames.Options`.
+
+    Attributes
+    ----------
+    stream : Stream or Bands
+    options : Options
     """
 
     def __init__(self, stream: Stream | Bands, *, redraws_per_s: float = 3.0, **options: Any) -> None:
-        self._feed = Feed(stream, Options(**options), self._draw, redraws_per_s=redraws_per_s)
+        self.stream = stream
+        self.options = Options(**options)
+        self._feed = Feed(stream, self.options, self._draw, redraws_per_s=redraws_per_s)
         self._pipe: Pipe | None = None
         self._piping = False
         self._started = threading.Lock()
         self._kept = (("", True), time.monotonic())
-        self._screen = Screen(self._gesture, self._feed.choose_value)
+        self._screen = Screen(Toolbar(self._gesture, self._feed.choose_value))
         self.panel = self._screen.panel
         self._output = page.Output(self.panel, on_drawn=self._feed.look_again, lock=self._feed.between_frames)
 
@@ -82,7 +89,7 @@ class LiveView:
         self._feed.close()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> page.Bundle:
-        if not page.in_notebook():
+        if page.collect(self) or not page.in_notebook():
             return {"text/plain": repr(self)}, {}
         _cells.give(page.cell(), self)
         with self._feed.between_frames:

@@ -7,6 +7,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 import panel as pn
@@ -40,11 +41,32 @@ if (window.whimbrelPages?.has("%(kernel)s")) """
 _DRAWS_WITHIN_S: Final = 2.0
 
 _served: set[str] = set()
+_collected: ContextVar[list[Any] | None] = ContextVar("whimbrel_collected", default=None)
 
 
 def in_notebook() -> bool:
     """Whether somebody's page, and not just a terminal, will show outputs."""
     return getattr(get_ipython(), "kernel", None) is not None
+
+
+@contextmanager
+def collecting() -> Iterator[list[Any]]:
+    """Keep what is shown meanwhile instead of showing it: a served page comes later."""
+    kept: list[Any] = []
+    before = _collected.set(kept)
+    try:
+        yield kept
+    finally:
+        _collected.reset(before)
+
+
+def collect(shown: object) -> bool:
+    """Keep what would be shown, if somebody collects it."""
+    kept = _collected.get()
+    if kept is None:
+        return False
+    kept.append(shown)
+    return True
 
 
 def cell() -> str:

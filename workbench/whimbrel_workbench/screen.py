@@ -8,7 +8,7 @@ from typing import Final
 
 import panel as pn
 
-from whimbrel_workbench.controls import Gesture, Toolbar
+from whimbrel_workbench.controls import Toolbar
 from whimbrel_workbench.frames import Bars, Frame, Lines
 from whimbrel_workbench.views import View, failure_html, view_of
 from whimbrel_workbench.views.chart import page_html
@@ -23,32 +23,37 @@ class Screen:
 
     Parameters
     ----------
-    on_gesture : callable
-        Called with what the reader wants of the run.
-    on_value : callable
-        Called with the name of the column that the reader wants on the value axis.
+    toolbar : Toolbar, optional
+        Steers the run and shows how it is doing; without one there is only the picture and what belongs to it.
+    on_view : callable, optional
+        Called with each new view before it is on the page.
     """
 
-    def __init__(self, on_gesture: Callable[[Gesture], None], on_value: Callable[[str], None]) -> None:
+    def __init__(self, toolbar: Toolbar | None = None, on_view: Callable[[View], None] | None = None) -> None:
         self._view: View | None = None
         self._drawn: type | None = None
-        self._toolbar = Toolbar(on_gesture, on_value)
+        self._toolbar = toolbar
+        self._on_view = on_view
         self._legend, self._caption, self._failure = (page_html("", CSS) for _ in range(3))
         self._stage = pn.Column(_waiting("Waiting for the first rows."), sizing_mode="stretch_width", margin=0)
-        self.panel = pn.Column(self._toolbar.panel, self._failure, self._legend, self._stage, self._caption,
+        parts = [self._failure, self._legend, self._stage, self._caption]
+        self.panel = pn.Column(*([toolbar.panel] if toolbar else []), *parts,
                                sizing_mode="stretch_width", max_width=_MOST_WIDE_PX, margin=0)
 
-    def draw(self, frame: Frame) -> None:
-        """Show a frame."""
-        self._toolbar.draw(frame.status)
-        self._toolbar.offer(frame.columns if isinstance(frame.picture, Lines | Bars) else None)
+    def draw(self, frame: Frame, instead: str = "") -> None:
+        """Show a frame; ``instead`` says why there is no picture where the frame itself does not know."""
+        if self._toolbar is not None:
+            self._toolbar.draw(frame.status)
+            self._toolbar.offer(frame.columns if isinstance(frame.picture, Lines | Bars) else None)
         self._failure.object = failure_html(frame.status.failure) if frame.status.failure else ""
         picture = frame.picture
         if picture is None:
-            self._stage[:] = [_waiting(_nothing(frame))]
+            self._stage[:] = [_waiting(instead or _nothing(frame))]
             self._view = None
         elif self._view is None or self._drawn is not type(picture):
             self._view, self._drawn = view_of(picture), type(picture)
+            if self._on_view is not None:
+                self._on_view(self._view)
             self._stage[:] = [self._view.panel]
         else:
             self._view.draw(picture)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from whimbrel_workbench.controls.key_choice import KeyChoice
+from whimbrel_workbench.controls.run_panel import RunPanel, facts_html
 from whimbrel_workbench.controls.toolbar import Gesture, Toolbar
 
-__all__ = ["Gesture", "Toolbar"]
+__all__ = ["Gesture", "KeyChoice", "RunPanel", "Toolbar", "facts_html"]

@@ -12,7 +12,7 @@ from whimbrel_workbench.frames import Columns, Status
 
 Gesture = Literal["pause", "resume", "keep", "drop", "restart", "fit"]
 
-_SIGNS: Final = {"running": "▶", "paused": "❚❚", "finished": "✓", "stopped": "■", "failed": "✕"}
+SIGNS: Final = {"running": "▶", "paused": "❚❚", "finished": "✓", "stopped": "■", "failed": "✕"}
 
 _STRIP_CSS: Final = """
 :host { font: 13px/1.45 var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }
@@ -31,12 +31,12 @@ _FACTS_CSS: Final = """
 .facts i { font-style: normal; color: var(--jp-ui-font-color2, #767676); }
 """
 
-_BUTTON_CSS: Final = """
+BUTTON_CSS: Final = """
 :host { --panel-primary-color: #0072B2; }
-.bk-btn { font: 12px/1 var(--jp-ui-font-family, system-ui, sans-serif); padding: 0 9px; height: 26px;
-  border-radius: 4px;
+:host(.solid) .bk-btn.bk-btn-default { font: 12px/1 var(--jp-ui-font-family, system-ui, sans-serif);
+  padding: 0 9px; height: 26px; border-radius: 4px;
   color: var(--jp-ui-font-color1, #333); background: transparent; border: 1px solid #8f8f8f80; box-shadow: none; }
-.bk-btn:hover:not([disabled]) { background: #8f8f8f24; }
+:host(.solid) .bk-btn.bk-btn-default:hover:not([disabled]) { background: #8f8f8f24; }
 .bk-btn:focus-visible { outline: 2px solid #0072B2; outline-offset: 1px; }
 .bk-btn[disabled] { opacity: .38; }
 """
@@ -69,7 +69,7 @@ class Toolbar:
         self._facts = pn.pane.HTML("", stylesheets=[_FACTS_CSS], sizing_mode="stretch_width", margin=(0, 8, 4, 8))
         self._value = pn.widgets.Select(options=[], stylesheets=[_SELECT_CSS], width=120, margin=(3, 4), visible=False)
         self._value.param.watch(self._picked, "value")
-        self._pause = self._button("Pause", lambda: "resume" if self._pause.name == "Resume" else "pause")
+        self._pause = self._button("Pause", lambda: "resume" if self._pause.label == "Resume" else "pause")
         self._keep = self._button("Stop and keep", lambda: "keep")
         self._drop = self._button("Stop and drop", lambda: "drop")
         self._restart = self._button("Restart", lambda: "restart")
@@ -82,24 +82,24 @@ class Toolbar:
 
     def draw(self, status: Status) -> None:
         """Show how the run is doing; buttons that would do nothing are off."""
-        _set(self._strip, "object", _strip_html(status))
-        _set(self._facts, "object", _facts_html(status))
+        touch(self._strip, "object", _strip_html(status))
+        touch(self._facts, "object", _facts_html(status))
         going = status.state in ("running", "paused")
-        _set(self._pause, "name", "Resume" if status.state == "paused" else "Pause")
+        touch(self._pause, "label", "Resume" if status.state == "paused" else "Pause")
         for button in (self._pause, self._keep, self._drop):
-            _set(button, "disabled", not going)
+            touch(button, "disabled", not going)
 
     def offer(self, columns: Columns | None) -> None:
         """Let the reader choose among the columns that can be on the value axis, if there is a choice."""
         if columns is not None:
             self._silent = True
-            _set(self._value, "options", list(columns.values))
-            _set(self._value, "value", columns.value)
+            touch(self._value, "options", list(columns.values))
+            touch(self._value, "value", columns.value)
             self._silent = False
-        _set(self._value, "visible", columns is not None and len(columns.values) > 1)
+        touch(self._value, "visible", columns is not None and len(columns.values) > 1)
 
     def _button(self, name: str, gesture: Callable[[], Gesture]) -> pn.widgets.Button:
-        button = pn.widgets.Button(name=name, stylesheets=[_BUTTON_CSS], margin=(3, 3))
+        button = pn.widgets.Button(label=name, stylesheets=[BUTTON_CSS], margin=(3, 3))
         button.on_click(lambda _event: self._on_gesture(gesture()))
         return button
 
@@ -108,7 +108,7 @@ class Toolbar:
             self._on_value(event.new)
 
 
-def _set(widget: Any, name: str, value: object) -> None:
+def touch(widget: Any, name: str, value: object) -> None:
     """Touch a widget only when something changes: every touch is a message to the browser."""
     if getattr(widget, name) != value:
         setattr(widget, name, value)
@@ -116,7 +116,7 @@ def _set(widget: Any, name: str, value: object) -> None:
 
 def _strip_html(status: Status) -> str:
     width = 100 if status.state == "finished" else 100 * (status.share or 0)
-    state = f'<span class="state"><span class="sign">{_SIGNS[status.state]}</span>{status.state}</span>'
+    state = f'<span class="state"><span class="sign">{SIGNS[status.state]}</span>{status.state}</span>'
     track = f'<div class="track" role="progressbar" aria-valuenow="{width:.0f}">'
     return (f'<div class="head">{state}{track}<div class="read" style="width:{width:.1f}%"></div></div>'
             f'<span class="share">{status.share_words}</span></div>')

@@ -28,13 +28,15 @@ class BandedRun:
     Parameters
     ----------
     bands : Bands
-        The query and its latencies; they are started together.
+        The query and its latencies.
+    runs : sequence of Run
+        One for each latency, started together.
     """
 
-    def __init__(self, bands: Bands) -> None:
+    def __init__(self, bands: Bands, runs: Sequence[Run]) -> None:
         self._names = bands[0].schema.names
         self._latencies = bands.latencies
-        self._runs: Sequence[Run] = bands.start()
+        self._runs = runs
         self._facts: tuple[tuple[str, str], ...] = ()
 
     @property

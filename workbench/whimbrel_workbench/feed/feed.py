@@ -12,7 +12,8 @@ from whimbrel.errors import WhimbrelError
 from whimbrel.stream import Stream
 from whimbrel_workbench.feed.banded import BandedRun
 from whimbrel_workbench.feed.status import failure_of, status_of
-from whimbrel_workbench.frames import Failure, Frame, Framer, Options, Status
+from whimbrel_workbench.frames import Columns, Failure, Frame, Framer, Options, Status
+from whimbrel_workbench.frames.columns import roles
 from whimbrel_workbench.frames.framer import Picture
 
 if TYPE_CHECKING:
@@ -46,15 +47,14 @@ class Feed:
     def __init__(self, stream: Stream | Bands, options: Options, on_frame: Callable[[Frame], bool], *,
                  redraws_per_s: float = 3.0) -> None:
         self._stream = stream
-        answer = stream if isinstance(stream, Stream) else stream[-1]
-        time = answer.schema.time_type
-        payload = [pa.field(field.name, field.type) for field in answer.schema]
-        self._schema = pa.schema([pa.field("start", time), pa.field("end", time), *payload])
-        self._framer = Framer(options, _keys(answer))
+        self._schema, keys = _result(stream)
+        self._framer = Framer(options, keys)
         self._framer.columns(self._schema)
         self._on_frame = on_frame
         self._pause_s = 1.0 / redraws_per_s
         self._closed = threading.Event()
+        self._watched = threading.Event()
+        self._watched.set()
         self._run: Run | BandedRun | None = None
         self._refused: Failure | None = None
         self._picture: Picture | None = None
@@ -73,18 +73,38 @@ class Feed:
 
     def start(self) -> None:
         """Start the query and the looking. An error of the query becomes a frame that says so."""
+        try:
+            stream = self._stream
+            self.follow(stream.start() if isinstance(stream, Stream) else BandedRun(stream, stream.start()))
+        except WhimbrelError as error:
+            self.follow(error)
+
+    def follow(self, run: Run | BandedRun | WhimbrelError) -> None:
+        """Look at a run of the query that was started elsewhere, or say why it could not be."""
         self._closed = threading.Event()
         with self.between_frames:
             self._framer.forget()
             self._run, self._refused, self._picture, self._seen = None, None, None, None
-            try:
-                stream = self._stream
-                self._run = stream.start() if isinstance(stream, Stream) else BandedRun(stream)
-            except WhimbrelError as error:
-                self._refused = failure_of(error)
-            self.look_again()
+            if isinstance(run, WhimbrelError):
+                self._refused = failure_of(run)
+            else:
+                self._run = run
+            if self._run is None or self._watched.is_set():
+                self.look_again()
         if self._run is not None:
             threading.Thread(target=self._keep_looking, args=(self._closed,), name="whimbrel-view", daemon=True).start()
+
+    @property
+    def watched(self) -> bool:
+        """Whether it looks."""
+        return self._watched.is_set()
+
+    def watch(self, watched: bool) -> None:
+        """Look from now on, or let the run go on without looking: nobody would see the frames."""
+        if watched:
+            self._watched.set()
+        else:
+            self._watched.clear()
 
     def restart(self) -> None:
         """End the run and start the query once more."""
@@ -162,11 +182,21 @@ class Feed:
 
     def _keep_looking(self, closed: threading.Event) -> None:
         while not closed.wait(self._pause_s if self._picture is not None else _FIRST_PICTURE_WAIT_S):
-            if not self.look():
+            if self._watched.is_set() and not self.look():
                 return
 
 
-def _keys(stream: Stream) -> tuple[str, ...]:
-    """Columns of the result that the query groups by, whatever their type."""
-    grouped = [name for node in stream.node.walk() for name, _ in getattr(node.op, "keys", ())]
-    return tuple(name for name in dict.fromkeys(grouped) if name in stream.schema)
+def columns_of(query: Stream | Bands, options: Options) -> Columns:
+    """Which columns of the result a view of the query shows, and as what."""
+    schema, keys = _result(query)
+    return roles(schema, grouped=keys, by=options.by, y=options.y)
+
+
+def _result(query: Stream | Bands) -> tuple[pa.Schema, tuple[str, ...]]:
+    """Columns of the result, and those that the query groups by, whatever their type."""
+    answer = query if isinstance(query, Stream) else query[-1]
+    time = answer.schema.time_type
+    payload = [pa.field(field.name, field.type) for field in answer.schema]
+    grouped = [name for node in answer.node.walk() for name, _ in getattr(node.op, "keys", ())]
+    keys = tuple(name for name in dict.fromkeys(grouped) if name in answer.schema)
+    return pa.schema([pa.field("start", time), pa.field("end", time), *payload]), keys

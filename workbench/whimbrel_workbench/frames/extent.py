@@ -51,7 +51,7 @@ def grown(extent: Extent | None, low: float, high: float, *, calendar: bool = Fa
         if extent.low <= low and high <= extent.high:
             return extent
         low, high = min(low, extent.low), max(high, extent.high)
-    elif not calendar and 0 < low < 0.6 * high:
+    elif not calendar and (0 < low < 0.6 * high or 0 < low == high):
         low = 0.0
     step = _calendar_step(high - low) if calendar else _decimal_step(high - low, high)
     if extent is not None and extent.low == low:

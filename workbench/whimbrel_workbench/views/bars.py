@@ -39,7 +39,7 @@ class BarsView:
             source.data = _columns(picture, settled=settled)
         self._figure.xaxis[0].axis_label = picture.value
         reach = picture.extent.high - picture.extent.low
-        self._figure.x_range.update(start=picture.extent.low, end=picture.extent.high + 0.06 * reach)
+        self._figure.x_range.update(start=picture.extent.low, end=picture.extent.high + 0.16 * reach)
 
     def _add_bars(self, settled: bool) -> ColumnDataSource:
         source = ColumnDataSource({name: [] for name in ("key", "value", "words", "state")})

@@ -18,11 +18,18 @@ from whimbrel_workbench.views.palette import FONT, GRID, INK
 HEIGHT_PX: Final = 320
 _TOOLS: Final = "xpan,xwheel_zoom,box_zoom,reset,save"
 
+# Charts that share a range of time are held together by it.
 _FOLLOW: Final = """
-    if (figure.tags.includes("held")) return
+    if (figure.x_range.tags.includes("held")) return
     const {x, y} = extent.data
     figure.x_range.setv({start: x[0], end: x[1]})
     figure.y_range.setv({start: y[0], end: y[1]})
+"""
+
+
+# Labels of a narrow chart would run into one another.
+_FEWER_TICKS: Final = """
+    axis.ticker.desired_num_ticks = Math.min(6, Math.max(2, Math.floor(cb_obj.inner_width / 75)))
 """
 
 
@@ -40,6 +47,7 @@ def chart(hover: HoverTool, *, height_px: int = HEIGHT_PX, **ranges: Any) -> fig
                     axis_label_text_font_size="12px", axis_label_text_font_style="normal")
         if isinstance(axis, LinearAxis) and not isinstance(axis, DatetimeAxis):
             axis.formatter = NumeralTickFormatter(format="0,0.[000]")
+    fig.js_on_change("inner_width", CustomJS(args={"axis": fig.xaxis[0]}, code=_FEWER_TICKS))
     for grid in fig.grid:
         grid.update(grid_line_color=GRID, grid_line_alpha=0.22)
     return fig
@@ -52,8 +60,8 @@ def follow(fig: figure, x: Extent, y: Extent) -> ColumnDataSource:
     extent = ColumnDataSource(extent_data(x, y))
     models = {"figure": fig, "extent": extent}
     extent.js_on_change("data", CustomJS(args=models, code=_FOLLOW))
-    fig.js_on_event("rangesupdate", CustomJS(args=models, code='figure.tags = ["held"]'))
-    fig.js_on_event("reset", CustomJS(args=models, code="figure.tags = []" + _FOLLOW))
+    fig.js_on_event("rangesupdate", CustomJS(args=models, code='figure.x_range.tags = ["held"]'))
+    fig.js_on_event("reset", CustomJS(args=models, code="figure.x_range.tags = []" + _FOLLOW))
     return extent
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import panel as pn
 from bokeh.models import ColumnDataSource, HoverTool, Range1d
+from bokeh.plotting import figure
 
 from whimbrel_workbench.frames import Line, Lines
 from whimbrel_workbench.views.chart import chart, extent_data, follow
@@ -34,6 +35,11 @@ class LinesView:
     @property
     def panel(self) -> pn.viewable.Viewable:
         return self._panel
+
+    @property
+    def over_time(self) -> figure:
+        """The chart, for views that share its range of time."""
+        return self._figure
 
     def draw(self, picture: Lines) -> None:
         for settled, source in self._paths.items():

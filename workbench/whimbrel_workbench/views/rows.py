@@ -12,7 +12,8 @@ from whimbrel_workbench.views.chart import page_html
 from whimbrel_workbench.views.palette import CSS
 
 _TABLE_CSS: Final = CSS + """
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; scrollbar-width: thin; container-type: inline-size; }
+@container (max-width: 480px) { td.state span { display: none } }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: 3px 12px 3px 0; white-space: nowrap; border-bottom: 1px solid #8f8f8f2b; }
 th { font-weight: 600; border-bottom-color: #8f8f8f80; }
@@ -42,7 +43,7 @@ def table_html(picture: Rows) -> str:
     body = []
     for cells, settled in zip(picture.cells, picture.settled, strict=True):
         row = "".join(f"<td {kind}>{escape(cell)}</td>" for cell, kind in zip(cells, kinds, strict=True))
-        state = "● settled" if settled else "○ may change"
+        state = "● <span>settled</span>" if settled else "○ <span>may change</span>"
         body.append(f'<tr class="{"settled" if settled else "open"}"><td class="state">{state}</td>{row}</tr>')
     shown = f"Newest {len(picture.cells):,} of {picture.rows:,} rows; {picture.settled_rows:,} are settled."
     if "end" not in picture.names:

@@ -1,0 +1,47 @@
+"""``whimbrel serve`` and ``whimbrel demo`` as they are typed."""
+
+from __future__ import annotations
+
+import http.client
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.workbench.app.serving import command
+from tests.workbench.app.test_script import QUERY
+from whimbrel.__main__ import main
+
+
+@pytest.mark.parametrize(("arguments", "what"), (
+    (("app.txt",), "neither a script nor a notebook"),
+    (("app.py", "--address", "0.0.0.0"), "needs the name under which browsers will reach it"),
+    (("app.py", "--address", "0.0.0.0", "--allow-origin", "wall.example", "--no-token"), "without a token"),
+    (("app.py", "--allow-origin", "*"), "is not an origin"),
+))
+def test_what_cannot_be_served_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str,
+                                                arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("app.py").write_text(f"{QUERY}\ncounts\n", encoding="utf-8")
+    assert main(["serve", *arguments]) == 1
+    said = capsys.readouterr().err
+    assert what in said
+    assert len(said.splitlines()) <= 8
+
+
+# Tornado leaves a socket that it could not bind to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_script_is_served_with_a_token_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                     capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("WHIMBREL_TOKEN", "my-own-token")
+    (tmp_path / "app.py").write_text(f"{QUERY}\ncounts\n", encoding="utf-8")
+    with command("serve", "app.py", folder=tmp_path) as url:
+        assert url.endswith("?token=my-own-token")
+        place = urlsplit(url)
+        assert place.hostname == "127.0.0.1"
+        connection = http.client.HTTPConnection(place.netloc, timeout=30)
+        connection.request("GET", "/")
+        assert connection.getresponse().status == 403
+        connection.close()
+        assert main(["serve", str(tmp_path / "app.py"), "--port", str(place.port)]) == 1
+        assert f"Cannot listen on 127.0.0.1:{place.port}" in capsys.readouterr().err

@@ -1,0 +1,81 @@
+"""Chosen keys narrow every picture that knows them, and nothing else of it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from tests.workbench.results import hourly
+from whimbrel_workbench.frames import Bars, Framer, Lines, Options
+from whimbrel_workbench.frames.framer import Picture
+from whimbrel_workbench.frames.narrow import narrowed, on_one_axis, values_of
+
+TABLE = hourly(JFK=[5, 6, 7], LGA=[1, 2], EWR=[8])
+
+
+def drawn(table: pa.Table, settled: int = 2, **options: object) -> Picture:
+    return Framer(Options(**options), ()).picture(table, settled)
+
+
+def test_values_are_those_that_are_shown_in_their_order() -> None:
+    assert values_of(drawn(TABLE)) == {"origin": ("JFK", "LGA", "EWR")}
+    assert values_of(drawn(TABLE, kind="bars")) == {"origin": ("EWR", "JFK", "LGA")}
+    assert values_of(drawn(TABLE, kind="table")) == {}
+    assert values_of(None) == {}
+
+
+@pytest.mark.parametrize("kind", ("lines", "bars", "table"))
+def test_nothing_chosen_is_everything(kind: str) -> None:
+    picture = drawn(TABLE, kind=kind)
+    assert narrowed(picture, {}) is picture
+
+
+def test_chosen_lines_keep_their_colours_and_axes() -> None:
+    whole = drawn(TABLE)
+    left = narrowed(whole, {"origin": frozenset({"LGA"})})
+    assert isinstance(left, Lines)
+    assert [(line.label, line.place) for line in left] == [("LGA", 1)]
+    assert (left.x, left.y) == (whole.x, whole.y)
+    assert left.others == ("JFK", "EWR")
+
+
+def test_chosen_bars_keep_value_and_state() -> None:
+    whole = drawn(TABLE, kind="bars")
+    left = narrowed(whole, {"origin": frozenset({"LGA", "JFK"})})
+    assert isinstance(left, Bars)
+    assert left.names == ("JFK", "LGA")
+    assert dict(zip(left.names, left.lengths, strict=True)) == {"JFK": 7, "LGA": 2}
+    assert dict(zip(left.names, left.settled, strict=True)) == {
+        name: whole.settled[whole.names.index(name)] for name in left.names}
+
+
+def test_chosen_rows() -> None:
+    left = narrowed(drawn(TABLE, kind="table"), {"origin": frozenset({"LGA"})})
+    assert [row[left.names.index("origin")] for row in left.cells] == ["LGA", "LGA"]
+    assert len(left.settled) == 2
+
+
+@pytest.mark.parametrize("kind", ("lines", "bars", "table"))
+def test_a_key_that_is_not_there_leaves_nothing_and_an_unknown_column_everything(kind: str) -> None:
+    picture = drawn(TABLE, kind=kind)
+    assert narrowed(picture, {"origin": frozenset({"SFO"})}) is None
+    assert narrowed(picture, {"carrier": frozenset({"UA"})}) == picture or kind == "lines"
+
+
+def test_one_key_of_two_is_found_in_the_label_of_both() -> None:
+    rows = {"start": [0, 0, 0], "end": [1, 1, 1], "a": ["x", "y", "x"], "b": ["p", "p", "q"], "n": [3, 2, 1]}
+    picture = drawn(pa.table(rows), kind="bars", by=("a", "b"))
+    assert values_of(picture) == {"a": ("x", "y"), "b": ("p", "q")}
+    assert narrowed(picture, {"b": frozenset({"p"})}).names == ("x, p", "y, p")
+    assert narrowed(picture, {"a": frozenset({"x"}), "b": frozenset({"q"})}).names == ("x, q",)
+
+
+def test_charts_over_time_get_one_range() -> None:
+    short, long = drawn(hourly(JFK=[1, 2])), drawn(hourly(LGA=[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]))
+    bars = drawn(TABLE, kind="bars")
+    together = on_one_axis({"short": short, "long": long, "bars": bars, "none": None})
+    assert together["short"].x == together["long"].x
+    assert together["short"].x.low <= short.x.low
+    assert together["long"].x.high >= long.x.high
+    assert together["bars"] is bars
+    assert together["none"] is None

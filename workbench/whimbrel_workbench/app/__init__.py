@@ -1,0 +1,1 @@
+"""The served dashboard: a script or notebook becomes a page, behind a token, on this machine."""

@@ -1,0 +1,103 @@
+"""A Tornado server with a dashboard behind its guard."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+from socket import socket
+from typing import Final
+
+from bokeh.application.handlers import FunctionHandler
+from bokeh.core.validation import silence
+from bokeh.core.validation.warnings import EMPTY_LAYOUT
+from bokeh.document import Document
+from bokeh.server.server import BaseServer
+from bokeh.server.tornado import BokehTornado
+from bokeh.server.util import bind_sockets
+from panel.io.application import Application
+from tornado.httpserver import HTTPServer
+from tornado.ioloop import IOLoop
+
+from whimbrel_workbench.app.exposure import Exposure, ExposureError
+from whimbrel_workbench.app.guard import Guard
+from whimbrel_workbench.app.visit import Visit
+from whimbrel_workbench.workspace import Dashboard, Shared
+
+silence(EMPTY_LAYOUT)  # a page begins with layouts that wait for their first frame
+
+_GONE_AFTER_MS: Final = 5_000
+_LOOK_FOR_GONE_EVERY_MS: Final = 1_000
+
+
+class Server:
+    """Serves one dashboard: one run, any number of pages.
+
+    Parameters
+    ----------
+    dashboard : Dashboard
+    exposure : Exposure
+        Port 0 is any free port.
+    control : bool
+        Whether pages may steer the run; otherwise they only look.
+    pause_unwatched : bool
+        Let the run wait while nobody looks.
+
+    Attributes
+    ----------
+    exposure : Exposure
+        With the port that it listens on.
+    shared : Shared
+        The run and its viewers.
+
+    Raises
+    ------
+    ExposureError
+        When the address cannot be listened on.
+    """
+
+    def __init__(self, dashboard: Dashboard, exposure: Exposure, *, control: bool = False,
+                 pause_unwatched: bool = False) -> None:
+        self._dashboard = dashboard
+        self._control = control
+        self.shared: Shared = dashboard.share(pause_unwatched=pause_unwatched)
+        sockets, port = _bound(exposure)
+        self.exposure = replace(exposure, port=port)
+        application = Application(FunctionHandler(self._open))
+        cookie = f"whimbrel-{port}"
+        # The session's own token travels in the page, where scripts can read it: no secret may be in there.
+        tornado = BokehTornado({"/": application}, extra_websocket_origins=sorted(self.exposure.hosts),
+                               exclude_headers=["Cookie", "Authorization"], exclude_cookies=[cookie],
+                               unused_session_lifetime_milliseconds=_GONE_AFTER_MS,
+                               check_unused_sessions_milliseconds=_LOOK_FOR_GONE_EVERY_MS)
+        http = HTTPServer(Guard(tornado, self.exposure, cookie))
+        http.add_sockets(sockets)
+        self._loop = IOLoop.current()
+        self._server = BaseServer(self._loop, tornado, http)
+        self._server.start()
+
+    def run(self) -> None:
+        """Serve until :meth:`stop`, or until the process is interrupted."""
+        try:
+            self._loop.start()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            self._server.stop(wait=False)
+            self.shared.close()
+
+    def stop(self) -> None:
+        """End :meth:`run`; may be called on any thread."""
+        self._loop.add_callback(self._loop.stop)
+
+    def _open(self, document: Document) -> None:
+        Visit(self._dashboard, self.shared, document, control=self._control)
+
+
+def _bound(exposure: Exposure) -> tuple[list[socket], int]:
+    try:
+        return bind_sockets(exposure.address, exposure.port)
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        raise ExposureError(f"Cannot listen on {exposure.address}:{exposure.port}: {error.strerror}.",
+                            where=f"--port {exposure.port}",
+                            hint="another program listens there; --port 0 takes a free one" if taken else "") from error

@@ -1,0 +1,146 @@
+"""One browser's page: the shared frames, drawn in its own document and narrowed to what its reader chose."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+import panel as pn
+from bokeh.document import Document
+from bokeh.models import Column, CustomJS, Div, Range1d
+from jinja2 import Environment, FileSystemLoader, Template
+from panel.io.state import set_curdoc
+
+from whimbrel_workbench.controls import KeyChoice, RunPanel, facts_html
+from whimbrel_workbench.controls.run_panel import CSS
+from whimbrel_workbench.feed import source_facts
+from whimbrel_workbench.frames import Frame
+from whimbrel_workbench.frames.narrow import Chosen, narrowed, on_one_axis, values_of
+from whimbrel_workbench.screen import Screen
+from whimbrel_workbench.views import View
+from whimbrel_workbench.workspace import Dashboard, Shared
+
+_HERE: Final = Path(__file__).parent
+_DRAWN: Final = "requestAnimationFrame(() => { drawn.tags = sent.tags })"
+_LOST: Final = 'document.documentElement.dataset.lost = ""'
+
+
+class Visit:
+    """Draws frames on one page: always the newest ones, and the next ones once the page has drawn the last.
+
+    A tab that nobody sees draws nothing, so it is sent nothing either.
+
+    Parameters
+    ----------
+    dashboard : Dashboard
+    shared : Shared
+        Where the frames come from.
+    document : bokeh.document.Document
+        The page's own document.
+    control : bool
+        Whether the page may steer the run. Where it may not, there is nothing in its document that could.
+    """
+
+    def __init__(self, dashboard: Dashboard, shared: Shared, document: Document, *, control: bool) -> None:
+        self._shared = shared
+        self._document = document
+        self._newest: dict[str, Frame] = {}
+        self._news: set[str] = set()
+        self._busy = False
+        self._changing = threading.Lock()
+        self._axes: dict[str, Range1d] = {}
+        self._run = RunPanel(shared.steer if control else None)
+        self._keys = KeyChoice(self._choose)
+        self._screens = {name: Screen(on_view=self._link) for row in dashboard.arrangement.rows for name in row}
+        self._sent, self._drawn = (Div(visible=False, tags=[0]) for _ in range(2))
+        self._sent.js_on_change("tags", CustomJS(args={"sent": self._sent, "drawn": self._drawn}, code=_DRAWN))
+        self._drawn.on_change("tags", self._go_on)
+        self._lay_out(dashboard)
+        with set_curdoc(document):
+            pn.state.onload(lambda: shared.join(self))
+        document.on_session_destroyed(lambda _context: shared.leave(self))
+        document.js_on_event("connection_lost", CustomJS(code=_LOST))
+        document.js_on_event("client_reconnected", CustomJS(code="location.reload()"))
+        document.config.notify_connection_status = False  # the page says it itself
+
+    def offer(self, name: str, frame: Frame) -> None:
+        with self._changing:
+            self._newest[name] = frame
+            self._news.add(name)
+            waits, self._busy = self._busy, True
+        if not waits:
+            self._document.add_next_tick_callback(self._draw_news)
+
+    def _go_on(self, _attr: str, _old: Any, _new: Any) -> None:
+        """The page has drawn what it was sent."""
+        with self._changing:
+            self._busy = bool(self._news)
+        if self._busy:
+            self._draw_news()
+
+    def _draw_news(self) -> None:
+        with self._changing:
+            news, self._news = self._news, set()
+        self._draw(news)
+
+    def _choose(self) -> None:
+        self._draw(set(self._newest))
+
+    def _draw(self, names: set[str]) -> None:
+        frames = dict(self._newest)
+        pictures = on_one_axis({name: frame.picture for name, frame in frames.items()})
+        with pn.io.hold(self._document):
+            self._run.draw([frame.status for frame in frames.values()])
+            for picture in pictures.values():
+                self._keys.offer(values_of(picture))
+            chosen = self._keys.chosen
+            for name in names:
+                left = narrowed(pictures[name], chosen)
+                self._screens[name].draw(replace(frames[name], picture=left), _none_of(chosen) if left is None else "")
+            self._sent.tags = [self._sent.tags[0] + 1]
+
+    def _lay_out(self, dashboard: Dashboard) -> None:
+        roots = {name: f"view{number}" for number, name in enumerate(self._screens)}
+        page = pn.Template(_template())
+        page.add_variable("rows", [[(name, roots[name]) for name in row] for row in dashboard.arrangement.rows])
+        page.add_variable("style", (_HERE / "page.css").read_text(encoding="utf-8"))
+        for name, screen in self._screens.items():
+            page.add_panel(roots[name], screen.panel)
+        page.add_panel("head", pn.Column(self._run.head, pn.pane.Bokeh(Column(self._sent, self._drawn, visible=False)),
+                                         sizing_mode="stretch_width", margin=0))
+        page.add_panel("buttons", self._run.buttons)
+        page.add_panel("facts", self._run.facts)
+        page.add_panel("keys", self._keys.panel)
+        page.add_panel("sources", pn.pane.HTML(_sources_html(dashboard), stylesheets=[CSS], margin=0,
+                                               sizing_mode="stretch_width"))
+        page.server_doc(self._document, title=dashboard.title, location=False)
+
+    def _link(self, view: View) -> None:
+        """Charts over the same kind of time share one range: panning one pans all."""
+        chart = getattr(view, "over_time", None)
+        if chart is not None:
+            kind = type(chart.xaxis[0]).__name__
+            chart.x_range = self._axes.setdefault(kind, chart.x_range)
+
+
+@cache
+def _template() -> Template:
+    """The page around the views; names in it are the author's, so they are escaped."""
+    return Environment(loader=FileSystemLoader(_HERE), autoescape=True).get_template("page.html")
+
+
+def _sources_html(dashboard: Dashboard) -> str:
+    """What the views read, each source once."""
+    found: dict[str, dict[str, str]] = {}
+    for asked in dashboard.views.values():
+        for name, facts in source_facts(asked.query).items():
+            found.setdefault(name, {}).update(facts)
+    return "".join(f"<h3>{escape(name)}</h3>{facts_html(tuple(facts.items()))}" for name, facts in found.items())
+
+
+def _none_of(chosen: Chosen) -> str:
+    return f"Nothing here of {' and '.join(', '.join(sorted(values)) for values in chosen.values())}."

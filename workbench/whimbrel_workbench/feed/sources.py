@@ -1,0 +1,37 @@
+"""What a query reads, in words: names, how rows come, and how late they may be."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from whimbrel.clock import show_ticks
+from whimbrel.plan import Source
+from whimbrel.stream import Bands, Stream
+
+_LATE: Final = {"raise": "end the run", "drop": "are dropped", "adjust": "are moved up", "side": "go aside"}
+
+
+def source_facts(query: Stream | Bands) -> dict[str, tuple[tuple[str, str], ...]]:
+    """For each source of a query by its name: what to know of it, as names and words."""
+    answer = query if isinstance(query, Stream) else query[-1]
+    found = {source.name: _facts(source) for source in answer.sources}
+    if isinstance(query, Bands):
+        latencies = ("latencies", ", ".join(query.latencies))
+        return {name: (*facts, latencies) for name, facts in found.items()}
+    return found
+
+
+def _facts(source: Source) -> tuple[tuple[str, str], ...]:
+    unit, order = source.schema.unit, source.disorder
+    latency = order.reorder_latency if order.partition is None else order.lag
+    many = f"{source.rows:,}" if source.rows is not None else "as they come" if source.live else "not counted"
+    facts = [("rows", many), ("time", source.time)]
+    if source.arrival is not None:
+        facts.append(("in order of", source.arrival))
+    if order.partition is not None:
+        facts.append(("partitions", order.partition))
+    if latency is None:
+        facts.append(("late rows", "are all waited for"))
+    else:
+        facts += [("waits for", show_ticks(latency, unit)), ("later rows", _LATE[order.late])]
+    return tuple(facts)

@@ -1,0 +1,27 @@
+"""Several queries on one run: their sources are read once, whoever looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import whimbrel
+from whimbrel_workbench.feed.banded import BandedRun
+
+if TYPE_CHECKING:
+    from whimbrel.run import Run
+    from whimbrel.stream import Bands, Stream
+
+
+def start_together(queries: Sequence[Stream | Bands]) -> list[Run | BandedRun]:
+    """Start queries on one thread and one reading of their sources; one run for each, as a feed follows it.
+
+    Parameters
+    ----------
+    queries : sequence of Stream or Bands
+        Those at several latencies are so many streams of the one run.
+    """
+    streams = [tuple(query.revisions) if isinstance(query, whimbrel.Bands) else (query,) for query in queries]
+    runs = iter(whimbrel.start(*(stream for each in streams for stream in each)))
+    return [BandedRun(query, [next(runs) for _ in each]) if isinstance(query, whimbrel.Bands) else next(runs)
+            for query, each in zip(queries, streams, strict=True)]

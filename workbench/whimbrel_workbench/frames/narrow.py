@@ -1,0 +1,87 @@
+"""A picture of some keys only: what one page shows of a frame that all pages share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from whimbrel_workbench.frames.bars import Bars
+from whimbrel_workbench.frames.extent import Extent
+from whimbrel_workbench.frames.framer import Picture
+from whimbrel_workbench.frames.lines import Lines
+from whimbrel_workbench.frames.rows import Rows
+
+Chosen = Mapping[str, frozenset[str]]
+"""Chosen values, as words, by key column; a column that is not there is not restricted."""
+
+_PARTS: Final = ", "
+
+
+def values_of(picture: Picture | None) -> dict[str, tuple[str, ...]]:
+    """The values of each key column that a picture shows, in its order."""
+    match picture:
+        case Lines():
+            names = [line.label for line in picture]
+        case Bars():
+            names = list(picture.names)
+        case _:
+            return {}
+    found: dict[str, dict[str, None]] = {key: {} for key in picture.keys}
+    for name in names:
+        for key, value in _parts(name, picture.keys).items():
+            found[key][value] = None
+    return {key: tuple(values) for key, values in found.items()}
+
+
+def narrowed(picture: Picture | None, chosen: Chosen) -> Picture | None:
+    """What is left of a picture; None if nothing is. Pictures that know no such key are left whole.
+
+    Axes stay as they are: choosing keys must not make what is left jump.
+    """
+    if not chosen:
+        return picture
+    match picture:
+        case Lines():
+            lines = tuple(line for line in picture if _is_chosen(line.label, picture.keys, chosen))
+            hidden = tuple(line.label for line in picture if line not in lines)
+            return replace(picture, lines=lines, others=picture.others + hidden) if lines else None
+        case Bars():
+            kept = [place for place, name in enumerate(picture.names) if _is_chosen(name, picture.keys, chosen)]
+            if not kept:
+                return None
+            names = tuple(picture.names[place] for place in kept)
+            hidden = tuple(name for name in picture.names if name not in names)
+            return replace(picture, names=names, lengths=tuple(picture.lengths[place] for place in kept),
+                           settled=tuple(picture.settled[place] for place in kept), others=picture.others + hidden)
+        case Rows():
+            texts = {name: column for column, name in enumerate(picture.names) if not picture.numeric[column]}
+            columns = {name: texts[name] for name in chosen if name in texts}
+            kept = [place for place, cells in enumerate(picture.cells)
+                    if all(cells[column] in chosen[name] for name, column in columns.items())]
+            if not kept:
+                return None
+            return replace(picture, cells=tuple(picture.cells[place] for place in kept),
+                           settled=tuple(picture.settled[place] for place in kept))
+        case _:
+            return picture
+
+
+def on_one_axis(pictures: Mapping[str, Picture | None]) -> dict[str, Picture | None]:
+    """The same pictures with one range of time for all charts over time that speak of the same kind of time."""
+    charts = {name: picture for name, picture in pictures.items() if isinstance(picture, Lines)}
+    reach = {calendar: Extent(min(each.x.low for each in some), max(each.x.high for each in some))
+             for calendar in (True, False)
+             if (some := [each for each in charts.values() if each.calendar is calendar])}
+    return {**pictures, **{name: replace(each, x=reach[each.calendar]) for name, each in charts.items()}}
+
+
+def _is_chosen(label: str, keys: tuple[str, ...], chosen: Chosen) -> bool:
+    parts = _parts(label, keys)
+    return all(parts[key] in values for key, values in chosen.items() if key in parts)
+
+
+def _parts(label: str, keys: tuple[str, ...]) -> dict[str, str]:
+    """The value of each key in a label; none where a value has a comma itself."""
+    parts = [label] if len(keys) == 1 else label.split(_PARTS)
+    return dict(zip(keys, parts, strict=True)) if len(parts) == len(keys) else {}

@@ -1,0 +1,79 @@
+"""Which view stands where: rows of names, which can be written down and read again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from whimbrel.errors import PlanError, near_match
+
+FilePath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Rows of views from top to bottom, by their names; views of one row share its width.
+
+    Parameters
+    ----------
+    rows : tuple of tuple of str
+
+    Examples
+    --------
+    >>> Arrangement.of(["delays", "flights", "newest"])
+    Arrangement(rows=(('delays',), ('flights', 'newest')))
+    >>> Arrangement.of(["delays", "flights"], [["flights", "delays"]])
+    Arrangement(rows=(('flights', 'delays'),))
+    """
+
+    rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str], rows: Iterable[str | Iterable[str]] | None = None) -> Arrangement:
+        """An arrangement of these views; unless rows are given the first view spans the page, others go in pairs.
+
+        Raises
+        ------
+        PlanError
+            When a row names a view that there is not, or one is named twice.
+        """
+        if rows is None:
+            rest = list(names[1:])
+            pairs = [tuple(rest[at:at + 2]) for at in range(0, len(rest), 2)]
+            return cls((*((name,) for name in names[:1]), *pairs))
+        told = tuple((row,) if isinstance(row, str) else tuple(row) for row in rows)
+        count = Counter(name for row in told for name in row)
+        for name, times in count.items():
+            if name not in names:
+                raise PlanError(f"There is no view {name!r} to arrange.", where=f"rows={[list(row) for row in told]}",
+                                hint=near_match(name, names, noun="view"))
+            if times > 1:
+                raise PlanError(f"The view {name!r} is arranged {times} times.", where="rows=",
+                                hint="a view stands in one place")
+        return cls(tuple(row for row in told if row))
+
+    @classmethod
+    def load(cls, path: FilePath, names: Sequence[str]) -> Arrangement:
+        """Read what :meth:`save` wrote, for these views.
+
+        Raises
+        ------
+        PlanError
+            When the file is no arrangement, or of other views.
+        """
+        try:
+            rows = json.loads(Path(path).read_text(encoding="utf-8"))["rows"]
+            told = [[str(name) for name in row] for row in rows]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise PlanError(f"{os.fspath(path)!r} is not a layout: {error}", where=f"rows={os.fspath(path)!r}",
+                            hint="Dashboard.save(path) writes one") from error
+        return cls.of(names, told)
+
+    def save(self, path: FilePath) -> None:
+        """Write it down as JSON."""
+        rows = ",\n".join(f"  {json.dumps(list(row), ensure_ascii=False)}" for row in self.rows)
+        Path(path).write_text(f'{{"rows": [\n{rows}\n]}}\n', encoding="utf-8")

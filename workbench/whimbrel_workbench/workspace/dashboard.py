@@ -1,0 +1,144 @@
+"""What an author writes: views by name, a title, and where each view stands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from whimbrel.errors import PlanError
+from whimbrel.stream import Bands, Stream
+from whimbrel_workbench import page
+from whimbrel_workbench.feed import columns_of
+from whimbrel_workbench.frames import Options
+from whimbrel_workbench.live import LiveView
+from whimbrel_workbench.workspace.arrangement import Arrangement, FilePath
+from whimbrel_workbench.workspace.shared import Shared
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query and what was asked of its view."""
+
+    query: Stream | Bands
+    options: Options
+
+
+Query = Stream | Bands | LiveView | Asked
+
+
+class Dashboard:
+    """Several linked views on one run: sources are read once, and every page shows the same frames.
+
+    Parameters
+    ----------
+    title : str
+        What stands on top of the page.
+    views : mapping of str to query, or sequence of queries
+        Streams, streams at several latencies, or what their ``view(...)`` gives, by the names that stand above them;
+        without names they are called after their columns.
+    rows : sequence of names or of sequences of names, or path, optional
+        Where the views stand, from top to bottom, or the file of a saved layout. A view that no row names is not
+        shown. Default: the first view spans the page, the others stand in pairs.
+    redraws_per_s : float
+        Most redraws of a view in a second.
+
+    Raises
+    ------
+    PlanError
+        For something that is no query, and for rows that name views that there are not.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": [1, 4, 12], "k": ["a", "b", "a"]}, time="at").group_by("k")
+    >>> per_window = log.tumbling_window(10).aggregate(n=wb.count())
+    >>> Dashboard("Counts", {"by window": per_window, "newest": per_window.view(kind="table")}).arrangement
+    Arrangement(rows=(('by window',), ('newest',)))
+    """
+
+    def __init__(self, title: str, views: Mapping[str, Query] | Sequence[Query], *,
+                 rows: Iterable[str | Iterable[str]] | FilePath | None = None, redraws_per_s: float = 4.0) -> None:
+        self.title = title
+        named = views if isinstance(views, Mapping) else _named(views)
+        if not named:
+            raise PlanError("A dashboard needs a view.", where=f"Dashboard({title!r})", hint="such as views=[q]")
+        self.views = {name: _asked(query) for name, query in named.items()}
+        names = list(self.views)
+        self.arrangement = (Arrangement.load(rows, names) if isinstance(rows, str | os.PathLike)
+                            else Arrangement.of(names, rows))
+        self._redraws_per_s = redraws_per_s
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> page.Bundle:
+        page.collect(self)
+        return {"text/plain": repr(self)}, {}
+
+    def __repr__(self) -> str:
+        return f"<Dashboard {self.title!r}: {', '.join(self.views)}>"
+
+    def save(self, path: FilePath) -> None:
+        """Write the layout down, for ``Dashboard(rows=path)``."""
+        self.arrangement.save(path)
+
+    def share(self, *, pause_unwatched: bool = False) -> Shared:
+        """The run of the views that are arranged, for any number of pages."""
+        shown = {name for row in self.arrangement.rows for name in row}
+        return Shared({name: (asked.query, asked.options) for name, asked in self.views.items() if name in shown},
+                      redraws_per_s=self._redraws_per_s, pause_unwatched=pause_unwatched)
+
+
+def gathered(title: str, shown: Iterable[tuple[str, LiveView | Dashboard]]) -> Dashboard:
+    """Views and dashboards, each with the heading above it, as one dashboard in their order.
+
+    A dashboard alone stays as it is.
+    """
+    parts = list(shown)
+    if len(parts) == 1 and isinstance(parts[0][1], Dashboard):
+        return parts[0][1]
+    views: dict[str, Query] = {}
+    rows: list[list[str]] = []
+    for heading, part in parts:
+        if isinstance(part, Dashboard):
+            names = {name: _unused(name, views) for name in part.views}
+            views |= {names[name]: asked for name, asked in part.views.items()}
+            rows += [[names[name] for name in row] for row in part.arrangement.rows]
+        else:
+            name = _unused(heading or _words(part), views)
+            views[name] = part
+            rows.append([name])
+    return Dashboard(title, views, rows=rows)
+
+
+def _asked(query: Query) -> Asked:
+    match query:
+        case Asked():
+            return query
+        case LiveView():
+            return Asked(query.stream, query.options)
+        case Stream() | Bands():
+            return Asked(query, Options())
+        case _:
+            raise PlanError(f"A {type(query).__name__} is not a query.", where="Dashboard(...)",
+                            hint="give streams, or what their view(...) gives")
+
+
+def _named(queries: Iterable[Query]) -> dict[str, Query]:
+    """Queries by the words that say what they show."""
+    named: dict[str, Query] = {}
+    for query in queries:
+        named[_unused(_words(query), named)] = query
+    return named
+
+
+def _words(query: Query) -> str:
+    asked = _asked(query)
+    columns = columns_of(asked.query, asked.options)
+    return (columns.value or "rows") + (f" by {', '.join(columns.keys)}" if columns.keys else "")
+
+
+def _unused(name: str, used: Container[str]) -> str:
+    """The name, numbered if it is used already."""
+    numbered = (f"{name} ({number})" for number in count(2))
+    return name if name not in used else next(each for each in numbered if each not in used)

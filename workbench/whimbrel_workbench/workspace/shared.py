@@ -1,0 +1,142 @@
+"""One run behind many pages: each frame is made once, whoever looks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Protocol
+
+from whimbrel.errors import WhimbrelError
+from whimbrel.stream import Bands, Stream
+from whimbrel_workbench.controls import Gesture
+from whimbrel_workbench.feed import Feed, start_together
+from whimbrel_workbench.frames import Frame, Options
+
+
+class Viewer(Protocol):
+    """A page that shows frames."""
+
+    def offer(self, name: str, frame: Frame) -> None:
+        """Take the newest frame of a view. Called on any thread; must return at once."""
+
+
+class Shared:
+    """The feeds of several queries that were started together, and the pages that look at them.
+
+    The run starts when somebody looks for the first time. While nobody looks it goes on, so that a feed loses no rows,
+    but no frame is made; it may be told to wait instead.
+
+    Parameters
+    ----------
+    views : mapping of str to (Stream or Bands, Options)
+        The queries by the names of their views.
+    redraws_per_s : float
+        Most frames of a view in a second.
+    pause_unwatched : bool
+        Let the run wait while nobody looks.
+    """
+
+    def __init__(self, views: Mapping[str, tuple[Stream | Bands, Options]], *, redraws_per_s: float = 4.0,
+                 pause_unwatched: bool = False) -> None:
+        self._queries = [query for query, _ in views.values()]
+        self._pause_unwatched = pause_unwatched
+        self._started = False
+        self._waits = False
+        self._viewers: list[Viewer] = []
+        self._newest: dict[str, Frame] = {}
+        self._changing = threading.Lock()
+        # Pages must not wait for the run: whatever steers it happens here, one thing after the other.
+        self._steering = ThreadPoolExecutor(1, "whimbrel-steering")
+        self.feeds = {name: Feed(query, options, partial(self._hand_on, name), redraws_per_s=redraws_per_s)
+                      for name, (query, options) in views.items()}
+        self._watch(False)
+
+    @property
+    def viewers(self) -> int:
+        """How many pages look."""
+        return len(self._viewers)
+
+    def join(self, viewer: Viewer) -> None:
+        """Hand frames to a page from now on, first the ones that are there."""
+        with self._changing:
+            self._viewers.append(viewer)
+            for name, frame in self._newest.items():
+                viewer.offer(name, frame)
+        self._steering.submit(self._attend)
+
+    def leave(self, viewer: Viewer) -> None:
+        """Hand no more frames to a page, if it was handed any."""
+        with self._changing:
+            self._viewers = [other for other in self._viewers if other is not viewer]
+        self._steering.submit(self._attend)
+
+    def steer(self, gesture: Gesture) -> Future[None]:
+        """Do with the run, or with the axes of all views, what a reader wants."""
+        return self._steering.submit(self._steer, gesture)
+
+    def close(self) -> None:
+        """End the run and keep what was drawn."""
+        self._steering.submit(self._end).result()
+        self._steering.shutdown()
+
+    def _attend(self) -> None:
+        """Start, go on, look or wait, by whether somebody looks now."""
+        watched = bool(self._viewers)
+        self._watch(watched)
+        run = self._first.run
+        if watched and not self._started:
+            self._start()
+        elif watched and self._waits:
+            self._waits = False
+            self._first.resume()
+        elif not watched and self._pause_unwatched and run is not None and run.state == "running":
+            self._waits = True
+            self._first.pause()
+
+    def _steer(self, gesture: Gesture) -> None:
+        match gesture:
+            case "pause":
+                self._first.pause()
+            case "resume":
+                self._first.resume()
+            case "keep" | "drop":
+                for feed in self.feeds.values():
+                    feed.stop(keep=gesture == "keep")
+            case "restart":
+                self._end()
+                self._start()
+            case "fit":
+                for feed in self.feeds.values():
+                    feed.fit()
+
+    @property
+    def _first(self) -> Feed:
+        # What was started together is paused together: one feed speaks for all.
+        return next(iter(self.feeds.values()))
+
+    def _start(self) -> None:
+        self._started = True
+        try:
+            for feed, run in zip(self.feeds.values(), start_together(self._queries), strict=True):
+                feed.follow(run)
+        except WhimbrelError as error:
+            for feed in self.feeds.values():
+                feed.follow(error)
+
+    def _end(self) -> None:
+        for feed in self.feeds.values():
+            feed.close()
+
+    def _watch(self, watched: bool) -> None:
+        for feed in self.feeds.values():
+            feed.watch(watched)
+
+    def _hand_on(self, name: str, frame: Frame) -> bool:
+        with self._changing:
+            self._newest[name] = frame
+            viewers = list(self._viewers)
+        for viewer in viewers:
+            viewer.offer(name, frame)
+        return True
