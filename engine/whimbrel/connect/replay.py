@@ -112,9 +112,17 @@ class Replay(Source):
         self._first_row: int | None = 0 if self._start is None else None
 
     def again(self) -> Source | None:
-        log = copy.copy(self)
-        log._clock, log._speed = None, INFINITE  # noqa: SLF001 - its own
-        return log
+        return self._at(None, INFINITE)
+
+    def on_clock(self, clock: ReplayClock) -> Replay:
+        """The same replay on another clock."""
+        clock.adopt(self._arrivals, where=self._where)
+        return self._at(clock, None)
+
+    def _at(self, clock: ReplayClock | None, speed: float | None) -> Replay:
+        twin = copy.copy(self)
+        twin._clock, twin._speed = clock, speed  # noqa: SLF001 - its own
+        return twin
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         self.schema.select(columns)

@@ -2,7 +2,8 @@
 
 from whimbrel.stream import datasets
 from whimbrel.stream.bands import Bands
-from whimbrel.stream.lateness import Lateness, late_rows, lateness
+from whimbrel.stream.latencies import asked_at
+from whimbrel.stream.lateness import Lateness, late_rows, lateness, lateness_of
 from whimbrel.stream.measures import (
     aggregate,
     all,
@@ -34,8 +35,9 @@ from whimbrel.stream.start import start
 from whimbrel.stream.stream import Stream
 
 __all__ = [
-    "Bands", "Lateness", "Stream", "aggregate", "all", "any", "approx_count_distinct", "approx_quantile", "collect",
-    "count", "count_distinct", "datasets", "first", "from_arrow", "from_edges", "from_pandas", "from_spark", "last",
-    "late_rows", "lateness", "max", "mean", "median", "min", "product", "quantile", "read_parquet", "replay", "restore",
-    "start", "std", "sum", "sum_of_squares", "top_k", "var", "window_end", "window_start",
+    "Bands", "Lateness", "Stream", "aggregate", "all", "any", "approx_count_distinct", "approx_quantile", "asked_at",
+    "collect", "count", "count_distinct", "datasets", "first", "from_arrow", "from_edges", "from_pandas", "from_spark",
+    "last", "late_rows", "lateness", "lateness_of", "max", "mean", "median", "min", "product", "quantile",
+    "read_parquet", "replay", "restore", "start", "std", "sum", "sum_of_squares", "top_k", "var", "window_end",
+    "window_start",
 ]

@@ -45,6 +45,10 @@ class Bands(Sequence["Stream"]):
         The answers; any of them can be gone on from, or started alone.
     last_ticks : int
         The last latency.
+    query : Stream
+        What is asked at each latency.
+    partial, merge : callable, optional
+        The user's own split of it.
 
     Examples
     --------
@@ -63,6 +67,9 @@ class Bands(Sequence["Stream"]):
     latencies: tuple[str, ...]
     streams: tuple[Stream, ...]
     last_ticks: int
+    query: Stream
+    partial: Query | None = None
+    merge: Query | None = None
 
     @overload
     def __getitem__(self, index: int) -> Stream: ...
@@ -90,7 +97,7 @@ class Bands(Sequence["Stream"]):
 
     def on(self, other: Stream | Source | Mapping[str, Stream | Source]) -> Bands:
         """The same query at the same latencies on other data. See :meth:`whimbrel.Stream.on`."""
-        return replace(self, streams=tuple(stream.on(other) for stream in self.streams))
+        return replace(self, streams=tuple(stream.on(other) for stream in self.streams), query=self.query.on(other))
 
     def late_rows(self) -> Stream:
         """Rows that are later than the last latency, each when it came. See :class:`whimbrel.operators.LateRows`."""
@@ -157,7 +164,7 @@ def at_latencies(query: Stream, latencies: Sequence[Duration], partial: Query | 
         streams = tuple(_at(query, -1, upto) for upto in ticks)
     else:
         streams = _merged(query, ticks, partial, merge)
-    return Bands(tuple(show_ticks(each, unit) for each in ticks), streams, ticks[-1])
+    return Bands(tuple(show_ticks(each, unit) for each in ticks), streams, ticks[-1], query, partial, merge)
 
 
 def _merged(rows: Stream, ticks: Sequence[int], partial: Query, merge: Query) -> tuple[Stream, ...]:

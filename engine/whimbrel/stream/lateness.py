@@ -152,6 +152,8 @@ class Lateness:
                             hint="give the query itself, without at_latencies(...)")
 
     def _lost(self, latency: int) -> int:
+        if self.source.disorder.partition is None:
+            return int(np.count_nonzero(self.late_by > latency))
         keeper = timekeeper(self._losing(latency))
         return sum(int(np.count_nonzero(batch.sync < keeper.follow(batch).current)) for batch in self.batches)
 
@@ -159,13 +161,18 @@ class Lateness:
         def answer(source: Source) -> pa.Table:
             return replace(query, node=rebind(query.node, {self.source: source})).collect()
 
-        whole = answer(Promising(self.source, Disorder(None)))
+        whole = answer(Promising(self._log, Disorder(None)))
         changed = [_changed(whole, answer(self._losing(latency))) for latency in latencies]
         return {"results": [whole.num_rows] * len(changed), "results_changed": changed,
                 "share_changed": [rows / whole.num_rows if whole.num_rows else 0.0 for rows in changed]}
 
     def _losing(self, latency: int) -> Source:
-        return Promising(self.source, replace(self.source.disorder, reorder_latency=latency, late="drop"))
+        return Promising(self._log, replace(self.source.disorder, reorder_latency=latency, late="drop"))
+
+    @property
+    def _log(self) -> Source:
+        """What can be read once more."""
+        return self.source.again() or self.source
 
     def _shown(self, ticks: Sequence[int]) -> list[str]:
         return [show_ticks(value, self.source.schema.unit) for value in ticks]
@@ -189,7 +196,7 @@ def lateness(source: Stream) -> Lateness:
     Parameters
     ----------
     source : Stream
-        A log as it was read, without further steps.
+        A log as it was read, without further steps; or a replay of one.
 
     Raises
     ------
@@ -199,10 +206,15 @@ def lateness(source: Stream) -> Lateness:
     if not isinstance(source, Stream) or not isinstance(source.node.op, Source):
         raise PlanError("Lateness is asked of a source.", where="lateness(...)",
                         hint="give a log as it was read; and the query to at(..., query=...)")
-    log = source.node.op
-    if log.live:
-        raise PlanError(f"{log.name} is a feed and has no end.", where=f"lateness({log.name})",
-                        hint="measure the log that it replays")
+    return lateness_of(source.node.op)
+
+
+def lateness_of(source: Source) -> Lateness:
+    """See :func:`lateness`."""
+    log = source.again()
+    if log is None:
+        raise PlanError(f"{source.name} is a feed and has no end.", where=f"lateness({source.name})",
+                        hint="measure a log of it: what came yesterday says how late rows will come")
     if log.edges:
         raise PlanError(f"Edges of {log.name} come twice an event.", where=f"lateness({log.name})",
                         hint="lateness is measured on logs of points or intervals")
@@ -214,7 +226,7 @@ def lateness(source: Stream) -> Lateness:
             if batch is not None and len(batch):
                 batches.append(batch)
                 late_by.append(keeper.follow(batch).newest - batch.sync)
-    return Lateness(log, batches, np.concatenate(late_by))
+    return Lateness(source, batches, np.concatenate(late_by))
 
 
 def late_rows(source: Stream) -> Stream:

@@ -14,6 +14,9 @@ import whimbrel as wb
 from tests.conftest import SHARED_DATA
 from whimbrel import col
 from whimbrel.errors import PlanError, WhimbrelError
+from whimbrel.plan import Node
+from whimbrel.stream import Stream
+from whimbrel.testing import Rows
 
 CATALOG = ("flights_nyc_2013", "trace_spans_train", "app_logs_train", "market_feed_usdm", "git_commits",
            "quakes_2015_08", "bike_trips_jc_2021_09", "net_dns_zeek")
@@ -69,12 +72,26 @@ def test_nothing_at_all() -> None:
     assert repr(late).startswith("log: 0 rows, 0 late; late by 50%: 0")
 
 
+def test_a_replay_is_as_late_as_its_part_of_the_log_and_is_not_waited_for() -> None:
+    source = log(2)
+    replayed = wb.replay(source, speed=0.1, start=50, end=250, reorder_latency=40)
+    late = wb.lateness(replayed)
+    assert late.rows == 200
+    query = replayed.tumbling_window(20).aggregate(n=wb.count())
+    assert late.at(0, query=query)["results_changed"].to_pylist()[0] > 0
+
+
+def test_a_feed_without_an_end_has_no_lateness() -> None:
+    feed = Rows([[(0, 1, {"time": 0, "key": "a", "k2": 1, "x": 4, "y": None, "flag": True})]], name="feed")
+    feed.live = True
+    with pytest.raises(PlanError, match="feed is a feed and has no end"):
+        wb.lateness(Stream(Node(feed)))
+
+
 def test_misuse_is_told_in_words() -> None:
     source = log(1)
     with pytest.raises(PlanError, match="Lateness is asked of a source"):
         wb.lateness(source.where(col.x > 1))
-    with pytest.raises(PlanError, match="log is a feed and has no end"):
-        wb.lateness(wb.replay(source, reorder_latency=5))
     with pytest.raises(PlanError, match="A reorder latency cannot be -1"):
         wb.lateness(source).at(-1)
     with pytest.raises(PlanError, match="needs a latency"):
