@@ -97,6 +97,11 @@ class Compiled:
         self._ready: dict[tuple[Any, ...], threading.Event] = {}
         self._failure: BaseException | None = None
 
+    @property
+    def text(self) -> str:
+        """The source of the module it stands in."""
+        return self._text or inspect.getsource(sys.modules[self.function.__module__])
+
     def __call__(self, *arguments: Any) -> Any:
         return self.best(*arguments)(*arguments)
 
@@ -155,8 +160,7 @@ class Compiled:
 
     def _load(self) -> Callable[..., Any]:
         """The function once more, from the content-addressed file under which machine code is kept."""
-        text = self._text or inspect.getsource(sys.modules[self.function.__module__])
-        name = self.function.__name__
+        text, name = self.text, self.function.__name__
         path = source_file(text, name)
         module = types.ModuleType(path.stem)
         module.__file__ = str(path)

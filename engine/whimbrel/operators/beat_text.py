@@ -18,7 +18,7 @@ from whimbrel.expr import SCALARS, Col, Expr, predicate_source, to_source
 from whimbrel.expr.nodes import node
 from whimbrel.expr.source import Bind, Text
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.operators.aggregate_text import Functions, bind_steps, comment, literal
+from whimbrel.operators.aggregate_text import Functions, comment, literal
 from whimbrel.operators.beat_needs import RESULT, Needs, Shifted, needs_of, reach_of
 from whimbrel.operators.beat_steps import Adjacent, Given, Joined, Kept, Mapped, Moved, Slid, Step, Windowed, in_order
 from whimbrel.operators.measure import Measure
@@ -94,7 +94,9 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], *, mask
         *writer.scratch, "count", "out_sync", *(["out_end"] if changing else []),
         *(f"out{at}{kind}" for at, some in enumerate(nullable) for kind in (("", "_valid") if some else ("",)))]
     text = "\n".join([
-        comment(f"On a beat: {shown}"), "", "import numpy as np", *dict.fromkeys(writer.imports),
+        comment(f"On a beat: {shown}"), "", "import numpy as np",
+        *(f"from {module} import {', '.join(name for name, of in writer.imports.items() if of == module)}"
+          for module in dict.fromkeys(writer.imports.values())),
         *(f"from {SCALARS[name].__module__} import {name}" for name in used), "", "",
         *_wrapped("def beat(", parameters), *_inner(body), ""])
     return BeatText(text, load_text(text, "beat", writer.functions), ports, leaves, tuple(writer.scratch.values()),
@@ -150,7 +152,8 @@ class _Writer:
         self.loop = _Loop(Needs())
         self.leaves: dict[tuple[int, int], Leaf] = {}
         self.ports: set[int] = set()
-        self.imports: list[str] = []
+        self.imports: dict[str, str] = {}
+        self.names: dict[tuple[str, int], str] = {}
         self.functions: Functions = {}
         self.scratch: dict[str, tuple[np.dtype[Any], int]] = {}
         self.written: dict[Shifted, tuple[int, list[int], bool]] = {}
@@ -195,10 +198,12 @@ class _Writer:
             self.scratch[f"window{q}_valid"] = _BOOL, most
             value, tests = self._value(measure, step, given, starts and f"started{number}")
             fresh.append(f"state{q} = {_fresh(measure)}")
-            entered = f"state{q} = accumulate{q}(state{q}, {value}{_time(measure, 'at')})  {_words(measure)}"
-            enter += _when(tests, [entered])
-            emit += [f"answer{q} = result{q}(state{q})", f"window{q}_valid[window] = answer{q} is not None",
-                     f"if answer{q} is not None:", f"    window{q}[window] = answer{q}"]
+            accumulate = self.names["accumulate", q]
+            enter += _when(tests, [
+                f"state{q} = {accumulate}(state{q}, {value}{_time(measure, 'at')})  {_words(measure)}"])
+            emit += [f"answer{q} = {self.names['result', q]}(state{q})",
+                     f"window{q}_valid[window] = answer{q} is not None",
+                     f"if answer{q} is not None: window{q}[window] = answer{q}"]
         if starts is not None:
             self.scratch[f"some{number}"] = _BOOL, most
             fresh.append("some = False")
@@ -293,30 +298,32 @@ class _Writer:
             self.scratch |= {f"rest{q}_{at}": (np.asarray(field).dtype, width) for at, field in
                              enumerate(measure.steps.init)}
             fresh.append(f"state{q} = {_fresh(measure)}")
-            loop.before.append(f"shown{q}, shown{q}_valid = {_zero(measure.type)}, False")
+            loop.before.append(f"state{q}, shown{q}, shown{q}_valid = {_fresh(measure)}, {_zero(measure.type)}, False")
+            accumulate = self.names["accumulate", q]
             held = [f"held{q}[inside{number}] = {value}  {_words(measure)}",
-                    f"state{q} = accumulate{q}(state{q}, held{q}[inside{number}]{_time(measure, 'at')})"]
-            if tests:
+                    f"state{q} = {accumulate}(state{q}, held{q}[inside{number}]{_time(measure, 'at')})"]
+            counts = [f"starts{number}"] if tests == [f"started{number}"] else [f"counts{q}"] if tests else []
+            if counts == [f"counts{q}"]:
                 self.scratch[f"counts{q}"] = _BOOL, width
-                enter += [f"counts{q}[inside{number}] = {' and '.join(tests)}", f"if counts{q}[inside{number}]:",
-                          *_inner(held)]
-            else:
-                enter += held
-            one = f"accumulate{q}({_fresh(measure)}, held{q}[older]{_time(measure, f'(at - {width} + older)')})"
-            rests += [*_when([f"counts{q}[older]"] if tests else [], [f"state{q} = merge{q}({one}, state{q})"]),
-                      *(f"rest{q}_{at}[older] = state{q}[{at}]" for at in range(len(measure.steps.init)))]
-            show += _shown(measure, q, number, width)
+                enter.append(f"counts{q}[inside{number}] = {' and '.join(tests)}")
+            enter += _when([f"{name}[inside{number}]" for name in counts], held)
+            since = _time(measure, f"(at - {width} + older)")
+            one = f"{accumulate}({_fresh(measure)}, held{q}[older]{since})"
+            rests += [*_when([f"{name}[older]" for name in counts],
+                             [f"state{q} = {self.names['merge', q]}({one}, state{q})"]),
+                      f"{''.join(f'rest{q}_{at}[older], ' for at in range(len(measure.steps.init)))[:-1]} = state{q}"]
+            show += self._shown(measure, q, number, width)
             columns.append((f"shown{q}", f"shown{q}_valid"))
         if starts is not None:
             self.scratch[f"starts{number}"] = _BOOL, width
-            loop.before += [f"starts{number}[:] = False", f"alive{number}, turns{number} = 0, False"]
+            loop.before.append(f"inside{number}, starts{number}[:], alive{number}, turns{number} = 0, False, 0, False")
             enter = [f"started{number}, left = {starts}, starts{number}[inside{number}]",
                      f"alive{number}, turns{number} = alive{number} + started{number} - left, started{number} or left",
                      f"starts{number}[inside{number}] = started{number}", *enter]
         begin, oldest = _place(f"base - {shift}"), back + width
         loop.begins.append(f"begin{number}")
         loop.before += [f"begin{number} = first - {oldest} - ({begin} + first - {oldest}) % {width}  {_window(step)}",
-                        f"inside{number} = 0", *fresh]
+                        *([f"inside{number} = 0"] if starts is None else [])]
         loop.lines += [
             f"if at >= begin{number}:",
             f"    if inside{number} == {width}:  # a block is complete: the states of its rests",
@@ -334,11 +341,26 @@ class _Writer:
         return self.numbers
 
     def _functions(self, measure: Measure, *roles: str) -> int:
+        """A number for an aggregate; the functions of its algebra are named as they are, users' own by the number."""
         number = self._next()
-        imports, functions = bind_steps(measure.steps, str(number), roles)
-        self.imports += imports
-        self.functions |= functions
+        for role in roles:
+            function = getattr(measure.steps, role)
+            self.names[role, number] = name = function.__name__
+            if function.__module__.startswith("whimbrel.aggregates.") and "<" not in function.__qualname__ and (
+                    self.imports.setdefault(name, function.__module__) == function.__module__):
+                continue
+            self.names[role, number] = f"{role}{number}"
+            self.functions[f"{role}{number}"] = function
         return number
+
+    def _shown(self, measure: Measure, q: int, number: int, width: int) -> list[str]:
+        """Lines that compute the value of a window, of the rest of one block and the beginning of the next."""
+        rest = "".join(f"rest{q}_{at}[inside{number}], " for at in range(len(measure.steps.init)))
+        return [f"whole{q} = state{q}",
+                f"if inside{number} < {width}: whole{q} = {self.names['merge', q]}(({rest.strip()}), state{q})",
+                f"answer{q} = {self.names['result', q]}(whole{q})", f"shown{q}_valid = answer{q} is not None",
+                f"if answer{q} is not None: cell{q}[0] = answer{q}",
+                f"shown{q} = {_physical(measure, f'cell{q}[0]')}"]
 
     def _starting(self, step: Windowed, given: _Stream) -> str | None:
         """Text of whether an event begins that counts; None: always."""
@@ -370,16 +392,6 @@ def _joined(step: Joined, left: _Stream, right: _Stream) -> _Stream:
         return _Stream(shown, _both(left.present, right.present), changes)
     shown = tuple((value, valid if side == 0 else _both(right.present, valid)) for side, value, valid in columns)
     return _Stream(shown, left.present, changes)
-
-
-def _shown(measure: Measure, q: int, number: int, width: int) -> list[str]:
-    """Lines that compute the value of a window, of the rest of one block and the beginning of the next."""
-    rest = "".join(f"rest{q}_{at}[inside{number}], " for at in range(len(measure.steps.init)))
-    return [f"whole{q} = state{q}",
-            f"if inside{number} < {width}:", f"    whole{q} = merge{q}(({rest.strip()}), state{q})",
-            f"answer{q} = result{q}(whole{q})", f"shown{q}_valid = answer{q} is not None",
-            f"if answer{q} is not None:", f"    cell{q}[0] = answer{q}",
-            f"shown{q} = {_physical(measure, f'cell{q}[0]')}"]
 
 
 def _fresh(measure: Measure) -> str:

@@ -25,7 +25,7 @@ from whimbrel.kernels.primitives.snapshots import (
     USED,
     snapshot_schedule,
 )
-from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, extend, told_in_words
+from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, Measure, extend, told_in_words
 from whimbrel.operators.measurement import Inputs, Measurement
 from whimbrel.operators.schedule import ROOM, Outs, Schedule
 
@@ -94,6 +94,10 @@ class SnapshotKernel(Kernel):
     @property
     def buffered_rows(self) -> int:
         return int(self.scalars[ENDS])
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(measure.replay.text for measure in self.measures if isinstance(measure, Measure)))
 
     def _run(self, sync: Array, other: Array, groups: Array, skip: Mask | None, limit: int,
              inputs: Sequence[Inputs]) -> list[Batch]:

@@ -32,7 +32,8 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
 
     A step that one query absorbs runs twice, absorbed and for the others.
     """
-    plans = fuse_on_beat(sort_as_needed(split_latencies(read_once(push_down(share(roots))))))
+    plans = sort_as_needed(split_latencies(read_once(push_down(share(roots)))))
+    plans = fuse_on_beat(prune_columns(plans))  # a loop over a beat takes numbers only: texts must be gone, if they can
     return prune_columns(join_edges(rewrite(rewrite(plans, split_windows), _settle)))
 
 

@@ -159,7 +159,8 @@ class Stream(Methods):
             first = next((batch for batch in rows if batch is not None), None)
             if first is not None:
                 pipeline.push(number, first.slice(0, 64))
-                pipeline.finish(number)
+        for number in range(len(pipeline.sources)):
+            pipeline.finish(number)
         notes = [f"# note: {note}" for node in self.node.walk() if isinstance(node.op, Operator)
                  for note in node.op.notes(*(below.schema for below in node.inputs))]
         return "\n\n".join([*(text for kernel in pipeline.kernels for text in kernel.sources), *notes])
