@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 
@@ -53,22 +53,27 @@ class Work:
 
     def push(self, kernel: Kernel, batch: Batch, port: int = 0) -> list[Batch]:
         """Let the operator take in rows."""
-        began = time.perf_counter()
+        began = perf_counter()
         out = kernel.push(batch, port)
-        self.seconds += time.perf_counter() - began
+        self.seconds += perf_counter() - began
         self.batches += 1
-        self.rows_out += _rows(out)
+        if out:
+            self.rows_out += _rows(out)
         return out
 
     def advance(self, kernel: Kernel, frontier: int, port: int = 0) -> list[Batch]:
         """Let the operator learn how far time has come."""
-        began = time.perf_counter()
+        began = perf_counter()
         out = kernel.advance(frontier, port)
-        self.seconds += time.perf_counter() - began
-        self.rows_out += _rows(out)
+        self.seconds += perf_counter() - began
+        if out:
+            self.rows_out += _rows(out)
         return out
 
 
 def _rows(batches: Sequence[Batch]) -> int:
     """Rows that are there, without those that were filtered out and not yet moved."""
-    return sum(len(batch) - (0 if batch.absent is None else int(np.count_nonzero(batch.absent))) for batch in batches)
+    rows = 0
+    for batch in batches:
+        rows += len(batch.sync) if batch.absent is None else len(batch) - int(np.count_nonzero(batch.absent))
+    return rows
