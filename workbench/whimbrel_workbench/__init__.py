@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from whimbrel_workbench.workspace import Dashboard
 
 __all__ = ["Dashboard"]
@@ -17,3 +19,10 @@ def __getattr__(name: str) -> Any:
     from whimbrel_workbench.workspace import Dashboard
 
     return Dashboard
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """``%load_ext whimbrel_workbench``: the ``%%whimbrel`` magic. Views need no such line."""
+    from whimbrel_workbench import magics
+
+    magics.load_ipython_extension(shell)

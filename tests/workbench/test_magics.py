@@ -1,0 +1,87 @@
+"""``%%whimbrel`` shows what a cell ends with, and is the cell otherwise."""
+
+from __future__ import annotations
+
+import atexit
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from whimbrel import WhimbrelError
+from whimbrel_workbench.live import LiveView
+from whimbrel_workbench.magics import options_of
+
+# Panel's widgets will have another name for their name, one day.
+pytestmark = pytest.mark.filterwarnings("ignore:Widget.name is deprecated")
+
+SETUP = """
+import whimbrel as wb
+rows = {"at": [1, 5, 3, 9], "seen": [1, 5, 6, 9], "k": ["a", "b", "a", "b"]}
+log = wb.from_arrow(rows, time="at", arrival="seen", name="log")
+"""
+
+
+@pytest.fixture(name="shell", scope="module")
+def _shell() -> InteractiveShell:
+    shell = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
+    atexit.unregister(shell.atexit_operations)  # it is not the shell of this process
+    shell.run_line_magic("load_ext", "whimbrel_workbench")
+    shell.run_cell(SETUP).raise_error()
+    return shell
+
+
+def magic(shell: InteractiveShell, line: str, cell: str) -> Any:
+    return shell.run_cell_magic("whimbrel", line, cell)
+
+
+def test_the_last_expression_is_shown_with_the_options(shell: InteractiveShell) -> None:
+    view = magic(shell, "--kind bars --by k", "counts = log.group_by('k').tumbling_window(10).aggregate(n=wb.count())\n"
+                                              "counts\n")
+    assert isinstance(view, LiveView)
+    view.start()
+    assert view.run.wait(60)
+    assert shell.user_ns["counts"].collect().num_rows == 2
+    assert view.run.snapshot().table.num_rows == 2
+
+
+def test_latencies_make_bands(shell: InteractiveShell) -> None:
+    view = magic(shell, "--latencies 0,10", "log.tumbling_window(10).aggregate(n=wb.count())")
+    view.start()
+    assert view.run.wait(60)
+    assert view.run.snapshot().table["n"].to_pylist() == [4]
+
+
+@pytest.mark.parametrize("cell", ["x = 1", "3", "pass", "if True:\n    log"])
+def test_a_cell_that_ends_otherwise_is_told(shell: InteractiveShell, cell: str) -> None:
+    with pytest.raises(WhimbrelError, match="does not end with a query"):
+        magic(shell, "", cell)
+    if cell == "x = 1":
+        assert shell.user_ns["x"] == 1
+
+
+def test_the_cell_is_nothing_but_itself(shell: InteractiveShell) -> None:
+    with pytest.raises(ZeroDivisionError):
+        magic(shell, "--kind bars", "y = 2\n1 / 0")
+    assert shell.user_ns["y"] == 2
+    with pytest.raises(SyntaxError):
+        magic(shell, "", "log.where(")
+
+
+@pytest.mark.parametrize("line", ["kind bars", "--kind", "--kind --by k", "--by 'k"])
+def test_what_is_no_option(line: str) -> None:
+    with pytest.raises(WhimbrelError, match="option"):
+        options_of(line)
+
+
+def test_views_say_which_kinds_there_are(shell: InteractiveShell) -> None:
+    with pytest.raises(WhimbrelError, match="no view of kind 'bar'"):
+        magic(shell, "--kind bar", "log")
+    with pytest.raises(WhimbrelError, match="latencies already"):
+        magic(shell, "--latencies 5", "log.at_latencies(1)")
+
+
+def test_values_are_read_as_what_they_are() -> None:
+    assert options_of("--top 8 --redraws-per-s 2.5 --legend false --by 'a b',c") == {
+        "top": 8, "redraws_per_s": 2.5, "legend": False, "by": ["a b", "c"]}

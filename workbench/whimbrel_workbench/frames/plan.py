@@ -1,0 +1,96 @@
+"""The plan that runs as a graph: its operators from the sources down, lanes between them, and what each one does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a step stands: its lane, those of its inputs, those that pass it by, and whether one goes on below it."""
+
+    lane: int
+    above: tuple[int, ...]
+    passing: tuple[int, ...]
+    below: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """An operator on its line.
+
+    Parameters
+    ----------
+    name : str
+        As in ``explain()``.
+    place : Place
+        Where it stands.
+    rows_in, rows_out, held : int
+    rows_per_s : float
+        Rows that it takes in, lately.
+    seconds, share : float
+        Its own time, and what part it is of that of all operators.
+    """
+
+    name: str
+    place: Place
+    rows_in: int
+    rows_out: int
+    held: int
+    rows_per_s: float
+    seconds: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All operators, inputs above what they feed.
+
+    Parameters
+    ----------
+    busy : float
+        Share of the time in which operators worked; the rest was reading, waiting and looking.
+    kernels : tuple of (str, str)
+        Operators and the text that was generated for them.
+    """
+
+    steps: tuple[PlanStep, ...]
+    busy: float
+    kernels: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def lanes(self) -> int:
+        """How many there are side by side at most."""
+        return max((lane for step in self.steps for lane in (step.place.lane, *step.place.passing)), default=-1) + 1
+
+
+def places(inputs: Sequence[Sequence[int]]) -> tuple[Place, ...]:
+    """Where lines run: a step goes on in the lane of an input that nobody else needs any more, or opens a new one.
+
+    Parameters
+    ----------
+    inputs : sequence of sequences of int
+        For each step, from the sources down, the steps that it reads.
+
+    Examples
+    --------
+    >>> for place in places([(), (0,), (0,), (1, 2)]):
+    ...     print(place.lane, place.above, place.passing)
+    0 () ()
+    1 (0,) (0,)
+    0 (0,) (1,)
+    0 (1, 0) ()
+    """
+    last = {below: at for at, read in enumerate(inputs) for below in read}
+    lanes: dict[int, int] = {}
+    found: list[Place] = []
+    for at, read in enumerate(inputs):
+        above = tuple(dict.fromkeys(lanes[below] for below in read))
+        free = [lanes.pop(below) for below in dict.fromkeys(read) if last[below] == at]
+        passing = tuple(sorted(lanes.values()))
+        lane = min(free) if free else next(lane for lane in range(len(inputs)) if lane not in passing)
+        if at in last:
+            lanes[at] = lane
+        found.append(Place(lane, above, passing, at in last))
+    return tuple(found)

@@ -1,0 +1,84 @@
+"""``%%whimbrel``: a cell whose last expression is shown with the options of its first line."""
+
+from __future__ import annotations
+
+import ast
+import shlex
+from typing import Any, Final
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from whimbrel.errors import PlanError
+from whimbrel.stream import Bands, Stream
+
+_SOME: Final = "such as %%whimbrel --kind bars --latencies 1s,1m"
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """What ``%load_ext whimbrel_workbench`` does."""
+    def whimbrel(line: str, cell: str) -> Any:
+        """Show the cell's last expression, a query, with these options: those of ``query.view(...)`` and --latencies.
+
+        %%whimbrel --kind bars --by carrier,origin --latencies 1s,1m
+        """
+        options = options_of(line)
+        value = last_expression(shell, cell)
+        return shown(value, options, f"%%whimbrel {line}".strip())
+
+    shell.register_magic_function(whimbrel, "cell", "whimbrel")  # type: ignore[arg-type]  # IPython says it loosely
+
+
+def options_of(line: str) -> dict[str, Any]:
+    """Options as they stand on the line: numbers, true and false are read as such, a comma makes a list.
+
+    Examples
+    --------
+    >>> options_of("--kind bars --by carrier,origin --top 8")
+    {'kind': 'bars', 'by': ['carrier', 'origin'], 'top': 8}
+    """
+    where = f"%%whimbrel {line}".strip()
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise PlanError(f"The options cannot be read: {error}.", where=where, hint=_SOME) from None
+    options: dict[str, Any] = {}
+    for name, value in zip(words[::2], [*words[1::2], None], strict=False):
+        if not name.startswith("--") or value is None or value.startswith("--"):
+            raise PlanError(f"{name!r} is no option with a value.", where=where, hint=_SOME)
+        parts = [_value(part) for part in value.split(",")]
+        options[name[2:].replace("-", "_")] = parts if len(parts) > 1 else parts[0]
+    return options
+
+
+def _value(word: str) -> Any:
+    try:
+        return ast.literal_eval(word.capitalize() if word in ("true", "false", "none") else word)
+    except (SyntaxError, ValueError):
+        return word
+
+
+def last_expression(shell: InteractiveShell, cell: str) -> Any:
+    """Run a cell as it stands; the value of its last expression, or None if it ends with something else."""
+    code: Any = shell.compile
+    tree = ast.parse(shell.transform_cell(cell))  # type: ignore[no-untyped-call]
+    *before, last = tree.body or [ast.Pass()]
+    name = code.cache(cell)
+    if not isinstance(last, ast.Expr):
+        exec(code(tree, name, "exec"), shell.user_ns)  # noqa: S102 - the user's own cell
+        return None
+    exec(code(ast.Module(before, []), name, "exec"), shell.user_ns)  # noqa: S102 - as above
+    return eval(code(ast.Expression(last.value), name, "eval"), shell.user_ns)  # noqa: S307 - as above
+
+
+def shown(value: Any, options: dict[str, Any], where: str) -> Any:
+    """The view of a query with these options."""
+    options = dict(options)
+    latencies = options.pop("latencies", None)
+    if isinstance(value, Stream) and latencies is not None:
+        value = value.at_latencies(*(latencies if isinstance(latencies, list) else [latencies]))
+    elif latencies is not None and isinstance(value, Bands):
+        raise PlanError("The query is one of several latencies already.", where=where, hint="leave --latencies out")
+    if not isinstance(value, Stream | Bands):
+        raise PlanError("The cell does not end with a query.", where=where,
+                        hint=f"its last expression is {'nothing' if value is None else f'a {type(value).__name__}'}")
+    return value.view(**options)
