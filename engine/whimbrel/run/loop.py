@@ -33,12 +33,23 @@ class Shown:
         self.metrics: Metrics = answer.metrics()
         self.latest: Snapshot | None = None
         self.asked = self.answered = 0
+        self.awaited: int | None = None
         self.stopping = False
         self.keep = True
 
     @property
     def going(self) -> bool:
         return self.state in ("running", "paused")
+
+    @property
+    def seen(self) -> int:
+        """The version of the last snapshot; -1 before there is one."""
+        return -1 if self.latest is None else self.latest.version
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether somebody waits for what could be answered now."""
+        return self.asked > self.answered or (self.awaited is not None and self.answer.version > self.awaited)
 
 
 class Loop:
@@ -136,7 +147,7 @@ class Loop:
                 if all(shown.stopping for shown in going):
                     return "stopped"
                 if time.perf_counter() >= self._look_after:
-                    self._look([shown for shown in going if shown.asked > shown.answered])
+                    self._look([shown for shown in going if shown.is_asked])
                 if any(shown.state == "paused" for shown in going):
                     self._changed.wait(_IDLE_S)
                     continue
@@ -167,6 +178,7 @@ class Loop:
             shown.latest = snapshot
             shown.metrics = snapshot.metrics
             shown.answered = shown.asked
+            shown.awaited = None
         self._changed.notify_all()
         now = time.perf_counter()
         self._look_after = now + 3 * (now - began)
@@ -197,12 +209,16 @@ class Loop:
                                   where=f"checkpoint({str(path)!r})", hint="run.error says why")
         save(self.session, path)
 
-    def snapshot(self, shown: Shown, timeout: float) -> Snapshot:
+    def snapshot(self, shown: Shown, timeout: float, after: int | None) -> Snapshot:
         with self._changed:
-            shown.asked += 1
-            mine = shown.asked
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: shown.answered >= mine or shown.ended.is_set(), timeout)
+            if after is not None:
+                shown.awaited = after if shown.awaited is None else min(after, shown.awaited)
+                self._changed.wait_for(lambda: shown.ended.is_set() or shown.seen > after, timeout)
+            elif shown.seen != shown.answer.version:
+                shown.asked += 1
+                mine = shown.asked
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: shown.answered >= mine or shown.ended.is_set(), timeout)
             none = table_from_batches(shown.answer.schema, [])
             return shown.latest or Snapshot(none, 0, 0, Metrics(), final=False)
 

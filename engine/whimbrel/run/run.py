@@ -77,13 +77,20 @@ class Run:
         """Counters, at most 50 ms old while it runs; costs nothing to ask."""
         return self._shown.metrics
 
-    def snapshot(self, timeout: float = 1.0) -> Snapshot:
+    def snapshot(self, timeout: float = 1.0, *, after: int | None = None) -> Snapshot:
         """The answer now, computed by the run's own thread between two steps; after `timeout` seconds the last one.
 
         However often it is asked, looking takes no more than a quarter of the thread's time, for all queries that were
         started together.
+
+        Parameters
+        ----------
+        timeout : float
+            Seconds to wait at most.
+        after : int, optional
+            Wait for something newer than this version; it is answered right behind the step that brought it.
         """
-        return self._loop.snapshot(self._shown, timeout)
+        return self._loop.snapshot(self._shown, timeout, after)
 
     def behind(self, row: Mapping[str, Any] | None = None, /, *, most: int = 1000, **columns: Any) -> Behind:
         """The events behind a row of the answer, among those that were read so far. See :meth:`whimbrel.Stream.behind`.

@@ -113,3 +113,20 @@ def test_results_beyond_what_is_kept_are_forgotten_and_counted() -> None:
     assert metrics.forgotten_rows == 2_000 - table.num_rows
     assert 300 <= table.num_rows < 2_000
     assert table["at"].to_pylist()[-1] == 1_999
+
+
+def test_waiting_for_something_newer_ends_behind_the_step_that_brought_it() -> None:
+    clock = wb.ReplayClock(paused=True)
+    run = query(wb.replay(wb.from_arrow(LOG, time="at"), clock=clock)).start()
+    first = run.snapshot()
+    assert run.snapshot(0.2, after=first.version).version == first.version, "nothing came, so it gave up"
+    got = []
+    waiting = threading.Thread(target=lambda: got.append(run.snapshot(60, after=first.version)))
+    waiting.start()
+    clock.step()
+    waiting.join(60)
+    [newer] = got
+    assert newer.version > first.version
+    assert newer.table["n"].to_pylist() == [1]
+    run.stop()
+    assert run.snapshot(60, after=newer.version).version > newer.version, "its end is something new"

@@ -62,10 +62,16 @@ class BandedRun:
         """How far each band has settled, and what later bands made of early answers, as of the last snapshot."""
         return self._facts
 
-    def snapshot(self) -> Snapshot:
-        """The answer of all bands: first what the last one has settled, then ever earlier answers for later moments."""
+    def snapshot(self, timeout: float = 1.0, *, after: int | None = None) -> Snapshot:
+        """The answer of all bands: first what the last one has settled, then ever earlier answers for later moments.
+
+        Parameters as of :meth:`whimbrel.Run.snapshot`.
+        """
+        if after is not None and self.version <= after:
+            # What is new is new in the first band before it is in others.
+            self._runs[0].snapshot(timeout, after=self._runs[0].version)
         # The last band is asked first: then no earlier one seems to be behind it.
-        snapshots = [run.snapshot() for run in reversed(self._runs)][::-1]
+        snapshots = [run.snapshot(timeout) for run in reversed(self._runs)][::-1]
         self._facts = (("settled after", ", ".join(
             f"{latency}: {shot.settled:,} rows" for latency, shot in zip(self._latencies, snapshots, strict=True))),
             ("revised", _revised([shot.table for shot in snapshots[1:]], self._names)))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _FIRST_PICTURE_WAIT_S: Final = 0.05
 _UNDRAWABLE_HINT: Final = 'the run goes on; another picture may do: view(kind="table")'
 _FEEDBACK_S: Final = 0.1
+_LONGEST_AWAIT_S: Final = 0.1
 _ENDED: Final = ("finished", "stopped", "failed")
 
 
@@ -182,7 +183,13 @@ class Feed:
 
     def _keep_looking(self, closed: threading.Event) -> None:
         while not closed.wait(self._pause_s if self._picture is not None else _FIRST_PICTURE_WAIT_S):
-            if self._watched.is_set() and not self.look():
+            run, seen = self._run, self._seen
+            if not self._watched.is_set():
+                continue
+            if run is not None and seen is not None and run.state == seen[1] == "running":
+                # Rows are drawn when they come, not when it is time to look again.
+                run.snapshot(_LONGEST_AWAIT_S, after=seen[0])
+            if not self.look():
                 return
 
 
