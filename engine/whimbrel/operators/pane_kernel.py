@@ -22,6 +22,7 @@ Array = np.ndarray[Any, Any]
 
 _schedule = Compiled(pane_schedule)
 _NONE = frozen(np.empty(0, np.int64))
+_NO_GROUPS = frozen(np.empty(0, np.int32))
 _NO_KEYS = IntegerKeys()
 _REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE)
 
@@ -128,6 +129,8 @@ class PaneKernel(Kernel):
         if text.inline_key is not None:
             groups = frozen(encode_keys(np.asarray(evaluate(text.inline_key, batch).values)))
             self._grow(len(self.keys.columns[0].integers.keys))
+        elif text.alone:
+            groups = _NO_GROUPS
         else:
             groups = self._groups(batch, self._skipped(batch))
         inputs = [batch.sync, groups, NO_MASK if batch.absent is None else batch.absent]

@@ -32,6 +32,8 @@ class PaneText:
         The single integer key that it looks up by itself; None when it is given group ids.
     timed : bool
         Whether it is given the starts of the rows as they were before windows.
+    alone : bool
+        Whether all rows are one group, so that no group ids are read.
     """
 
     text: str
@@ -39,6 +41,7 @@ class PaneText:
     leaves: tuple[tuple[Expr, bool], ...]
     inline_key: Expr | None
     timed: bool
+    alone: bool
 
 
 @dataclass
@@ -79,28 +82,29 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
         imports += lines
         functions |= given
     guard = [] if condition is None else _guard(condition, leaves)
-    body = [line for number, measure in stateful for line in _accumulate(number, measure, leaves)]
+    alone = not keys
+    body = [line for number, measure in stateful for line in _accumulate(number, measure, leaves, alone=alone)]
     timed = any(measure.steps.timed for _, measure in stateful)
     inline_key = keys[0] if len(keys) == 1 and _inline(keys[0], batch) else None
     states = [f"s{number}_{part}" for number, measure in stateful for part in range(len(measure.steps.init))]
     outs = [f"out{number}_{column}" for number, measure in stateful
             for column in (*outputs(measure.steps, measure.part), "valid")]
     used = [name for name in SCALARS if any(f"{name}(" in line for line in [*guard, *body])]
+    skip = ["if absent[row]:", "    continue"] if batch.absent is not None else []
     text = _render(
         title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
         imports=[*imports,
-                 f"from whimbrel.kernels.primitives.table import {'index' if inline_key is None else 'find, index'}",
+                 *([] if alone else ["from whimbrel.kernels.primitives.table import "
+                                     f"{'index' if inline_key is None else 'find, index'}"]),
                  *(f"from {SCALARS[name].__module__} import {name}" for name in used)],
         parameters=["sync", "group_of", "absent", *(["start"] if timed else []), *leaves.parameters,
                     "hop", "offset", "table", "keys", "size", "pane", "rows", "touched", *states,
                     "count", "out_sync", "out_group", "out_rows", *outs, "row"],
         emit=[line for number, measure in stateful for line in _emit(number, measure)],
-        skip=["if absent[row]:", "    continue"] if batch.absent is not None else [],
-        guard=guard,
-        group=_FIND if inline_key is not None else ["group = index(group_of[row])"],
-        body=body,
+        rows=_alone(stateful, [*skip, *guard], body) if alone else _grouped(
+            [*skip, *guard], _FIND if inline_key is not None else ["group = index(group_of[row])"], body),
     )
-    return PaneText(text, load_text(text, "step", functions), tuple(leaves.leaves), inline_key, timed)
+    return PaneText(text, load_text(text, "step", functions), tuple(leaves.leaves), inline_key, timed, alone)
 
 
 _FIND = [
@@ -133,7 +137,27 @@ def _guard(condition: Expr, leaves: _Leaves) -> list[str]:
     return [f"if not {test}:  {comment(condition.show())}", "    continue"]
 
 
-def _accumulate(number: int, measure: Measure, leaves: _Leaves) -> list[str]:
+def _grouped(left_out: list[str], group: list[str], body: list[str]) -> list[str]:
+    """Lines that take in the rows up to `stop`, each into the states of its group."""
+    return ["for row in range(row, stop):",
+            *_inner([*left_out, *group, "if rows[group] == 0:", "    touched[groups] = group", "    groups += 1",
+                     "rows[group] += 1", *body]),
+            "else:", "    row = stop"]
+
+
+def _alone(stateful: Sequence[tuple[int, Measure]], left_out: list[str], body: list[str]) -> list[str]:
+    """Lines that take in the rows up to `stop`, all into the same states, which stay in registers."""
+    states = [(number, range(len(measure.steps.init))) for number, measure in stateful]
+    loop = ["for row in range(row, stop):", *_inner([*left_out, "entered += 1", *body])]
+    counted = ["entered = 0", *loop] if left_out else ["entered = stop - row", *([loop[0], *_inner(body)] if body else [])]
+    return [
+        *(f"state{number} = {''.join(f's{number}_{part}[0], ' for part in parts).strip()}" for number, parts in states),
+        *counted, "row = stop",
+        *(f"{''.join(f's{number}_{part}[0], ' for part in parts).strip()} = state{number}" for number, parts in states),
+        "if entered > 0:", "    touched[0], groups = 0, 1", "    rows[0] += entered"]
+
+
+def _accumulate(number: int, measure: Measure, leaves: _Leaves, *, alone: bool) -> list[str]:
     aggregate, schema = measure.aggregate, leaves.batch.schema
     tests = []
     value = "1"
@@ -143,10 +167,11 @@ def _accumulate(number: int, measure: Measure, leaves: _Leaves) -> list[str]:
         text, valid = to_source(aggregate.expr, schema, leaves.bind)
         tests += [] if valid is None else [valid]
         value = f"np.{measure.value_dtypes[0]}({text})" if aggregate.name != "count" else "1"
-    state = _state(number, measure.steps)
+    state = f"state{number}" if alone else _state(number, measure.steps)
     started = ", start[row]" if measure.steps.timed else ""
-    lines = [f"state = accumulate{number}({state}, {value}{started})  {comment(measure.name + '=' + aggregate.show())}",
-             *(f"s{number}_{part}[group] = state[{part}]" for part in range(len(measure.steps.init)))]
+    entered = f"accumulate{number}({state}, {value}{started})  {comment(measure.name + '=' + aggregate.show())}"
+    lines = [f"state{number} = {entered}"] if alone else [
+        f"state = {entered}", *(f"s{number}_{part}[group] = state[{part}]" for part in range(len(measure.steps.init)))]
     return [f"if {' and '.join(tests)}:", *(f"    {line}" for line in lines)] if tests else lines
 
 
@@ -167,11 +192,7 @@ def _emit(number: int, measure: Measure) -> list[str]:
     return [*shown, *(f"s{number}_{field}[group] = {literal(start)}" for field, start in enumerate(steps.init))]
 
 
-def _render(*, title: str, imports: list[str], parameters: list[str], emit: list[str], skip: list[str],
-            guard: list[str], group: list[str], body: list[str]) -> str:
-    def indented(lines: list[str], spaces: int) -> list[str]:
-        return [" " * spaces + line for line in lines]
-
+def _render(*, title: str, imports: list[str], parameters: list[str], emit: list[str], rows: list[str]) -> str:
     return "\n".join([
         comment(f"Adjacent windows: {title}"),
         "",
@@ -191,23 +212,19 @@ def _render(*, title: str, imports: list[str], parameters: list[str], emit: list
         "                group = touched[position]",
         "                out_sync[done], out_group[done], out_rows[done] = at, group, rows[group]",
         "                rows[group] = 0",
-        *indented(emit, 16),
+        *_inner(emit, 4),
         "                done += 1",
         "            groups = 0",
         "        if groups == 0:",
         "            at = sync[row] - (sync[row] - offset) % hop",
         "        stop = row + np.searchsorted(sync[row:], at + hop)",
-        "        for row in range(row, stop):",
-        *indented([*skip, *guard, *group], 12),
-        "            if rows[group] == 0:",
-        "                touched[groups] = group",
-        "                groups += 1",
-        "            rows[group] += 1",
-        *indented(body, 12),
-        "        else:",
-        "            row = stop",
+        *_inner(rows, 2),
         "    pane[0], pane[1] = at, groups",
         "    count[0], count[1] = full, done",
         "    return row",
         "",
     ])
+
+
+def _inner(lines: list[str], levels: int = 1) -> list[str]:
+    return ["    " * levels + line for line in lines]
