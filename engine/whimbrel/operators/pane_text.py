@@ -90,12 +90,12 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
     outs = [f"out{number}_{column}" for number, measure in stateful
             for column in (*outputs(measure.steps, measure.part), "valid")]
     used = [name for name in SCALARS if any(f"{name}(" in line for line in [*guard, *body])]
+    table = "index" if inline_key is None else "find, index"
     skip = ["if absent[row]:", "    continue"] if batch.absent is not None else []
     text = _render(
         title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
         imports=[*imports,
-                 *([] if alone else ["from whimbrel.kernels.primitives.table import "
-                                     f"{'index' if inline_key is None else 'find, index'}"]),
+                 *([] if alone else [f"from whimbrel.kernels.primitives.table import {table}"]),
                  *(f"from {SCALARS[name].__module__} import {name}" for name in used)],
         parameters=["sync", "group_of", "absent", *(["start"] if timed else []), *leaves.parameters,
                     "hop", "offset", "table", "keys", "size", "pane", "rows", "touched", *states,
@@ -148,8 +148,11 @@ def _grouped(left_out: list[str], group: list[str], body: list[str]) -> list[str
 def _alone(stateful: Sequence[tuple[int, Measure]], left_out: list[str], body: list[str]) -> list[str]:
     """Lines that take in the rows up to `stop`, all into the same states, which stay in registers."""
     states = [(number, range(len(measure.steps.init))) for number, measure in stateful]
-    loop = ["for row in range(row, stop):", *_inner([*left_out, "entered += 1", *body])]
-    counted = ["entered = 0", *loop] if left_out else ["entered = stop - row", *([loop[0], *_inner(body)] if body else [])]
+    loop = "for row in range(row, stop):"
+    if left_out:
+        counted = ["entered = 0", loop, *_inner([*left_out, "entered += 1", *body])]
+    else:
+        counted = ["entered = stop - row", *([loop, *_inner(body)] if body else [])]
     return [
         *(f"state{number} = {''.join(f's{number}_{part}[0], ' for part in parts).strip()}" for number, parts in states),
         *counted, "row = stop",
