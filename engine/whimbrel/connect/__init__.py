@@ -9,8 +9,9 @@ from whimbrel.connect.partitions import Partitions
 from whimbrel.connect.replay import Replay
 from whimbrel.connect.replay_clock import ReplayClock
 from whimbrel.connect.replayed import Replayed, follow
+from whimbrel.connect.timeline import Timeline
 
 __all__ = [
     "ArrowSource", "ColumnarSource", "EdgeSource", "ParquetSource", "Partitions", "Replay", "ReplayClock", "Replayed",
-    "flights", "flights_file", "follow", "pandas_source",
+    "Timeline", "flights", "flights_file", "follow", "pandas_source",
 ]

@@ -40,14 +40,19 @@ class ColumnarSource(Source):
         How many there are, if known.
     where : str
         The user's call, for errors.
+
+    Attributes
+    ----------
+    timeline : Timeline
+        Which columns say when a row is true.
     """
 
     def __init__(self, fields: pa.Schema, *, time: str, end: str | None, arrival: str | None,
                  reorder_latency: Duration | None, late: str | None, name: str, rows: int | None, where: str,
                  partition: str | Partitions | None = None) -> None:
-        self._timeline = Timeline.of(fields, time=time, end=end, arrival=arrival, where=where)
+        self.timeline = Timeline.of(fields, time=time, end=end, arrival=arrival, where=where)
         self.name = name
-        self.schema = self._timeline.schema
+        self.schema = self.timeline.schema
         self.time = time
         self.arrival = arrival
         self.longest = 1 if end is None else None
@@ -63,8 +68,8 @@ class ColumnarSource(Source):
         return self._read(columns, offset)
 
     def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
-        with closing(self._record_batches(self._timeline.needed(columns), offset)) as data:
-            yield from self._timeline.batches(data, columns, offset)
+        with closing(self._record_batches(self.timeline.needed(columns), offset)) as data:
+            yield from self.timeline.batches(data, columns, offset)
 
     @abstractmethod
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:

@@ -49,13 +49,13 @@ class EdgeSource(ArrowSource):
                  partition: str | Partitions | None = None) -> None:
         super().__init__(data, time=sync, end=other, reorder_latency=reorder_latency, late=late, name=name or "edges",
                          _call="from_edges")
-        known = self._timeline
+        known = self.timeline
         if punctuation is not None:
             type_ = known.schema.type_of(punctuation, where=known.where)
             if not pa.types.is_boolean(type_):
                 raise SchemaError(f"punctuation={punctuation!r} is {type_}, not bool.", where=known.where,
                                   hint="true for the rows that only say how far time has come")
-        self._timeline = EdgeTimeline(known.schema, known.time, known.end, known.where, punctuation)
+        self.timeline = EdgeTimeline(known.schema, known.time, known.end, known.where, punctuation)
         self.schema = known.schema.select(column for column in known.schema.names
                                           if column not in (sync, other, punctuation))
         self.disorder = in_partitions(self.disorder, partition, self.schema, where=known.where)

@@ -28,6 +28,10 @@ class ArrowSource(ColumnarSource):
     name : str, optional
         Default ``"table"``.
 
+    Attributes
+    ----------
+    table : pyarrow.Table
+
     Raises
     ------
     SourceError
@@ -47,19 +51,19 @@ class ArrowSource(ColumnarSource):
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
                  partition: str | Partitions | None = None, _call: str = "from_arrow") -> None:
         where = f"{_call}(..., {'sync' if _call == 'from_edges' else 'time'}={time!r})"
-        self._table = _table(data, where)
-        super().__init__(self._table.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                         late=late, name=name or "table", rows=self._table.num_rows, where=where,
+        self.table = _table(data, where)
+        super().__init__(self.table.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
+                         late=late, name=name or "table", rows=self.table.num_rows, where=where,
                          partition=partition)
 
     @property
     def nbytes(self) -> int:
         """Bytes of its columns."""
-        return int(self._table.nbytes)
+        return int(self.table.nbytes)
 
     def cuts(self, parts: int) -> list[int]:
         times = self._times
-        row = np.linspace(0, self._table.num_rows, parts + 1)[1:-1].astype(np.int64)
+        row = np.linspace(0, self.table.num_rows, parts + 1)[1:-1].astype(np.int64)
         ends = np.cumsum([len(chunk) for chunk in times])
         return [int(times[chunk][at - ends[chunk]]) for at in row for chunk in [np.searchsorted(ends, at, "right")]
                 if len(times)]
@@ -79,12 +83,12 @@ class ArrowSource(ColumnarSource):
     @cached_property
     def _times(self) -> list[Ticks]:
         """Times of all rows, chunk by chunk; nothing where one is missing."""
-        if self._table.column(self.time).null_count:
+        if self.table.column(self.time).null_count:
             return []
-        return [self._timeline.starts(chunk) for chunk in self._table.column(self.time).chunks if len(chunk)]
+        return [self.timeline.starts(chunk) for chunk in self.table.column(self.time).chunks if len(chunk)]
 
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
-        yield from self._table.select(columns).slice(offset).to_batches(max_chunksize=BATCH_ROWS)
+        yield from self.table.select(columns).slice(offset).to_batches(max_chunksize=BATCH_ROWS)
 
 
 def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,

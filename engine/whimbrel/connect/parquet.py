@@ -69,6 +69,11 @@ class ParquetSource(ColumnarSource):
                          late=late, name=name or _name(path, files), rows=self._files.rows, where=where,
                          partition=partition)
 
+    @property
+    def paths(self) -> Sequence[Path]:
+        """The files, in the order in which they are read."""
+        return self._files.paths
+
     def where(self, conditions: Sequence[Expr]) -> Source:
         if self.disorder not in (Disorder(), Disorder(None)) or not conditions:
             return self  # which rows are late depends on the rows before them, whatever those hold
@@ -94,7 +99,7 @@ class ParquetSource(ColumnarSource):
         """Of each row group: its first row, the one behind its last, its earliest and its latest time."""
         bounds = self._files.bounds(self.time) or []
         ends = list(accumulate(rows for rows, _ in bounds))
-        return np.array([(end - rows, end, *self._timeline.starts(times.to_arrow()))
+        return np.array([(end - rows, end, *self.timeline.starts(times.to_arrow()))
                          for end, (rows, times) in zip(ends, bounds, strict=True)], np.int64).reshape(-1, 4)
 
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:

@@ -39,6 +39,7 @@ class ParquetFiles:
 
     Attributes
     ----------
+    paths : sequence of Path
     schema : pyarrow.Schema
     rows : int
     int96 : frozenset of str
@@ -53,7 +54,7 @@ class ParquetFiles:
     """
 
     def __init__(self, files: Sequence[Path], *, where: str) -> None:
-        self._files = files
+        self.paths = files
         self._where = where
         footers = [self._footer(file) for file in files]
         schemas = [schema for _, schema in footers]
@@ -93,7 +94,7 @@ class ParquetFiles:
         return read_ahead(self._decode(list(columns), offset))
 
     def _decode(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
-        for file, footer, kept in zip(self._files, self._footers, self._kept, strict=True):
+        for file, footer, kept in zip(self.paths, self._footers, self._kept, strict=True):
             sizes = _sizes(footer, kept)
             if offset >= sum(sizes):
                 offset -= sum(sizes)
@@ -139,7 +140,7 @@ class ParquetFiles:
         for name in dict.fromkeys([*fields.names, *found.names]):
             here, there = (schema.field(name).type if name in schema.names else None for schema in (fields, found))
             if here != there:
-                raise SchemaError(f"Column {name!r} is {here or 'missing'} in {self._files[0].name!r} "
+                raise SchemaError(f"Column {name!r} is {here or 'missing'} in {self.paths[0].name!r} "
                                   f"and {there or 'missing'} in {file.name!r}.", where=self._where,
                                   hint="files read together need the same columns and types")
 

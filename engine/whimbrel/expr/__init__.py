@@ -3,6 +3,7 @@
 from whimbrel.expr.build import col, end_time, lit, start_time, when
 from whimbrel.expr.columns import children, columns_of, lifetime_of, substitute
 from whimbrel.expr.evaluate import evaluate, predicate
+from whimbrel.expr.literals import physical
 from whimbrel.expr.named import Column, Condition, Keys, check_name, key_of, named_columns
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, Reduced, Remembered, RowFunction, Unary, When, lift
 from whimbrel.expr.register import REGISTER, first_of, last_of, register, registers_of, trace_step
@@ -11,12 +12,12 @@ from whimbrel.expr.search import split
 from whimbrel.expr.show import show
 from whimbrel.expr.source import inlinable, predicate_source, to_source
 from whimbrel.expr.trace import trace
-from whimbrel.expr.types import type_of
+from whimbrel.expr.types import binary_types, type_of
 
 __all__ = [
     "REGISTER", "SCALARS", "Binary", "Call", "Cast", "Col", "Column", "Condition", "Expr", "Keys", "Lit", "Reduced",
-    "Remembered", "RowFunction", "Unary", "When", "check_name", "children", "col", "columns_of", "end_time", "evaluate",
-    "first_of", "inlinable", "key_of", "last_of", "lifetime_of", "lift", "lit", "named_columns", "predicate",
-    "predicate_source", "register", "registers_of", "show", "split", "start_time", "substitute", "to_source", "trace",
-    "trace_step", "type_of", "when",
+    "Remembered", "RowFunction", "Unary", "When", "binary_types", "check_name", "children", "col", "columns_of",
+    "end_time", "evaluate", "first_of", "inlinable", "key_of", "last_of", "lifetime_of", "lift", "lit", "named_columns",
+    "physical", "predicate", "predicate_source", "register", "registers_of", "show", "split", "start_time",
+    "substitute", "to_source", "trace", "trace_step", "type_of", "when",
 ]

@@ -78,11 +78,15 @@ class Pipeline:
         self._spread(entry, self.work[entry].push(self._kernels[entry], batch))
         return self._take()
 
+    def advance(self, source: int, time: int) -> list[list[Batch]]:
+        """No row of a source before `time` follows; answers with the rows that this settles."""
+        entry = self.entries[source]
+        self._spread(entry, self.work[entry].advance(self._kernels[entry], time))
+        return self._take()
+
     def finish(self, source: int) -> list[list[Batch]]:
         """No further rows of a source."""
-        entry = self.entries[source]
-        self._spread(entry, self.work[entry].advance(self._kernels[entry], INF))
-        return self._take()
+        return self.advance(source, INF)
 
     def rest(self, plans: Collection[int]) -> list[list[Batch]]:
         """What would still come of these plans if every source ended now. Changes nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from whimbrel.clock.duration import Duration
 from whimbrel.connect import ColumnarSource
-from whimbrel.connect.plain import plain_type
 from whimbrel.errors import MissingExtraError, PlanError, SourceError
 from whimbrel.spark.job import job_batches
 from whimbrel.spark.plain_scan import plain_parquet
+from whimbrel.spark.rows import as_type
 from whimbrel.spark.types import arrow_schema
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ class SparkSource(ColumnarSource):
 
     def __init__(self, frame: DataFrame, *, time: str, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> None:
-        self.end = end
         self._where = f"from_spark(..., time={time!r})"
         _check_frame(frame, self._where)
         self.frame = frame
@@ -75,18 +74,9 @@ class SparkSource(ColumnarSource):
                             where=self._where, hint="write the DataFrame to Parquet and read that")
         fields = pa.schema([self.fields.field(column) for column in columns])
         with closing(parts):
-            yield from as_promised(parts, fields)
-
-
-def as_promised(parts: Iterable[pa.RecordBatch], fields: pa.Schema) -> Generator[pa.RecordBatch]:
-    """Record batches with exactly these columns: the session's zone and the files' units are left behind."""
-    for part in parts:
-        yield pa.record_batch([_cast(part.column(field.name), field.type) for field in fields], names=fields.names)
-
-
-def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    logical = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
-    return array if plain_type(logical) == type_ else array.cast(type_)
+            for part in parts:
+                arrays = [as_type(part.column(field.name), field.type) for field in fields]
+                yield pa.record_batch(arrays, names=fields.names)
 
 
 def _check_frame(frame: DataFrame, where: str) -> None:

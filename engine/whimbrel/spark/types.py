@@ -1,4 +1,4 @@
-"""Spark's types as Arrow's; a type without a counterpart is refused by name."""
+"""Spark's types as Arrow's and back; a type without a counterpart is refused by name."""
 
 from __future__ import annotations
 
@@ -31,6 +31,36 @@ def arrow_schema(schema: StructType, *, where: str) -> pa.Schema:
         For a type that Arrow cannot carry, such as ``variant`` or a year-month interval.
     """
     return pa.schema([(field.name, _arrow_type(field.dataType, field.name, where)) for field in schema.fields])
+
+
+_FITTING = {"uint8": pa.int16(), "uint16": pa.int32(), "uint32": pa.int64(), "uint64": pa.decimal128(20, 0),
+            "large_string": pa.string(), "large_binary": pa.binary(), "date64[ms]": pa.timestamp("us"),
+            "halffloat": pa.float32()}
+
+
+def fitting(type_: pa.DataType, name: str, where: str) -> pa.DataType:
+    """The type in which Spark holds the values of a column.
+
+    Raises
+    ------
+    SchemaError
+        Where it has none.
+    """
+    if pa.types.is_timestamp(type_):
+        return pa.timestamp("us", type_.tz and "UTC")
+    if pa.types.is_duration(type_):
+        return pa.duration("us")
+    if pa.types.is_time(type_) or pa.types.is_fixed_size_binary(type_):
+        raise SchemaError(f"Column {name!r} is {type_}, which Spark has not.", where=where,
+                          hint="cast it, such as .cast('string')")
+    return _FITTING.get(str(type_), type_)
+
+
+def spark_schema(fields: pa.Schema) -> StructType:
+    """Columns in types that fit, as Spark says them."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(fields, prefer_timestamp_ntz=True)
 
 
 def _arrow_type(type_: Any, column: str, where: str) -> pa.DataType:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -147,8 +147,19 @@ class Stream(Methods):
         """What it reads."""
         return self.node.sources()
 
-    def explain(self) -> str:
-        """The plan as written, and the plan that runs."""
+    def explain(self, *, on: Any = None) -> str:
+        """The plan as written, and the plan that runs.
+
+        Parameters
+        ----------
+        on : pyspark.sql.SparkSession, optional
+            How Spark would carry it: what Spark SQL does, what the engine's kernels do, and how rows get from one to
+            the other.
+        """
+        if on is not None:
+            from whimbrel.spark import explain_on_spark  # when it is asked for
+
+            return explain_on_spark(self.node, on)
         return f"{explain(self.node)}\n\nruns as\n{explain(optimize(self.node))}"
 
     def kernels(self) -> str:
@@ -167,24 +178,32 @@ class Stream(Methods):
 
     # Answers.
 
-    def on_spark(self, spark: Any) -> Any:
-        """The answer as a Spark DataFrame: start, end, payload. No job runs now, but one that measures the source.
+    def on_spark(self, spark: Any, *, exchange: Literal["key", "time", "order"] | None = None,
+                 native: bool | None = None) -> Any:
+        """The answer as a Spark DataFrame: start, end, payload.
 
-        The engine's own kernels run in the tasks, users' aggregates and patterns too: each task answers a range of
-        time. Where lifetimes have no bound one task takes all rows, in their order.
+        Aggregates over windows run in two steps: what comes of the rows where they are, in Spark SQL or in the engine's
+        kernels, and what is made of that. What happens per key is partitioned by key, windows and joins of bounded
+        lifetimes by ranges of time; the rest goes through one task, in the order of time, however many rows there are.
+        Users' aggregates and patterns run in the tasks too. ``explain(on=spark)`` says what is done. No job runs now,
+        but one that measures the source where ranges of time are to be found.
 
         Parameters
         ----------
         spark : pyspark.sql.SparkSession
+        exchange : {"key", "time", "order"}, optional
+            How rows change places, in one step. Default: what seems best.
+        native : bool, optional
+            Whether Spark SQL makes the states of aggregates. Default: where it makes the same of them.
 
         Raises
         ------
         PlanError
-            For several sources, feeds, and sources whose rows may be late.
+            For feeds, sources whose rows may be late, and what cannot be done as asked.
         """
-        from whimbrel.spark import on_spark  # when it is asked for
+        from whimbrel.spark import Carriage  # when it is asked for
 
-        return on_spark(self.node, spark)
+        return Carriage(self.node, spark, exchange=exchange, native=native).frame()
 
     def collect(self, *, threads: int = 1, on: Any = None) -> pa.Table:
         """The exact answer, to the end: start, end, payload, in the order of start; end is null when none is known.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -37,6 +38,7 @@ QUERIES: dict[str, Query] = {
     "median": lambda log: log.tumbling_window("2m").aggregate(m=wb.median(col.x)),
     "sessions": lambda log: log.group_by("k").session_window("20s").aggregate(n=wb.count()),
     "pattern": lambda log: log.group_by("k").detect(wb.sequence(high=col.x > 7, low=col.x < 2), within="1m"),
+    "keys": lambda log: log.where(col.x > 3).group_by(odd=col.k % 2).session_window("20s").aggregate(n=wb.count()),
     "rows": lambda log: log.where(col.x > 3).select("name", twice=col.x * 2, begun=wb.start_time()),
 }
 
@@ -76,12 +78,91 @@ def test_a_dataframe_is_exchanged_by_ranges_of_time(spark: SparkSession, path: P
     assert (np.diff(there["start"].cast(pa.int64()).to_numpy()) >= 0).all()
 
 
-def test_how_the_work_is_shared_out(spark: SparkSession, path: Path) -> None:
-    """By ranges where lifetimes are bounded: then no task holds all rows."""
-    for name, by_ranges in (("tumbling", True), ("hopping", True), ("self-join", True), ("sessions", False)):
-        frame = QUERIES[name](of_spark(spark, path)).on_spark(spark)
-        plan = frame._jdf.queryExecution().toString()
-        assert ("FlatMapGroupsInArrow" in plan) == by_ranges, name
+ROUTES = {"key": ("hopping", "user's own", "self-join", "sessions"), "time": ("tumbling", "sliding", "self-join"),
+          "order": ("user's own", "sessions")}
+
+
+@pytest.mark.parametrize(("exchange", "name"), [(route, name) for route, names in ROUTES.items() for name in names])
+def test_every_route_gives_the_same(spark: SparkSession, path: Path, exchange: Any, name: str) -> None:
+    here = QUERIES[name](wb.from_arrow(table(), time="at")).collect()
+    there = QUERIES[name](of_spark(spark, path)).on_spark(spark, exchange=exchange).toArrow()
+    assert rows(there.cast(here.schema)) == rows(here)
+
+
+def test_a_route_that_there_is_not(spark: SparkSession, path: Path) -> None:
+    with pytest.raises(WhimbrelError, match="cannot be exchanged by time"):
+        QUERIES["sessions"](of_spark(spark, path)).on_spark(spark, exchange="time")
+
+
+def test_how_it_is_carried_is_told(spark: SparkSession, path: Path) -> None:
+    log = wb.from_spark(spark.read.parquet(str(path)).repartition(3), time="at", name="log")
+    windows = log.where(col.x > 3).group_by("k").hopping_window("3m", "1m").aggregate(total=wb.sum(col.x))
+    assert re.sub(r"   \[.*?\]", "", windows.top_k(1, by=col.total).explain(on=spark)) == """\
+on Spark, in 3 stages
+1. Spark SQL, where its rows are
+   group_by(k).states(total=sum(col.x))
+   └─ tumbling_window('1m')
+      └─ where(col.x > 3)
+         └─ log(at, k, x, name)
+2. the engine's kernels, by key (k), each in the order of time
+   finish(total=sum(col.x))
+   └─ group_by(k).merge(total=sum(col.x))
+      └─ set_duration('3m')
+         └─ stage 1(k, total.0, total.1)
+3. the engine's kernels, in one task, in the order of time
+   top_k(1, by=col.total)
+   └─ stage 2(k, total)"""
+    own = log.group_by("k").tumbling_window("1m").aggregate(s=spread(col.x)).explain(on=spark)
+    assert "1. the engine's kernels, where its rows are\n   group_by(k).states(s=spread(col.x))" in own
+    small = wb.from_arrow(table(), time="at").where(col.x > 3).explain(on=spark)
+    assert small.startswith("on Spark, in one task, which reads its rows itself\nwhere(col.x > 3)")
+
+
+def test_filters_are_told_to_spark(spark: SparkSession, path: Path) -> None:
+    """Rows that nobody wants do not reach Python; conditions that Spark counts otherwise are the engine's alone."""
+    log = of_spark(spark, path).where((col.x > 7) & (col.x / 2 > 3) & (col.at >= EPOCH + timedelta(hours=1)))
+    for query in (log.group_by("k").session_window("20s").aggregate(n=wb.count()), log.select("x")):
+        plan = query.on_spark(spark)._jdf.queryExecution().optimizedPlan().toString()
+        assert "> 7" in plan
+        assert "2024-01-01 01:00:00" in plan
+        assert "/" not in plan.split("Relation")[0].replace("file:/", "")
+
+
+def test_several_sources_meet(spark: SparkSession, path: Path) -> None:
+    def query(log: Stream, other: Stream) -> Stream:
+        return log.set_duration("30s").join(other.select("k", y=col.x).where(col.y > 5), on="k", how="left")
+
+    def counted(log: Stream, other: Stream) -> Stream:
+        n = log.group_by("k").tumbling_window("5m", label="end").aggregate(n=wb.count())
+        return n.join(other.group_by("k").session_window("20s").aggregate(m=wb.max(col.x)), on="k")
+
+    here = wb.from_arrow(table(), time="at", name="log"), wb.from_arrow(table().slice(500), time="at", name="other")
+    there = of_spark(spark, path), wb.from_arrow(table().slice(500), time="at", name="other")
+    for together in (query, counted):
+        assert rows(together(*there).collect(on=spark)) == rows(together(*here).collect()), together
+    by_time = query(*there).on_spark(spark, exchange="time").toArrow()
+    assert rows(by_time.cast(query(*here).collect().schema)) == rows(query(*here).collect())
+
+
+def test_several_stages(spark: SparkSession, path: Path) -> None:
+    def query(log: Stream) -> Stream:
+        sessions = log.group_by("k").session_window("20s", emit="close").aggregate(n=wb.count())
+        return sessions.hopping_window("10m", "5m").aggregate(most=wb.max(col.n), s=spread(col.n)).where(col.most > 2)
+
+    here = query(wb.from_arrow(table(), time="at")).collect()
+    assert here.num_rows > 3
+    assert rows(query(of_spark(spark, path)).collect(on=spark)) == rows(here)
+
+
+def test_one_giant_key_and_one_crowded_moment(spark: SparkSession) -> None:
+    """Tasks hold what a query remembers, not the rows of a key or of a range."""
+    frame = spark.range(300_000).selectExpr("id div 1000 as at", "if(id % 100 = 0, id % 7, -1) as k", "id as x")
+    log = wb.from_spark(frame.repartition(4), time="at")
+    sessions = log.group_by("k").session_window(5, emit="close").aggregate(n=wb.count()).collect(on=spark)
+    assert sum(sessions["n"].to_pylist()) == 300_000
+    crowded = wb.from_spark(frame.selectExpr("least(at, 20) as at", "x"), time="at")
+    last = crowded.sliding_window(3).aggregate(n=wb.count()).on_spark(spark, exchange="time").toArrow()
+    assert max(last["n"].to_pylist()) == 300_000 - 18_000
 
 
 @pytest.mark.parametrize("name", ["tumbling", "user's own", "sessions", "self-join"])
@@ -112,9 +193,7 @@ def test_other_times(spark: SparkSession) -> None:
 
 def test_what_spark_cannot_carry(spark: SparkSession, path: Path) -> None:
     log = wb.read_parquet(path, time="at", name="log")
-    other = wb.from_arrow(table(), time="at", name="other")
     for query, message in (
-        (log.set_duration("1s").join(other.select("k"), on="k"), "reads 2 sources: log, other"),
         (wb.read_parquet(path, time="at", reorder_latency="1s", late="drop").where(col.x > 1), "late depends"),
         (wb.replay(log, speed=float("inf")).where(col.x > 1), "no finished log"),
     ):
@@ -126,7 +205,7 @@ def test_what_spark_cannot_carry(spark: SparkSession, path: Path) -> None:
 
 def test_rows_without_a_time_are_an_error(spark: SparkSession) -> None:
     frame = spark.createDataFrame(pa.table({"at": [1, None, 3], "x": [1, 2, 3]})).repartition(2)
-    with pytest.raises(WhimbrelError, match="1 rows have no time"):
+    with pytest.raises(WhimbrelError, match="A row has no time: 'at' is null"):
         wb.from_spark(frame, time="at").tumbling_window(2).aggregate(n=wb.count()).collect(on=spark)
 
 

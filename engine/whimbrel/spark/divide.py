@@ -1,0 +1,167 @@
+"""A query cut into stages where rows must change places; nothing runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from whimbrel.batch import Batch
+from whimbrel.operators import GroupAggregate, HoppingWindow
+from whimbrel.optimize import optimize
+from whimbrel.optimize.in_steps import in_steps
+from whimbrel.plan import Node, Operator, Reach, Source, partition_columns, reads_lifetime
+
+Exchange = Literal["key", "time", "order"]
+
+
+class How(Enum):
+    """Which task gets which rows."""
+
+    PLACE = "where its rows are"
+    KEY = "by key"
+    TIME = "by ranges of time"
+    ORDER = "in one task, in the order of time"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a query that tasks answer without asking one another.
+
+    Parameters
+    ----------
+    plan : Node
+        Over sources; an earlier stage is one too (:class:`Before`).
+    how : How
+    by : tuple of dict of Source to str
+        Of ``How.KEY``: the columns by which the sources are partitioned.
+    reach : Reach, optional
+        Of ``How.TIME``.
+    """
+
+    plan: Node
+    how: How
+    by: tuple[dict[Source, str], ...] = ()
+    reach: Reach | None = None
+
+    @property
+    def earlier(self) -> Iterator[Stage]:
+        """The stages that make its rows."""
+        return (source.stage for source in self.plan.sources() if isinstance(source, Before))
+
+
+class Before(Source):
+    """What an earlier stage answers."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.name, self.time, self.schema = "an earlier stage", "", stage.plan.schema
+        reach = optimize(stage.plan).reach
+        self.longest = stage.plan.properties.duration or (None if reach is None else reach.longest)
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        raise NotImplementedError("Spark reads it")
+
+
+def divide(plan: Node, exchange: Exchange | None = None) -> Stage | None:
+    """The last stage of a query; it knows those before it.
+
+    Aggregates over windows run in two steps where their states can be merged: states are made where rows are, and only
+    states change places. What happens per key is partitioned by key; what has bounded lifetimes, by ranges of time
+    with as many rows more as it reaches for. The rest goes through one task, in the order of time.
+
+    Parameters
+    ----------
+    plan : Node
+        As written.
+    exchange : {"key", "time", "order"}, optional
+        One stage in which rows change places like this; None: what seems best.
+
+    Returns
+    -------
+    Stage or None
+        None where a query cannot be exchanged as asked.
+    """
+    if exchange is None:
+        return _stage(_in_two_steps(plan))
+    return {"key": _by_key, "time": _by_time, "order": _in_order}[exchange](plan)
+
+
+def _stage(plan: Node) -> Stage:
+    return _in_place(plan) or _by_key(plan) or _by_time(plan) or _cut(plan) or _in_order(plan)
+
+
+def _in_place(plan: Node) -> Stage | None:
+    """Each row is answered for itself."""
+    steps = [node.op for node in plan.walk() if isinstance(node.op, Operator)]
+    return Stage(plan, How.PLACE) if all(step.takes_any_order for step in steps) else None
+
+
+def _by_key(plan: Node) -> Stage | None:
+    by = tuple(partition_columns(plan))
+    return Stage(plan, How.KEY, by=by) if by else None
+
+
+def _by_time(plan: Node) -> Stage | None:
+    """Of sources only: where cuts are best is asked of their rows."""
+    reach = optimize(plan).reach
+    if reach is None or any(isinstance(source, Before) for source in plan.sources()):
+        return None
+    return Stage(plan, How.TIME, reach=reach)
+
+
+def _in_order(plan: Node) -> Stage:
+    return Stage(plan, How.ORDER)
+
+
+def _cut(plan: Node) -> Stage | None:
+    """A part of the plan that can be partitioned by key comes first."""
+    def cut(node: Node) -> Node:
+        if isinstance(node.op, Source):
+            return node
+        if node is not plan and (stage := _by_key(node)) and not _in_place(node):
+            return Node(Before(stage))
+        if (split := _two_steps(node)) is not None:
+            below, states, after = split
+            if (stage := _by_key(below)) and not _in_place(below):
+                return _above(Node(Before(Stage(states, How.KEY, by=stage.by))), after)
+        inputs = tuple(cut(below) for below in node.inputs)
+        same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+        return node if same else Node(node.op, inputs)
+
+    after = cut(plan)
+    return None if after is plan else _stage(after)
+
+
+def _in_two_steps(plan: Node) -> Node:
+    """With states of windows made where the rows of a source are."""
+    def split(node: Node) -> Node:
+        found = _two_steps(node)
+        if found is None:
+            return node
+        below, states, after = found
+        return _above(Node(Before(Stage(states, How.PLACE))), after) if _in_place(below) else node
+
+    return plan.rewrite(split)
+
+
+def _two_steps(node: Node) -> tuple[Node, Node, tuple[Operator, ...]] | None:
+    """Of an aggregate of windows on a grid: what it is of, the node of its states, and the operators behind that."""
+    window = node.inputs[0] if node.inputs else None
+    if (not isinstance(node.op, GroupAggregate) or not node.op.measures or window is None
+            or not isinstance(window.op, HoppingWindow) or reads_lifetime(node.op) or window.op.size % window.op.hop):
+        return None
+    steps = in_steps((window.op,), node)
+    if steps is None:
+        return None
+    before, merge, finish = steps
+    states = next(place for place, step in enumerate(before) if isinstance(step, GroupAggregate)) + 1
+    below, = window.inputs
+    return below, _above(below, before[:states]), (*before[states:], merge, finish)
+
+
+def _above(node: Node, steps: Sequence[Operator]) -> Node:
+    for step in steps:
+        node = Node(step, (node,))
+    return node

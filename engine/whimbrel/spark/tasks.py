@@ -1,0 +1,213 @@
+"""What runs inside Spark's tasks: the engine's kernels, on the rows that a task is given."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, table_from_batches
+from whimbrel.expr import Expr
+from whimbrel.kernels import patience
+from whimbrel.plan import Disorder, Node, Source
+from whimbrel.run import Pipeline, in_order
+from whimbrel.spark.rows import Reader, arrow_of
+
+SOURCE, RANGE = "whimbrel_source", "whimbrel_range"
+"""Which source a row is of, where there are several; and which range of time it is for."""
+
+_CHUNK_ROWS = 1 << 20
+_WORTH_COMPILING_ROWS = 5_000
+
+
+class Sent(Source):
+    """Stands in a plan that travels for a source whose rows will be sent.
+
+    Parameters
+    ----------
+    source : Source
+        For whom it stands.
+    number : int
+        Its place among the plan's sources.
+    disorder : Disorder
+        None: rows come in any order.
+    as_it_comes : bool
+        They are not even sorted.
+
+    Attributes
+    ----------
+    conditions : tuple of Expr
+        What every row that is sent should meet; the plan asks it once more.
+    """
+
+    conditions: tuple[Expr, ...] = ()
+
+    def __init__(self, source: Source, number: int, disorder: Disorder, *, as_it_comes: bool = False) -> None:
+        self.name, self.time, self.schema, self.longest = source.name, source.time, source.schema, source.longest
+        self.number, self.disorder, self.as_it_comes = number, disorder, as_it_comes
+
+    def where(self, conditions: Sequence[Expr]) -> Source:
+        twin = copy.copy(self)
+        twin.conditions = tuple(conditions)
+        return twin
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        raise NotImplementedError("rows are sent, not read")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a task does.
+
+    Parameters
+    ----------
+    plan : Node
+        Optimized, over :class:`Sent` sources.
+    readers : tuple of Reader
+        By the number of the source.
+    out : pyarrow.Schema
+        Columns of the answer.
+    ticks : bool
+        Whether the answer is for a next stage.
+    ranges : tuple of (int, int)
+        Of the answer for range i, only rows that start within it are kept.
+    """
+
+    plan: Node
+    readers: tuple[Reader, ...]
+    out: pa.Schema
+    ticks: bool = False
+    ranges: tuple[tuple[int, int], ...] = ()
+
+    # Ways to do it: each takes the record batches of one partition and answers with record batches.
+
+    def stream(self, parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows in the order of time, however many they are."""
+        running = _Running(self)
+        for part in parts:
+            yield from running.push(part)
+        yield from running.finish()
+
+    def by_range(self, parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Ranges one after the other, and the rows of each in the order of time; each range is answered alone."""
+        running: _Running | None = None
+        now = -1
+        for part in parts:
+            numbers = np.asarray(part.column(part.schema.get_field_index(RANGE)))
+            cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+            for start, stop in pairwise(cuts):
+                if start == stop:
+                    continue
+                if running is None or numbers[start] != now:
+                    yield from running.finish() if running else ()
+                    now = int(numbers[start])
+                    running = _Running(self, within=self.ranges[now])
+                yield from running.push(part.slice(start, stop - start))
+        yield from running.finish() if running else ()
+
+    def in_chunks(self, parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows in any order; some at a time are answered alone, and what comes of them is merged later."""
+        running, rows = _Running(self), 0
+        for part in parts:
+            yield from running.push(part)
+            rows += part.num_rows
+            if rows >= _CHUNK_ROWS:
+                yield from running.finish()
+                running, rows = _Running(self), 0
+        yield from running.finish()
+
+
+class _Running:
+    """A pipeline and what goes through it."""
+
+    def __init__(self, work: Work, within: tuple[int, int] | None = None) -> None:
+        self.work, self.within = work, within
+        self.pipeline = Pipeline(work.plan)
+        self.numbers = {sent(source).number: place for place, source in enumerate(self.pipeline.sources)}
+        self.in_order = all(sent(source).disorder == Disorder() for source in self.pipeline.sources)
+
+    def push(self, part: pa.RecordBatch) -> list[pa.RecordBatch]:
+        batches = [] if not part.num_rows else list(self._batches(part))
+        if not batches:
+            return []
+        settled: list[Batch] = []
+        with ExitStack() as waiting:
+            if part.num_rows >= _WORTH_COMPILING_ROWS:
+                waiting.enter_context(patience())
+            for number, batch in batches:
+                settled += self.pipeline.push(self.numbers[number], batch)[0]
+            if self.in_order and len(self.numbers) > 1:  # who has no rows here must not be waited for
+                newest = max(int(batch.sync[-1]) for _, batch in batches)
+                for place in self.numbers.values():
+                    settled += self.pipeline.advance(place, newest)[0]
+        return self._out(settled)
+
+    def finish(self) -> list[pa.RecordBatch]:
+        return self._out([batch for place in self.numbers.values() for batch in self.pipeline.finish(place)[0]])
+
+    def _batches(self, part: pa.RecordBatch) -> Iterator[tuple[int, Batch]]:
+        """Rows by source: the columns of one follow those of another."""
+        names = part.schema.names
+        first = names.index(SOURCE) + 1 if SOURCE in names else 1 if RANGE in names else 0
+        of = np.asarray(part.column(first - 1)) if SOURCE in names else None
+        for number, reader in enumerate(self.work.readers):
+            columns = part.columns[first : first + len(reader.sent)]
+            first += len(reader.sent)
+            if of is not None:
+                mine = pa.array(of == number)
+                columns = [column.filter(mine) for column in columns]
+            if len(columns[0]) and number in self.numbers:
+                yield number, reader.batch(columns)
+
+    def _out(self, batches: Sequence[Batch]) -> list[pa.RecordBatch]:
+        if self.within is not None:
+            start, stop = self.within
+            batches = [batch.compact() for batch in batches]
+            batches = [batch.take(np.flatnonzero((batch.sync >= start) & (batch.sync < stop))) for batch in batches]
+        batches = [batch for batch in batches if len(batch)]
+        if self.work.ticks or not batches:
+            return [arrow_of(batch, self.work.out) for batch in batches]
+        table = in_order(table_from_batches(self.work.plan.schema, batches))
+        return list(table.cast(self.work.out).to_batches())
+
+
+def sent(source: Source) -> Sent:
+    """Behind what the planner put before it."""
+    while not isinstance(source, Sent):
+        source = source.source  # type: ignore[attr-defined]
+    return source
+
+
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def travelling(work: Any, way: str) -> Task:
+    """The function for ``mapInArrow`` that does the work in one of its ways.
+
+    What compiled code was made of is the same object for all tasks of a worker, so it is compiled once in each.
+    """
+    from pyspark.serializers import CloudPickleSerializer
+
+    packed = CloudPickleSerializer().dumps(work)
+
+    def task(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from whimbrel.spark.tasks import unpacked
+
+        return getattr(unpacked(packed), way)(parts)
+
+    return task
+
+
+@functools.lru_cache(maxsize=16)
+def unpacked(packed: bytes) -> Any:
+    """What was sent, once in each process."""
+    from pyspark.serializers import CloudPickleSerializer
+
+    return CloudPickleSerializer().loads(packed)

@@ -1,0 +1,72 @@
+"""Which stages a query is cut into. No Spark is needed for that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import whimbrel as wb
+from whimbrel import Stream, col
+from whimbrel.spark.carry import stages
+from whimbrel.spark.divide import divide
+
+ROWS = {"at": [1, 4], "k": [1, 2], "s": ["a", "b"], "x": [1, 5]}
+log = wb.from_arrow(ROWS, time="at", name="log")
+other = wb.from_arrow(ROWS, time="at", name="other").rename(y="x")
+
+spread = wb.aggregate(init=(0, 0), accumulate=lambda s, x: (min(s[0], x), max(s[1], x)),
+                      merge=lambda s, t: (min(s[0], t[0]), max(s[1], t[1])), result=lambda s: s[1] - s[0])
+
+PLACE, KEY, TIME, ORDER = ("where its rows are", "by key", "by ranges of time", "in one task, in the order of time")
+
+QUERIES: dict[str, tuple[Callable[[], Stream], list[str]]] = {
+    "a filter": (lambda: log.where(col.x > 1).sliding_window(3), [PLACE]),
+    "windows by key": (lambda: log.group_by("k").hopping_window(6, 3).aggregate(n=wb.count()), [PLACE, KEY]),
+    "windows of all": (lambda: log.tumbling_window(3).aggregate(n=wb.count()), [PLACE, ORDER]),
+    "user's own": (lambda: log.group_by("k").tumbling_window(3).aggregate(s=spread(col.x)), [PLACE, KEY]),
+    "not mergeable": (lambda: log.group_by("k").tumbling_window(3).aggregate(m=wb.median(col.x)), [KEY]),
+    "not mergeable, of all": (lambda: log.tumbling_window(3).aggregate(m=wb.median(col.x)), [TIME]),
+    "sliding": (lambda: log.sliding_window(3).aggregate(n=wb.count()), [TIME]),
+    "sessions": (lambda: log.group_by("k").session_window(3).aggregate(n=wb.count()), [KEY]),
+    "sessions of all": (lambda: log.session_window(3).aggregate(n=wb.count()), [ORDER]),
+    "a pattern": (lambda: log.group_by("k", "s").detect(wb.sequence(a=col.x > 1, b=col.x < 5), within=9), [KEY]),
+    "a join": (lambda: log.set_duration(3).join(other, on="k"), [KEY]),
+    "a join of windows": (lambda: log.group_by("k").tumbling_window(3).aggregate(n=wb.count()).join(
+        other.group_by("k").tumbling_window(3).aggregate(m=wb.max(col.y)), on="k"), [PLACE, PLACE, KEY]),
+    "top of groups": (lambda: log.group_by("k").tumbling_window(3).aggregate(n=wb.count()).top_k(1, by=col.n),
+                      [PLACE, KEY, ORDER]),
+    "windows of sessions": (lambda: log.group_by("k").session_window(3, emit="close").aggregate(n=wb.count())
+                            .tumbling_window(9).aggregate(most=wb.max(col.n)), [KEY, ORDER]),
+    "other groups": (lambda: log.group_by("k").session_window(3).aggregate(n=wb.count())
+                     .group_by("n").session_window(3).aggregate(m=wb.count()), [KEY, KEY]),
+    "a cross join of groups": (lambda: log.group_by("k").session_window(3).aggregate(n=wb.count()).cross_join(
+        other.group_by("k").session_window(3).aggregate(m=wb.count())), [KEY, KEY, ORDER]),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_stages(name: str) -> None:
+    query, expected = QUERIES[name]
+    last = divide(query().node)
+    assert last is not None
+    assert [stage.how.value for stage in stages(last)] == expected
+
+
+def test_states_of_sessions_are_made_with_them() -> None:
+    """What tasks hand on is one row a window, not one a session."""
+    query, _ = QUERIES["windows of sessions"]
+    last = divide(query().node)
+    assert last is not None
+    first, _ = stages(last)
+    assert first.plan.op.show() == "states(most=max(col.n))"
+
+
+def test_asked_for() -> None:
+    windows = log.group_by("k").tumbling_window(3).aggregate(n=wb.count()).node
+    for exchange in ("key", "time", "order"):
+        stage = divide(windows, exchange)  # type: ignore[arg-type]
+        assert stage is not None
+        assert stage.how.name == exchange.upper()
+    assert divide(log.session_window(3).aggregate(n=wb.count()).node, "key") is None
+    assert divide(log.session_window(3).aggregate(n=wb.count()).node, "time") is None
