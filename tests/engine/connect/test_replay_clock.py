@@ -102,8 +102,8 @@ def test_setting_it_reads_up_to_there_and_time_goes_on_from_there() -> None:
 
 
 def two_sources(clock: ReplayClock | None = None, machine: object = None, **options: object) -> wb.Stream:
-    left = wb.from_arrow(log([10, 20, 30, 40])._table, time="t", arrival="seen", name="left")
-    right = wb.from_arrow(log([5, 20, 33, 50])._table, time="t", arrival="seen", name="right")
+    left = wb.from_arrow(log([10, 20, 30, 40]).table, time="t", arrival="seen", name="left")
+    right = wb.from_arrow(log([5, 20, 33, 50]).table, time="t", arrival="seen", name="right")
     clock = clock or ReplayClock(1, _machine=machine or StoppedClock())
     sources = [wb.replay(each, clock=clock, reorder_latency=60, **options) for each in (left, right)]
     return sources[0].select("x").union(sources[1].select("x"))
@@ -130,7 +130,7 @@ def test_replays_of_a_query_are_read_in_the_order_of_their_arrivals() -> None:
 
 
 def test_replays_without_a_clock_follow_one() -> None:
-    logs = [wb.from_arrow(log(seen)._table, time="t", arrival="seen", name=name)
+    logs = [wb.from_arrow(log(seen).table, time="t", arrival="seen", name=name)
             for name, seen in (("a", [1000, 1001]), ("b", [0, 1, 2]))]
     first, second = (wb.replay(each, speed=INFINITE, reorder_latency=60) for each in logs)
     run = first.union(second).start()
@@ -141,7 +141,7 @@ def test_replays_without_a_clock_follow_one() -> None:
 @given(SEEN, st.integers(1, 12), st.sampled_from([0.5, 7, INFINITE]), st.integers(1, 9))
 def test_spans_come_in_the_same_batches_however_fast_and_however_the_log_is_cut(
         seen: list[int], every: int, speed: float, cut: int) -> None:
-    table = log(seen)._table
+    table = log(seen).table
     chunked = pa.concat_tables([table.slice(at, cut) for at in range(0, len(seen), cut)])
     source = ArrowSource(chunked, time="t", arrival="seen")
     feed = replay(source, speed, machine=StoppedClock(), every=f"{every}s")
@@ -158,7 +158,7 @@ def test_joined_replays_come_in_the_same_order_however_fast(speed: float) -> Non
 
 
 def test_answers_come_in_the_same_batches_too() -> None:
-    source = wb.from_arrow(log(list(range(0, 3_000, 3)))._table, time="t", arrival="seen")
+    source = wb.from_arrow(log(list(range(0, 3_000, 3))).table, time="t", arrival="seen")
 
     def answers(speed: float) -> list[pa.RecordBatch]:
         feed = wb.replay(source, clock=ReplayClock(speed, _machine=StoppedClock()), reorder_latency=60, every="90s")
@@ -190,7 +190,7 @@ def test_a_span_is_a_batch_of_a_step() -> None:
         wb.replay(two, clock=ReplayClock(), reorder_latency=0)).collect(), "are on several clocks"),
 ))
 def test_what_makes_no_common_time_is_refused(wrong: object, what: str) -> None:
-    one, two = (wb.from_arrow(log([1, 2])._table, time="t", arrival="seen", name=name) for name in ("one", "two"))
+    one, two = (wb.from_arrow(log([1, 2]).table, time="t", arrival="seen", name=name) for name in ("one", "two"))
     with pytest.raises(PlanError, match=what):
         wrong(one, two)
 
