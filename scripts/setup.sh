@@ -25,7 +25,7 @@ if [ ! -x .venv/bin/python ]; then
     "$python" -m venv .venv
 fi
 
-target=".[workbench,spark,demo,bench,dev]"
+target=".[workbench,spark,feeds,demo,bench,dev]"
 echo "Installing $target"
 if .venv/bin/python -m pip install --quiet uv; then
     # uv does not read pip's settings: hand over where to look.

@@ -14,9 +14,23 @@ from whimbrel.spark import has_java
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def found(program: str) -> Path | None:
+    """Where a server is, also where Debian hides it."""
+    places = [*os.environ["PATH"].split(os.pathsep), "/usr/sbin",
+              *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True))]
+    path = shutil.which(program, path=os.pathsep.join(places))
+    return None if path is None else Path(path)
+
+
 NEEDS = {
     "browser": ("Chromium", "chromium", lambda: any(shutil.which(name) for name in BROWSERS)),
     "spark": ("a Java runtime", "openjdk-17-jre-headless", has_java),
+    "redis": ("Redis", "redis-server", lambda: found("redis-server")),
+    "mosquitto": ("Mosquitto", "mosquitto", lambda: found("mosquitto")),
+    "nats": ("NATS", "nats-server", lambda: found("nats-server")),
+    "postgres": ("PostgreSQL", "postgresql", lambda: found("initdb")),
 }
 NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
 
@@ -29,8 +43,8 @@ missing: Counter[str] = Counter()
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what needs a program that is not there; leave out what reads the optional data folder."""
     for item in items:
-        for mark, (program, _, found) in NEEDS.items():
-            if item.get_closest_marker(mark) and not found():
+        for mark, (program, _, there) in NEEDS.items():
+            if item.get_closest_marker(mark) and not there():
                 missing[mark] += 1
                 item.add_marker(pytest.mark.skip(reason=f"needs {program}"))
     if not SHARED_DATA.is_dir():

@@ -18,6 +18,7 @@ from whimbrel.stream import (
     count,
     count_distinct,
     datasets,
+    feeds,
     first,
     from_arrow,
     from_edges,
@@ -50,7 +51,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Bands", "Lateness", "Metrics", "Partitions", "ReplayClock", "Run", "Snapshot", "Stream", "WhimbrelError",
     "aggregate", "all", "all_at_once", "any", "approx_count_distinct", "approx_quantile", "col", "collect", "count",
-    "count_distinct", "datasets", "end_time", "event", "first", "first_of", "from_arrow", "from_edges", "from_pandas",
+    "count_distinct", "datasets", "end_time", "event", "feeds", "first",
+    "first_of", "from_arrow", "from_edges", "from_pandas",
     "from_spark", "last", "last_of", "late_rows", "lateness", "lit", "max", "mean", "median", "min", "product",
     "quantile", "read_parquet", "register", "replay", "restore", "sequence", "start", "start_time", "std", "sum",
     "sum_of_squares", "top_k", "var", "when", "window_end", "window_start",

@@ -61,6 +61,8 @@ class Ingress(Kernel):
         return self.sorter.release(self.frontier) if self.frontier > MIN_TIME else []
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        if frontier != INF:
+            self.time.now = max(self.time.now, frontier)  # rows before it are late
         self.frontier = max(self.frontier, frontier)
         return self.sorter.release(INF if frontier == INF else self.frontier)
 

@@ -33,7 +33,7 @@ class SourceTime(Timekeeper):
         if self.latency is None and self.now == MIN_TIME:
             self.newest = max(self.newest, int(sync.max()))
             return True
-        if self.latency != 0 or sync[0] < self.newest or (sync[1:] < sync[:-1]).any():
+        if self.latency != 0 or sync[0] < max(self.newest, self.now) or (sync[1:] < sync[:-1]).any():
             return False
         self.newest = self.now = int(sync[-1])
         return True

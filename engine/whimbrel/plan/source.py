@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from whimbrel.batch import Batch, Schema
 from whimbrel.expr import Expr
@@ -44,6 +44,30 @@ class Disorder:
     def drops(self) -> bool:
         """Whether late rows are left out."""
         return self.late in ("drop", "side")
+
+
+class Position(int):
+    """How many rows of a feed were read, and the place behind them that its broker knows.
+
+    Parameters
+    ----------
+    rows : int
+    place : JSON value
+        What the feed reads on from, such as the offsets of partitions; None where it cannot.
+
+    Examples
+    --------
+    >>> at = Position(1000, {"0": 731, "1": 269})
+    >>> at + 1, at.place["1"]
+    (1001, 269)
+    """
+
+    place: Any
+
+    def __new__(cls, rows: int, place: Any) -> Position:  # noqa: PYI034 - there is no other kind
+        made = super().__new__(cls, rows)
+        made.place = place
+        return made
 
 
 class Source(ABC):
@@ -108,6 +132,8 @@ class Source(ABC):
     @abstractmethod
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         """Rows in arrival order from row `offset`, with these payload columns in this order.
+
+        A feed is read on from a :class:`Position`.
 
         ``sync`` and ``other`` carry the lifetime in ticks, not yet sorted. A feed yields None at least every 50 ms
         while it has nothing, so that whoever reads can pause, stop or show what there is. Closing the iterator

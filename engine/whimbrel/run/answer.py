@@ -22,6 +22,7 @@ from whimbrel.operators.late_rows import LateKernel
 from whimbrel.plan import Node, Source
 from whimbrel.run.metrics import Metrics, Snapshot, moment
 from whimbrel.run.pipeline import Pipeline
+from whimbrel.run.reader import Reader
 from whimbrel.run.work import Step
 
 Gate = Ingress | BandKernel | LateKernel
@@ -45,6 +46,8 @@ class Answer:
         Settled result rows to keep; older ones are forgotten and counted. None keeps all.
     clock : ReplayClock, optional
         The clock of its replays.
+    reader : Reader, optional
+        Of its sources.
 
     Attributes
     ----------
@@ -57,7 +60,8 @@ class Answer:
     """
 
     def __init__(self, plan: Node, pipeline: Pipeline, number: int, keep_rows: int | None,
-                 clock: ReplayClock | None = None) -> None:
+                 clock: ReplayClock | None = None, reader: Reader | None = None) -> None:
+        self._reader = reader
         self.schema = plan.schema
         self.finished = False
         self.settled_rows = self.version = 0
@@ -145,6 +149,7 @@ class Answer:
             settled_rows=self.settled_rows,
             forgotten_rows=self._forgotten,
             elapsed_s=now - self._began,
+            feeds={} if self._reader is None else self._reader.feeds(self.sources),
             steps=self._steps(buffered),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -19,7 +20,7 @@ from whimbrel.plan import Node, Source, walk
 from whimbrel.run.session import Session
 from whimbrel.run.state_file import read_state, write_state
 
-_FORMAT = 3
+_FORMAT = 4
 _INPUTS = r" of \d+(, \d+)*$"
 _RUN = "run.arrow"
 
@@ -54,7 +55,9 @@ def _save(session: Session, folder: Path, where: str) -> None:
                                "runs": _kernels(session),
                                "last": _last_steps(session.plans), "left": sorted(session.left),
                                "told": session.pipeline.told,
-                               "settled": [answer.settled_rows for answer in session.answers]})
+                               "settled": [answer.settled_rows for answer in session.answers],
+                               "places": {str(source): json.dumps(place)
+                                          for source, place in session.reader.places.items()}})
     for file in (*fresh.iterdir(), fresh):
         _sync(file)
     shutil.rmtree(previous, ignore_errors=True)
@@ -83,7 +86,8 @@ def load(session: Session, path: str | os.PathLike[str]) -> None:
     _check(run, session.plans, _kernels(session), where)
     for number, kernel in enumerate(session.pipeline.kernels):
         kernel.restore_state(_read(folder / _name(number), where).parts)
-    session.resume(run["told"], run["settled"], run["left"])
+    places = {int(source): json.loads(place) for source, place in run["places"].items()}
+    session.resume(run["told"], run["settled"], run["left"], places)
 
 
 def _read(file: Path, where: str) -> Any:

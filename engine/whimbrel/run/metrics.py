@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Schema
 from whimbrel.clock import INF, MIN_TIME
+from whimbrel.connect.feeds.state import FeedState
 from whimbrel.connect.instant import Moment
 from whimbrel.connect.instant import moment as read_moment
 from whimbrel.run.work import Step
@@ -46,6 +47,8 @@ class Metrics:
         Result rows that can no longer change, and how many of the oldest of them are no longer kept.
     elapsed_s : float
         Seconds since the start.
+    feeds : mapping of str to FeedState
+        By name: whether each feed is connected, what was refused, what was given up under overload.
     steps : tuple of Step
         The operators of the plan that runs, inputs before what they feed, each with its counters.
     """
@@ -66,6 +69,7 @@ class Metrics:
     settled_rows: int = 0
     forgotten_rows: int = 0
     elapsed_s: float = 0.0
+    feeds: Mapping[str, FeedState] = field(default_factory=dict, hash=False)
     steps: tuple[Step, ...] = ()
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 from whimbrel.batch import Batch
 from whimbrel.clock import INF
 from whimbrel.connect import Replayed, follow
+from whimbrel.connect.feeds.reading import Reading
+from whimbrel.connect.feeds.state import FeedState
 from whimbrel.connect.follower import NEVER, Follower
-from whimbrel.plan import Promising, Pruned, Source, Unsorted
+from whimbrel.plan import Position, Promising, Pruned, Source, Unsorted
 from whimbrel.run.pipeline import Pipeline
 
 _SLICE_S = 0.02
+_WAIT_S = 0.05
 _FEWEST_ROWS, _MOST_ROWS = 256, 65_536
 
 
@@ -47,16 +52,31 @@ class Reader:
         self._rest: dict[int, Batch] = {}
         self._streams: dict[int, Iterator[Batch | None]] = {}
         self.follower: Follower | None = None
+        self._bell = threading.Event()
+        self._places: dict[int, Any] = {}
+        self._states: dict[int, FeedState] = {}
         self.resume()
 
-    def resume(self, came: int | None = None) -> None:
-        """Begin each source behind the rows that its pipeline has seen, the last of which came at `came`, if known."""
+    def resume(self, came: int | None = None, places: Mapping[int, Any] | None = None) -> None:
+        """Begin each source behind the rows that its pipeline has seen.
+
+        Parameters
+        ----------
+        came : int, optional
+            When the last row came, if that is known.
+        places : mapping of int to JSON value, optional
+            By source: where feeds stood behind those rows.
+        """
         self._close_streams()
         self._rest.clear()
+        self._places = dict(places or {})
         self.rows = sum(ingress.rows for ingress in self.pipeline.ingresses)
-        self._streams = {number: source.read(source.schema.names, ingress.rows)
+        self._streams = {number: source.read(source.schema.names, Position(ingress.rows, self._places[number])
+                                             if number in self._places else ingress.rows)
                          for number, (source, ingress) in enumerate(zip(self.pipeline.sources, self.pipeline.ingresses,
                                                                         strict=True)) if ingress.frontier != INF}
+        for reading in self._readings.values():
+            reading.bell = self._bell
         self._follow()
         self.came = self._latest() if came is None else came
 
@@ -77,6 +97,35 @@ class Reader:
     @property
     def finished(self) -> bool:
         return not self._streams
+
+    @property
+    def rewindable(self) -> bool:
+        """Whether it can go back: what is replayed can be read again, what a feed sent is gone."""
+        return self.follower is not None and not self._readings
+
+    @property
+    def _readings(self) -> dict[int, Reading]:
+        """The feeds that are being read."""
+        return {number: stream for number, stream in self._streams.items() if isinstance(stream, Reading)}
+
+    @property
+    def places(self) -> dict[int, Any]:
+        """Where each feed stands behind the rows that were processed, by source."""
+        return self._places | {number: reading.place for number, reading in self._readings.items()}
+
+    def acknowledge(self, places: Mapping[int, Any] | None) -> None:
+        """Rows up to these places are safe; None: from now on it will be said which are."""
+        for number, reading in self._readings.items():
+            if places is None:
+                reading.keeps_place = True
+            elif places.get(number) is not None:
+                reading.acknowledge(places[number])
+
+    def feeds(self, sources: Collection[int]) -> dict[str, FeedState]:
+        """What the feeds among these sources say about themselves, by name."""
+        self._states |= {number: reading.state for number, reading in self._readings.items()}
+        return {self.pipeline.sources[number].name: state for number, state in self._states.items()
+                if number in sources}
 
     @property
     def open(self) -> AbstractSet[int]:
@@ -114,22 +163,37 @@ class Reader:
         """Read and process a little; each plan's settled result rows, or None when no source had anything."""
         for number in self._order():
             stream = self._streams[number]
-            whole = isinstance(stream, Replayed) and stream.whole
+            spans = isinstance(stream, Replayed) and stream.whole
+            whole = spans or isinstance(stream, Reading)  # a feed's place is behind all of them
             if number not in self._rest:
                 try:
                     batch = next(stream)
                 except StopIteration:
-                    del self._streams[number]
+                    self.feeds(())
+                    self._places = self.places
+                    _close(self._streams.pop(number))
                     return self.pipeline.finish(number)
-                if batch is None and whole:
+                if batch is None and spans:
                     return None  # what others have comes after it, or runs would differ
+                if batch is None and isinstance(stream, Reading) and (out := self._pass(number, stream)) is not None:
+                    return out
                 if batch is None:
                     continue
                 if isinstance(stream, Replayed):
                     self.came = max(self.came, stream.came)
                 self._rest[number] = batch
             return self._process(number, whole=whole)
+        if len(self._readings) == len(self._streams):  # others wait by themselves
+            self._bell.wait(_WAIT_S)
+            self._bell.clear()
         return None
+
+    def _pass(self, number: int, reading: Reading) -> list[list[Batch]] | None:
+        """Time goes on where a feed is idle; None if it has not."""
+        ingress, passed = self.pipeline.ingresses[number], reading.passed
+        if passed is None or passed <= ingress.frontier or ingress.source.as_it_comes or ingress.source.edges:
+            return None
+        return self.pipeline.advance(number, passed)
 
     def _order(self) -> list[int]:
         """Sources as they are to be asked; of replays only that whose row comes next."""
@@ -165,6 +229,7 @@ class Reader:
 
     def close(self) -> None:
         """Let go of the sources."""
+        self.feeds(())
         self._close_streams()
         if self.follower is not None:
             self.follower.leave()
@@ -175,5 +240,5 @@ class Reader:
 
 
 def _close(stream: Iterator[Batch | None]) -> None:
-    if isinstance(stream, Generator | Replayed):
+    if isinstance(stream, Generator | Replayed | Reading):
         stream.close()

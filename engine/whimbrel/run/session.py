@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from whimbrel.batch import Batch
 from whimbrel.connect import ReplayClock
@@ -52,10 +53,10 @@ class Session:
         self.reader = Reader(self.pipeline, hurry=hurry)
         follower = self.reader.follower
         self.clock: ReplayClock | None = None if follower is None else follower.clock
-        self.answers = tuple(Answer(plan, self.pipeline, number, keep_rows, self.clock)
+        self.answers = tuple(Answer(plan, self.pipeline, number, keep_rows, self.clock, self.reader)
                              for number, plan in enumerate(plans))
         self.left: set[int] = set()
-        self.marks = Marks(self.mark()) if rewindable and follower is not None else None
+        self.marks = Marks(self.mark()) if rewindable and self.reader.rewindable else None
 
     @property
     def finished(self) -> bool:
@@ -116,10 +117,10 @@ class Session:
             answer.finished = True
             answer.end()
 
-    def resume(self, told: list[int], settled: list[int], left: list[int]) -> None:
+    def resume(self, told: list[int], settled: list[int], left: list[int], places: Mapping[int, Any]) -> None:
         """Go on where the kernels' restored state is: so many rows of each query went out before."""
         self.pipeline.told = told
-        self.reader.resume()
+        self.reader.resume(places=places)
         for answer, rows in zip(self.answers, settled, strict=True):
             answer.go_on(rows)
         self.left.update(left)

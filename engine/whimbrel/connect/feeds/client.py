@@ -1,0 +1,122 @@
+"""The contract of a feed's client: one connection, from a place on."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+Place = Any
+"""Where a feed stands, as JSON: what it needs to be read on from there. None: the beginning, or unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What a client has received at once.
+
+    Attributes
+    ----------
+    messages : sequence of bytes (or what else its format reads), or pyarrow.RecordBatch
+        Values that a format makes rows of, or rows.
+    place : JSON value
+        Where to read on behind them.
+    beside : mapping of str to list
+        Columns that the broker knows and the value does not hold, such as key and offset: one item a message.
+    """
+
+    messages: Sequence[Any] | pa.RecordBatch
+    place: Place = None
+    beside: Mapping[str, list[Any]] = field(default_factory=dict)
+
+
+class Client(ABC):
+    """A connection. Used by one thread; it is closed when something fails, and another one is made."""
+
+    @abstractmethod
+    def receive(self, timeout_s: float) -> Delivery | None:
+        """What has come, waiting at most so long for something; None if nothing has.
+
+        Raises
+        ------
+        EOFError
+            When nothing more can come, ever.
+        """
+
+    def acknowledge(self, place: Place) -> None:  # noqa: B027 - most brokers do not ask
+        """Everything up to a place is safe: it will not be asked for again."""
+
+    @property
+    def behind_rows(self) -> int | None:
+        """Messages that the broker has and this client has not received; None where it does not say."""
+        return None
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the connection. Must not fail."""
+
+
+class Pumped(Client):
+    """A client made of something that blocks: a thread of its own waits for it.
+
+    Parameters
+    ----------
+    deliveries : iterator of Delivery
+    unblock : callable
+        Makes it stop waiting.
+    """
+
+    def __init__(self, deliveries: Iterator[Delivery], unblock: Callable[[], object]) -> None:
+        self._deliveries, self._unblock = deliveries, unblock
+        self._ready: queue.Queue[Delivery | Exception] = queue.Queue(maxsize=4)
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._pump, name="whimbrel-pump", daemon=True)
+        self._thread.start()
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        try:
+            came = self._ready.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+        if isinstance(came, Exception):
+            self._ready.put(came)  # whoever asks again hears it again
+            raise came
+        return came
+
+    def close(self) -> None:
+        self._closed.set()
+        with suppress(Exception):  # it is gone already
+            self._unblock()
+        self._thread.join(1.0)
+
+    def _pump(self) -> None:
+        last: Exception = EOFError()
+        try:
+            for delivery in self._deliveries:
+                if not self._put(delivery):
+                    break
+        except Exception as error:  # noqa: BLE001 - it is raised where things are received
+            last = error
+        finally:
+            if isinstance(self._deliveries, Generator):
+                self._deliveries.close()
+            self._put(last)
+
+    def _put(self, item: Delivery | Exception) -> bool:
+        while not self._closed.is_set():
+            try:
+                self._ready.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+
+def words(message: Any) -> bytes:
+    """A message as bytes, for whoever reads letters."""
+    return message if isinstance(message, bytes) else repr(message).encode()

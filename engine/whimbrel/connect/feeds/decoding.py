@@ -1,0 +1,126 @@
+"""From messages to rows: the contract of formats, and how a bad message is found among good ones."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.errors import PlanError, near_match
+
+Index = np.ndarray[Any, np.dtype[np.int64]]
+Refused = list[tuple[int, str]]
+
+UNREADABLE = (ValueError, KeyError, TypeError, LookupError, EOFError, pa.ArrowException)
+"""What formats raise for a message that is not what they read."""
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Rows made of messages.
+
+    Attributes
+    ----------
+    rows : pyarrow.RecordBatch
+    message : array of int
+        Of each row: the number of its message.
+    refused : list of (int, str)
+        Numbers of messages that are no rows, and why.
+    """
+
+    rows: pa.RecordBatch
+    message: Index
+    refused: Refused
+
+
+class Format(ABC):
+    """How values are written."""
+
+    @abstractmethod
+    def infer(self, sample: Sequence[Any]) -> pa.Schema:
+        """The schema of some messages; a ValueError where they have none."""
+
+    @abstractmethod
+    def parse(self, messages: Sequence[Any], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
+        """Rows of messages, and how many each gave.
+
+        Raises
+        ------
+        Exception
+            One of :data:`UNREADABLE`, when one of them is not what the schema says; whoever calls tries fewer.
+        """
+
+
+def decode(format_: Format, messages: Sequence[Any], schema: pa.Schema) -> Decoded:
+    """Rows of messages. Those that cannot be read are found by halving, so good ones stay fast."""
+    parts: list[pa.RecordBatch] = []
+    numbers: list[Index] = []
+    refused: Refused = []
+
+    def attempt(start: int, stop: int) -> None:
+        try:
+            rows, each = format_.parse(messages[start:stop], schema)
+        except UNREADABLE as error:
+            if stop - start == 1:
+                refused.append((start, reason(error)))
+                return
+            middle = (start + stop) // 2
+            attempt(start, middle)
+            attempt(middle, stop)
+        else:
+            parts.append(rows)
+            numbers.append(np.repeat(np.arange(start, stop), each))
+
+    if messages:
+        attempt(0, len(messages))
+    if not parts:
+        return Decoded(pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema),
+                       np.empty(0, np.int64), refused)
+    rows = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+    return Decoded(rows, np.concatenate(numbers), refused)
+
+
+def reason(error: Exception) -> str:
+    """What is wrong, without the value: many letters share it."""
+    text = str(error).strip().splitlines()
+    return (text[0] if text else type(error).__name__).split(" in row ")[0][:120]
+
+
+def format_of(named: str | Format, where: str) -> Format:
+    """The format of this name; the libraries of those that need one are loaded now."""
+    if isinstance(named, Format):
+        return named
+    made = {"json": _json, "csv": _csv, "arrow": _arrow}.get(named)
+    if made is None:
+        raise PlanError(f"format={named!r} is no format.", where=where,
+                        hint=f"{near_match(str(named), ['json', 'csv', 'arrow'], noun='format')}; "
+                             "or wb.feeds.Avro(schema), wb.feeds.Protobuf(message)")
+    return made()
+
+
+def _json() -> Format:
+    from whimbrel.connect.feeds.json_format import Json
+
+    return Json()
+
+
+def _csv() -> Format:
+    from whimbrel.connect.feeds.csv_format import Csv
+
+    return Csv()
+
+
+def _arrow() -> Format:
+    from whimbrel.connect.feeds.arrow_format import Arrow
+
+    return Arrow()
+
+
+def rows_of(values: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    """Records as rows; names that the schema does not know are left out."""
+    arrays = [pa.array([value.get(field.name) for value in values], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,157 @@
+"""A directory that fills: each file that appears in it, once."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, Unpack
+
+import pyarrow as pa
+from pyarrow import ipc, parquet
+
+from whimbrel.connect.columnar import BATCH_ROWS
+from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.decoding import Format, format_of
+from whimbrel.connect.feeds.enforce import Fields
+from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.lines import Lines
+from whimbrel.connect.files import FilePath
+from whimbrel.errors import PlanError
+
+_UNFINISHED = (".", "_")
+_TRIES = 20
+_LINES = 8192
+
+
+class DirectoryFeed(Feed):
+    """Rows of the files that are in a directory, and of those that appear in it, each read once, in the order of names.
+
+    Files should appear when they are complete, by renaming; names that begin with ``.`` or ``_`` are left alone. A file
+    that cannot be read is tried again for a second; then it is a dead letter.
+
+    Parameters
+    ----------
+    path : str or path
+    time : str
+        The event-time column.
+    pattern : str
+        Of names: ``"*.parquet"``, ``"*.arrow"``, ``"*.jsonl"``, ``"*.csv"``. The ending says how files are written; CSV
+        files begin with a line of names.
+    schema : pyarrow.Schema or mapping of str to type, optional
+        Default: that of the files that are there.
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+    """
+
+    def __init__(self, path: FilePath, *, time: str, pattern: str = "*.parquet", schema: Fields | None = None,
+                 **told: Unpack[Usual]) -> None:
+        self.path, self.pattern = Path(path), pattern
+        told.setdefault("name", self.path.name)
+        where = f"feeds.directory({str(path)!r}, pattern={pattern!r})"
+        if not self.path.is_dir():
+            raise PlanError(f"{str(path)!r} is no directory.", where=where, hint="make it first")
+        format_: Format | None = None
+        match Path(pattern).suffix:
+            case ".jsonl" | ".ndjson" | ".json":
+                format_ = format_of("json", where)
+            case ".csv":
+                format_ = None
+            case ".parquet" | ".arrow":
+                pass
+            case suffix:
+                raise PlanError(f"Files named *{suffix} are not read.", where=where,
+                                hint="*.parquet, *.arrow, *.jsonl or *.csv")
+        super().__init__("directory", time=time, schema=schema, format=format_, **told)
+
+    def connect(self, place: Place) -> Client:
+        return _Visitor(self, place or {})
+
+
+class _Visitor(Client):
+    """Its place: names of files that were read and are still there, and rows of the one that is being read."""
+
+    def __init__(self, feed: DirectoryFeed, place: dict[str, Any]) -> None:
+        self._feed = feed
+        self._done = set(place.get("done", ()))
+        self._file: str | None = place.get("file")
+        self._items = int(place.get("items", 0))
+        self._parts: Iterator[list[bytes] | pa.RecordBatch] | None = None
+        self._tries: dict[str, int] = {}
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        if self._parts is None and not self._next():
+            clock.sleep(timeout_s)
+            return None
+        assert self._file is not None
+        assert self._parts is not None
+        try:
+            part = next(self._parts, None)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            self._parts = None
+            return self._failed(error)
+        if part is None:
+            self._done.add(self._file)
+            self._file, self._items, self._parts = None, 0, None
+            return Delivery([], self._place())
+        self._items += len(part)
+        return Delivery(part, self._place())
+
+    def _next(self) -> bool:
+        """Open the file that comes next."""
+        names = {each.name for each in self._feed.path.iterdir()
+                 if fnmatch(each.name, self._feed.pattern) and not each.name.startswith(_UNFINISHED)}
+        self._done &= names
+        name = self._file if self._file in names else min(names - self._done, default=None)
+        if name is None:
+            return False
+        if name != self._file:
+            self._file, self._items = name, 0
+        self._parts = _parts(self._feed.path / name, self._items)
+        return True
+
+    def _failed(self, error: Exception) -> Delivery | None:
+        assert self._file is not None
+        self._tries[self._file] = tries = self._tries.get(self._file, 0) + 1
+        if tries < _TRIES:
+            clock.sleep(1 / _TRIES)
+            return None
+        self._feed.letters.refuse(f"{self._file}: {error}".encode(), "a file cannot be read")
+        self._done.add(self._file)
+        self._file, self._items = None, 0
+        return Delivery([], self._place())
+
+    def _place(self) -> Place:
+        return {"done": sorted(self._done), "file": self._file, "items": self._items}
+
+    def close(self) -> None:
+        self._parts = None
+
+
+def _parts(path: Path, skip: int) -> Iterator[list[bytes] | pa.RecordBatch]:
+    """Rows or lines of a file, without the first `skip`."""
+    match path.suffix:
+        case ".parquet":
+            with parquet.ParquetFile(path) as file:
+                yield from _behind(file.iter_batches(BATCH_ROWS), skip)
+        case ".arrow":
+            with pa.memory_map(str(path)) as memory, ipc.open_file(memory) as file:
+                yield from _behind((file.get_batch(number) for number in range(file.num_record_batches)), skip)
+        case ".csv":
+            from pyarrow import csv  # numbers that do not fit are errors of the file, not of a line
+
+            with csv.open_csv(path) as reader:
+                yield from _behind(iter(reader), skip)
+        case _:
+            text = Lines()
+            lines = text.add(path.read_bytes()) + text.end()
+            for start in range(skip, len(lines), _LINES):
+                yield lines[start : start + _LINES]
+
+
+def _behind(batches: Iterator[pa.RecordBatch], skip: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if skip < batch.num_rows:
+            yield batch.slice(skip)
+        skip = max(skip - batch.num_rows, 0)

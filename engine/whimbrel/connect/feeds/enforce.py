@@ -1,0 +1,96 @@
+"""A feed's schema: given or inferred, and then held against every row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.batch import Mask
+from whimbrel.clock import INF, TickUnit, duration_ticks, ticks_per_second
+from whimbrel.clock.duration import Duration
+from whimbrel.connect.timeline import Timeline
+from whimbrel.errors import SchemaError
+
+Fields = Mapping[str, Any] | Any
+"""A pyarrow.Schema, or names with types or their names."""
+
+
+def fields_given(fields: Fields, where: str) -> pa.Schema:
+    """A schema as users write it: Arrow's, or names with types or their names.
+
+    >>> fields_given({"at": "timestamp[ms]", "x": pa.int64()}, "").names
+    ['at', 'x']
+    """
+    if isinstance(fields, pa.Schema):
+        return fields.remove_metadata()
+    try:
+        return pa.schema([(name, _type(type_)) for name, type_ in fields.items()])
+    except (AttributeError, TypeError, ValueError) as error:
+        raise SchemaError(f"{fields!r} is no schema: {str(error).splitlines()[0]}", where=where,
+                          hint='such as schema={"at": "timestamp[ms]", "price": "double"}, or a pyarrow.schema'
+                          ) from None
+
+
+def _type(type_: Any) -> pa.DataType:
+    if isinstance(type_, str) and type_.startswith("timestamp["):
+        unit, _, zone = type_.removeprefix("timestamp[").removesuffix("]").partition(",")
+        return pa.timestamp(unit.strip(), zone.strip().removeprefix("tz=") or None)
+    return pa.type_for_alias(type_) if isinstance(type_, str) else type_
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What every row must keep before the engine sees it.
+
+    Parameters
+    ----------
+    timeline : Timeline
+    ahead_ticks : int, optional
+        How far a row's time may be ahead of the clock by which rows arrive.
+    """
+
+    timeline: Timeline
+    ahead_ticks: int | None
+
+    @staticmethod
+    def of(timeline: Timeline, ahead: Duration | None) -> Rules:
+        """`ahead` as users write it."""
+        unit = timeline.schema.unit
+        return Rules(timeline, None if ahead is None else duration_ticks(ahead, unit, where=timeline.where))
+
+    def refused(self, rows: pa.RecordBatch, now_ns: int) -> list[tuple[str, Mask]]:
+        """Reasons, each with the rows that it refuses; a row is refused once."""
+        time, times = rows.column(self.timeline.time), None
+        found = [(f"no time: {self.timeline.time!r} is null", _mask(time.is_null()))]
+        fine = ~found[0][1]
+        times = _ticks(time, self.timeline.schema.time_type)
+        found.append(("time out of range", fine & (np.abs(times) >= INF)))
+        fine &= ~found[-1][1]
+        if self.timeline.end is not None:
+            end = rows.column(self.timeline.end)
+            wrong = (_ticks(end, self.timeline.schema.time_type) <= times) & ~_mask(end.is_null())
+            found.append(("does not end after it starts", fine & wrong))
+            fine &= ~found[-1][1]
+        if self.ahead_ticks is not None:
+            most = now_ticks(now_ns, self.timeline.schema.unit) + self.ahead_ticks
+            found.append(("time is ahead of the clock", fine & (times > most)))
+        return [(reason, rows) for reason, rows in found if rows.any()]
+
+
+def now_ticks(now_ns: int, unit: TickUnit) -> int:
+    """The wall clock in ticks; plain integers are taken to be seconds."""
+    return now_ns * (ticks_per_second(unit) or 1) // 10**9
+
+
+def _mask(array: pa.Array) -> Mask:
+    return array.to_numpy(zero_copy_only=False)
+
+
+def _ticks(array: pa.Array, type_: pa.DataType) -> np.ndarray[Any, np.dtype[np.int64]]:
+    whole = array.cast(type_, safe=False).cast(pa.int64())
+    return pc.fill_null(whole, 0).to_numpy(zero_copy_only=False)

@@ -1,0 +1,213 @@
+"""What all feeds have in common: they differ only in their clients."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from time import monotonic
+from typing import Any, TypedDict, Unpack
+
+import pyarrow as pa
+
+from whimbrel.batch import Batch
+from whimbrel.clock.duration import Duration
+from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.decoding import UNREADABLE, Format, reason
+from whimbrel.connect.feeds.enforce import Fields, Rules, fields_given
+from whimbrel.connect.feeds.letters import Letters
+from whimbrel.connect.feeds.listening import Listening
+from whimbrel.connect.feeds.overload import Overload
+from whimbrel.connect.feeds.state import without_secrets
+from whimbrel.connect.partitions import Partitions, in_partitions
+from whimbrel.connect.promise import promise
+from whimbrel.connect.timeline import Timeline
+from whimbrel.errors import PlanError, SchemaError, SourceError
+from whimbrel.plan import Position, Source
+
+_SAMPLE_MESSAGES = 1000
+
+
+class Usual(TypedDict, total=False):
+    """What every feed can be told beside its address.
+
+    Attributes
+    ----------
+    end, arrival : str
+        When events end; when rows became known.
+    arrived_as : str
+        A column to add, with the time at which each row was received. It is the arrival, unless that is said.
+    reorder_latency : str, timedelta or int
+        How late a row may be; default: nothing.
+    late : {"drop", "adjust", "side", "raise"}
+        What happens to later rows; default: "drop". They are counted.
+    partition : str or Partitions
+    ahead : str, timedelta or int
+        How far a row's time may be ahead of the clock; rows beyond it become dead letters, so that one wrong clock
+        does not make all others late.
+    idle_after : float
+        Seconds without a row after which time goes on without it, as fast as the clock does. Default: never, since
+        rows that were held up, or tell of another time than now, would be late.
+    queue_rows : int
+        Rows that may wait for the query; then the client is held back.
+    overload : Overload
+        Give up rows by a rule, instead of holding the client back.
+    retry_s : (float, float)
+        The first wait before a lost connection is tried again, and the longest.
+    sample_s : float
+        How long to wait for messages to infer a schema from.
+    name : str
+    """
+
+    end: str | None
+    arrival: str | None
+    arrived_as: str | None
+    reorder_latency: Duration | None
+    late: str | None
+    partition: str | Partitions | None
+    ahead: Duration | None
+    idle_after: float | None
+    queue_rows: int
+    overload: Overload | None
+    retry_s: tuple[float, float]
+    sample_s: float
+    name: str
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a feed is read: its waits and its limits."""
+
+    idle_after_s: float | None
+    queue_rows: int
+    overload: Overload | None
+    retry_s: tuple[float, float]
+
+
+class Feed(Source):
+    """Rows that come from outside, while they come.
+
+    Parameters
+    ----------
+    kind : str
+        What the user called, such as ``"kafka"``.
+    time : str
+        The event-time column.
+    schema : pyarrow.Schema or mapping of str to type, optional
+        What a message holds. Without it some messages are read now, and their schema is what all others must have.
+    format : Format, optional
+        How messages are written; None where the client gives rows.
+    beside : pyarrow.Schema, optional
+        Columns that the client adds.
+
+    Raises
+    ------
+    SchemaError
+        When there is no such time column, or no message to infer a schema from.
+    """
+
+    live = True
+    lost: tuple[type[Exception], ...] = (OSError, EOFError, TimeoutError)
+    """What a client raises when its connection is lost: another one is tried."""
+
+    def __init__(self, kind: str, *, time: str, schema: Fields | None, format: Format | None,
+                 beside: pa.Schema | None = None, **told: Unpack[Usual]) -> None:
+        self.call = f"feeds.{kind}(..., time={time!r})"
+        self.name = told.get("name") or kind
+        self.format = format
+        self.letters = Letters()
+        self.beside = pa.schema([]) if beside is None else beside
+        sample_s = told.get("sample_s", 5.0)
+        self.value_fields = self._sampled(sample_s) if schema is None else fields_given(schema, self.call)
+        fields = pa.schema([*self.value_fields, *self.beside])
+        self.arrived_as = told.get("arrived_as")
+        if self.arrived_as is not None:
+            fields = fields.append(pa.field(self.arrived_as, _clock_type(fields, time, self.call)))
+        self.fields = fields
+        self.arrival = told.get("arrival") or self.arrived_as
+        end = told.get("end")
+        self.timeline = Timeline.of(fields, time=time, end=end, arrival=self.arrival, where=self.call)
+        self.schema, self.time = self.timeline.schema, time
+        self.longest = 1 if end is None else None
+        self.disorder = in_partitions(
+            promise(told.get("reorder_latency"), told.get("late") or "drop", self.schema.unit, default=0,
+                    where=self.call), told.get("partition"), self.schema, where=self.call)
+        self.rules = Rules.of(self.timeline, told.get("ahead"))
+        self.pace = self._checked_pace(told)
+
+    def _checked_pace(self, told: Usual) -> Pace:
+        overload, queue_rows = told.get("overload"), told.get("queue_rows", 1 << 18)
+        if overload is not None:
+            overload.check(self.schema.names, where=self.call)
+        if queue_rows < 1:
+            raise PlanError(f"queue_rows={queue_rows!r} leaves no room.", where=self.call, hint="1 or more")
+        return Pace(told.get("idle_after"), queue_rows, overload, told.get("retry_s", (0.25, 30.0)))
+
+    @abstractmethod
+    def connect(self, place: Place) -> Client:
+        """A connection that begins behind a place; None: where the feed begins, as the user said."""
+
+    def first_place(self) -> Place:
+        """Where to look for a sample; default: where the feed begins."""
+        return None
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        place = None
+        if isinstance(offset, Position):
+            place = offset.place
+        elif offset:
+            raise SourceError(f"{self.name} cannot be read on from row {offset:,}.", where=self.call,
+                              hint="a feed goes on from a checkpoint, which knows its place")
+        self.schema.select(columns)
+        return Listening(self, tuple(columns), place)
+
+    def _sampled(self, seconds: float) -> pa.Schema:
+        """The schema of the first messages that come."""
+        try:
+            client = self.connect(self.first_place())
+        except self.lost as error:
+            raise SourceError(f"{self.name} cannot be reached: {without_secrets(error)}.", where=self.call,
+                              hint="give schema=..., so that it need not be there yet; or look at the address"
+                              ) from error
+        try:
+            return self._schema_of(self._sample(client, monotonic() + seconds))
+        finally:
+            client.close()
+
+    def _sample(self, client: Client, until: float) -> Delivery:
+        found: list[Any] = []
+        for _ in count():
+            try:
+                came = client.receive(0.2)
+            except EOFError:
+                break
+            if came is not None and isinstance(came.messages, pa.RecordBatch):
+                return came
+            if came is not None:
+                found += came.messages
+            if len(found) >= _SAMPLE_MESSAGES or (found and came is None) or monotonic() > until:
+                break
+        return Delivery(found[:_SAMPLE_MESSAGES])
+
+    def _schema_of(self, sample: Delivery) -> pa.Schema:
+        if isinstance(sample.messages, pa.RecordBatch):
+            return sample.messages.schema.remove_metadata()
+        if not sample.messages:
+            raise SchemaError("No message came to infer a schema from.", where=self.call,
+                              hint='give one: schema={"at": "timestamp[ms]", "price": "double"}')
+        assert self.format is not None
+        errors: list[str] = []
+        for messages in (sample.messages, *([message] for message in sample.messages[:20])):
+            try:
+                return self.format.infer(messages)
+            except UNREADABLE as error:
+                errors.append(reason(error))
+        raise SchemaError(f"The schema of its messages cannot be inferred: {errors[0]}", where=self.call,
+                          hint="give schema=...; or another format=")
+
+
+def _clock_type(fields: pa.Schema, time: str, where: str) -> pa.DataType:
+    """The type in which the clock is told: that of event time, in its unit and zone."""
+    known = Timeline.of(fields, time=time, end=None, arrival=None, where=where)
+    return known.schema.time_type

@@ -1,0 +1,72 @@
+"""Streams of an Arrow Flight server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Unpack
+
+import pyarrow as pa
+
+from whimbrel.connect.feeds.client import Client, Delivery, Place, Pumped
+from whimbrel.connect.feeds.enforce import Fields
+from whimbrel.connect.feeds.feed import Feed, Usual
+
+
+class FlightFeed(Feed):
+    """Record batches of a Flight server, such as that of :func:`whimbrel.serve`.
+
+    Parameters
+    ----------
+    address : str
+        ``"grpc://host:port"`` or ``"grpc+tls://host:port"``.
+    ticket : str
+        Of the stream; default: the server's own.
+    time : str
+        The event-time column.
+    token : str, optional
+        Sent as a bearer token.
+    schema : pyarrow.Schema or mapping of str to type, optional
+        Default: that of the stream, which is asked for now.
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+
+    Notes
+    -----
+    A server of :func:`whimbrel.serve` numbers its rows; the feed goes on behind the last one that it has.
+    """
+
+    def __init__(self, address: str, ticket: str = "", *, time: str, token: str | None = None,
+                 schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+        from pyarrow import flight
+
+        self._flight: Any = flight
+        self.address, self.ticket, self._token = address, ticket, token
+        self.lost = (OSError, EOFError, TimeoutError, flight.FlightUnavailableError, flight.FlightTimedOutError,
+                     flight.FlightCancelledError)
+        super().__init__("flight", time=time, schema=schema, format=None, **told)
+
+    def connect(self, place: Place) -> Client:
+        flight = self._flight
+        link = flight.connect(self.address)
+        headers = [(b"authorization", f"Bearer {self._token}".encode())] if self._token else []
+        headers.append((b"whimbrel-row", str(place or 0).encode()))
+        reader = link.do_get(flight.Ticket(self.ticket.encode()), flight.FlightCallOptions(headers=headers))
+
+        def unblock() -> None:
+            reader.cancel()
+
+        return Pumped(_received(reader, int(place or 0)), unblock)
+
+
+def _received(reader: Any, row: int) -> Iterator[Delivery]:
+    while True:
+        try:
+            chunk = reader.read_chunk()
+        except StopIteration:
+            return
+        rows: pa.RecordBatch = chunk.data
+        if chunk.app_metadata is not None:  # the number of its first row, from a server that knows it
+            row = int(chunk.app_metadata.to_pybytes())
+        row += rows.num_rows
+        if rows.num_rows:
+            yield Delivery(rows, row)

@@ -1,0 +1,174 @@
+"""Pages that are asked for again and again, and pages that do not end (server-sent events)."""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from typing import Any, Unpack
+from urllib.parse import urlencode, urlsplit
+
+from whimbrel.connect.feeds.client import Client, Delivery, Place, Pumped
+from whimbrel.connect.feeds.decoding import Format, format_of
+from whimbrel.connect.feeds.enforce import Fields
+from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.lines import Lines
+from whimbrel.errors import PlanError
+
+_CONNECT_S = 10.0
+_STALL_S = 60.0
+
+
+class HttpFeed(Feed):
+    """Rows of a page that is asked for every few seconds: a JSON array, or lines of JSON or CSV.
+
+    A page that has not changed (its ETag says so) is not read. With `cursor`, only what is new is asked for, and only
+    that is handed on: rows whose cursor is not behind the last one are left out.
+
+    Parameters
+    ----------
+    url : str
+    time : str
+        The event-time column.
+    every : float
+        Seconds between two requests.
+    cursor : str, optional
+        A column that grows from row to row. The last value goes into the address as the parameter of this name.
+    headers : mapping, optional
+        Such as ``{"Authorization": ...}``. They are in no plan, log or checkpoint.
+    format, schema
+        Of a row; the schema is inferred from the first page.
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+    """
+
+    def __init__(self, url: str, *, time: str, every: float = 5.0, cursor: str | None = None,
+                 headers: Mapping[str, str] | None = None, format: str | Format = "json", schema: Fields | None = None,
+                 **told: Unpack[Usual]) -> None:
+        self.url, self.every, self.cursor = checked_url(url, "http"), every, cursor
+        self.headers = dict(headers or {})
+        super().__init__("http", time=time, schema=schema, format=format_of(format, f"feeds.http({url!r})"), **told)
+
+    def connect(self, place: Place) -> Client:
+        return _Poller(self, place or {})
+
+
+class _Poller(Client):
+    """Its place: the last cursor, and the ETag of the last page."""
+
+    def __init__(self, feed: HttpFeed, place: dict[str, Any]) -> None:
+        self._feed = feed
+        self._cursor, self._tag = place.get("cursor"), place.get("tag")
+        self._closed = threading.Event()
+        self._wait_s = 0.0
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        if self._wait_s > 0:
+            waited = min(self._wait_s, timeout_s)
+            self._closed.wait(waited)
+            self._wait_s -= waited
+            return None
+        self._wait_s = self._feed.every
+        messages = self._asked()
+        if messages and self._feed.cursor is not None:
+            messages = self._new(messages)
+        return Delivery(messages, {"cursor": self._cursor, "tag": self._tag}) if messages else None
+
+    def _asked(self) -> list[bytes]:
+        url = self._feed.url
+        if self._cursor is not None and self._feed.cursor is not None:
+            url += ("&" if urlsplit(url).query else "?") + urlencode({self._feed.cursor: self._cursor})
+        headers = dict(self._feed.headers) | ({"If-None-Match": self._tag} if self._tag else {})
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_CONNECT_S) as page:  # noqa: S310 - checked
+                self._tag = page.headers.get("ETag")
+                return _rows(page.read())
+        except urllib.error.HTTPError as error:
+            if error.code == 304:
+                return []
+            raise
+
+    def _new(self, messages: list[bytes]) -> list[bytes]:
+        """Those behind the last cursor; the others came before. What cannot be read is left to the format."""
+        kept = []
+        for message in messages:
+            try:
+                value = json.loads(message)[self._feed.cursor]
+            except (ValueError, KeyError, TypeError):
+                kept.append(message)
+                continue
+            if self._cursor is None or value > self._cursor:
+                kept.append(message)
+                self._cursor = value
+        return kept
+
+    def close(self) -> None:
+        self._closed.set()
+
+
+def _rows(page: bytes) -> list[bytes]:
+    """Rows of a JSON array, or lines."""
+    if page.lstrip()[:1] == b"[":
+        return [json.dumps(row).encode() for row in json.loads(page)]
+    text = Lines()
+    return text.add(page) + text.end()
+
+
+class EventsFeed(Feed):
+    """Server-sent events: each ``data:`` is a row. A connection that is lost goes on behind the last event's id.
+
+    Parameters
+    ----------
+    url : str
+    time : str
+        The event-time column.
+    event : str, optional
+        Only events of this name.
+    headers, format, schema
+        As in :class:`HttpFeed`.
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+    """
+
+    def __init__(self, url: str, *, time: str, event: str | None = None, headers: Mapping[str, str] | None = None,
+                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+        self.url, self.event = checked_url(url, "http"), event
+        self.headers = dict(headers or {})
+        super().__init__("events", time=time, schema=schema, format=format_of(format, f"feeds.events({url!r})"), **told)
+
+    def connect(self, place: Place) -> Client:
+        headers = {"Accept": "text/event-stream", **self.headers}
+        if place is not None:
+            headers["Last-Event-ID"] = place
+        page = urllib.request.urlopen(urllib.request.Request(self.url, headers=headers), timeout=_STALL_S)  # noqa: S310 - checked
+        return Pumped(_events(page, self.event, place), page.close)
+
+
+def _events(page: Any, wanted: str | None, place: Place) -> Iterator[Delivery]:
+    data: list[bytes] = []
+    name = ""
+    for line in page:
+        field, _, value = line.rstrip(b"\r\n").partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            data.append(value)
+        elif field == b"id":
+            place = value.decode()
+        elif field == b"event":
+            name = value.decode()
+        elif not field and not value:
+            if data and (wanted is None or name == wanted):
+                yield Delivery([b"\n".join(data)], place)
+            data, name = [], ""
+    raise ConnectionError("the page has ended")
+
+
+def checked_url(url: str, *schemes: str) -> str:
+    """An address of one of these kinds, or its safe variant; others, such as files, are refused."""
+    allowed = {each for scheme in schemes for each in (scheme, f"{scheme}s")}
+    if urlsplit(url).scheme not in allowed:
+        raise PlanError(f"{url!r} is no address of this kind.", where=f"feeds({url!r})",
+                        hint=f"it begins with {' or '.join(f'{each}://' for each in sorted(allowed))}")
+    return url

@@ -1,0 +1,56 @@
+"""JSON objects, one a message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import json
+
+from whimbrel.connect.feeds.decoding import Format, Index
+
+_OPEN, _CLOSE = ord("{"), ord("}")
+
+
+class Json(Format):
+    """Reads objects with Arrow's parser; names that the schema does not have are left out, missing ones are null.
+
+    A number where the schema has a timestamp counts the timestamp's unit since 1970.
+
+    Examples
+    --------
+    >>> schema = pa.schema({"at": pa.timestamp("ms"), "x": pa.int64()})
+    >>> rows, each = Json().parse([b'{"at": 1000, "x": 1}', b'{"at": 2000, "y": 2}'], schema)
+    >>> rows.to_pylist()[1]
+    {'at': datetime.datetime(1970, 1, 1, 0, 0, 2), 'x': None}
+    """
+
+    def infer(self, sample: Sequence[bytes]) -> pa.Schema:
+        return _read(sample, None).schema.remove_metadata()
+
+    def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
+        for message in messages:
+            bare = message.strip()
+            if not bare or bare[0] != _OPEN or bare[-1] != _CLOSE:
+                raise ValueError("not a JSON object")
+        try:
+            table = _read(messages, schema)
+        except pa.ArrowInvalid:
+            counting = pa.schema([pa.field(field.name, pa.int64() if pa.types.is_timestamp(field.type) else field.type)
+                                  for field in schema])
+            if counting == schema:
+                raise
+            table = _read(messages, counting).cast(schema)
+        if table.num_rows != len(messages):
+            raise ValueError("not one JSON object")
+        rows = table.combine_chunks().to_batches()[0]
+        return rows, np.ones(len(messages), np.int64)
+
+
+def _read(messages: Sequence[bytes], schema: pa.Schema | None) -> pa.Table:
+    text = b"\n".join(messages)
+    return json.read_json(
+        pa.BufferReader(text), read_options=json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        parse_options=json.ParseOptions(explicit_schema=schema, newlines_in_values=True,
+                                        unexpected_field_behavior="infer" if schema is None else "ignore"))

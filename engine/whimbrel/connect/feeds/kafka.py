@@ -1,0 +1,201 @@
+"""Kafka topics."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+from typing import Any, Literal, Unpack
+
+import pyarrow as pa
+
+from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.decoding import Format, format_of
+from whimbrel.connect.feeds.enforce import Fields
+from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.errors import MissingExtraError, PlanError, near_match
+
+_MOST_MESSAGES = 10_000
+_ATTEMPT_S = 10.0
+_BESIDE = {"key": pa.binary(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("ms", "UTC"),
+           "headers": pa.map_(pa.string(), pa.binary())}
+
+
+class KafkaFeed(Feed):
+    """Messages of a Kafka topic, in the order of each partition; needs ``whimbrel[kafka]``.
+
+    Without a group all partitions are read by this feed, from its own place. With a group the partitions are shared
+    with all others of the group, and the broker is told how far they were read: when rows are in a checkpoint, or, for
+    a run that writes none, when they were taken in.
+
+    Parameters
+    ----------
+    topic : str
+    servers : str
+        ``"host:port,host:port"``.
+    time : str
+        The event-time column.
+    group : str, optional
+    begin : {"earliest", "latest"}
+        Where to begin without a place.
+    format : {"json", "arrow", "csv"}, Avro, Protobuf or Format
+        Of values.
+    beside : sequence of {"key", "partition", "offset", "timestamp", "headers"}
+        Columns to add beside the value's, under these names.
+    tombstones : {"drop", "letter"}
+        What a message without a value is, which deletes a key of a compacted topic: nothing, or a dead letter.
+    config : mapping, optional
+        Further properties of librdkafka, such as ``security.protocol``. They are in no plan, log or checkpoint.
+    schema : pyarrow.Schema or mapping of str to type, optional
+        Of values; default: inferred from messages that are there.
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+
+    Raises
+    ------
+    MissingExtraError
+        Without confluent-kafka.
+    """
+
+    lost = (OSError, EOFError, TimeoutError, ConnectionError)
+
+    def __init__(self, topic: str, servers: str = "127.0.0.1:9092", *, time: str, group: str | None = None,
+                 begin: Literal["earliest", "latest"] = "earliest", format: str | Format = "json",
+                 beside: Sequence[str] = (), tombstones: Literal["drop", "letter"] = "drop",
+                 config: Mapping[str, Any] | None = None, schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+        try:
+            import confluent_kafka
+        except ImportError:
+            raise MissingExtraError("confluent-kafka", "kafka", "feeds.kafka()") from None
+        where = f"feeds.kafka({topic!r})"
+        for name in beside:
+            if name not in _BESIDE:
+                raise PlanError(f"{name!r} is nothing that Kafka knows of a message.", where=where,
+                                hint=near_match(name, list(_BESIDE)))
+        self.library: Any = confluent_kafka
+        self.topic, self.servers, self.group, self.begin = topic, servers, group, begin
+        self.drops_tombstones = tombstones == "drop"
+        self.config = dict(config or {})
+        told.setdefault("name", topic)
+        super().__init__("kafka", time=time, schema=schema, format=format_of(format, where),
+                         beside=pa.schema([(name, _BESIDE[name]) for name in beside]), **told)
+
+    def connect(self, place: Place) -> Client:
+        return _Consumer(self, place or {})
+
+
+class _Consumer(Client):
+    """Its place: by partition, the offset of the next message."""
+
+    def __init__(self, feed: KafkaFeed, place: dict[str, int]) -> None:
+        self._feed, self._library = feed, feed.library
+        self._place = dict(place)
+        self._lost: str | None = None
+        self._behind: int | None = None
+        self._consumer = feed.library.Consumer({
+            "bootstrap.servers": feed.servers, "group.id": feed.group or f"whimbrel-{uuid.uuid4()}",
+            "enable.auto.commit": False, "auto.offset.reset": feed.begin, "error_cb": self._failed,
+            "enable.partition.eof": False, "fetch.message.max.bytes": 64 << 20, "log_level": 0,
+            "fetch.wait.max.ms": 50, **feed.config})
+        try:
+            if feed.group is None:
+                self._consumer.assign([self._partition(number) for number in self._partitions()])
+            else:
+                self._consumer.subscribe([feed.topic], on_assign=self._assigned, on_revoke=self._revoked,
+                                         on_lost=self._revoked)
+        except BaseException:
+            self._consumer.close()
+            raise
+
+    def _partitions(self) -> list[int]:
+        known: Any = None
+        until = monotonic() + _ATTEMPT_S
+        while known is None:
+            try:
+                known = self._consumer.list_topics(self._feed.topic, timeout=0.5).topics[self._feed.topic]
+            except self._library.KafkaException as error:
+                self._consumer.poll(0)  # for what the library has to say about it
+                if self._lost is not None or monotonic() > until:
+                    raise ConnectionError(self._lost or error.args[0].str()) from error
+        if known.error is not None or not known.partitions:
+            raise ConnectionError(f"there is no topic {self._feed.topic!r}")
+        return sorted(known.partitions)
+
+    def _partition(self, number: int) -> Any:
+        begin = self._library.OFFSET_BEGINNING if self._feed.begin == "earliest" else self._library.OFFSET_END
+        if self._feed.group is not None:
+            begin = self._library.OFFSET_STORED
+        return self._library.TopicPartition(self._feed.topic, number, self._place.get(str(number), begin))
+
+    def _assigned(self, consumer: Any, partitions: Sequence[Any]) -> None:
+        consumer.assign([self._partition(each.partition) for each in partitions])
+
+    def _revoked(self, consumer: Any, partitions: Sequence[Any]) -> None:
+        """They belong to another member now, which goes on where the broker was told."""
+        for each in partitions:
+            self._place.pop(str(each.partition), None)
+
+    def _failed(self, error: Any) -> None:
+        if error.code() == self._library.KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - its name in the library
+            self._lost = f"no broker answers at {self._feed.servers}: {error.str()}"
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        came = self._consumer.consume(_MOST_MESSAGES, timeout_s)
+        messages = [message for message in came if message.error() is None]
+        if len(messages) < len(came):
+            self._raise(next(message.error() for message in came if message.error() is not None), messages)
+        if not messages:
+            if self._lost is not None:
+                raise ConnectionError(self._lost)
+            return None
+        self._lost = None
+        for message in messages:
+            self._place[str(message.partition())] = message.offset() + 1
+        kept = [message for message in messages if message.value() is not None or not self._feed.drops_tombstones]
+        self._look_behind()
+        return Delivery([message.value() or b"" for message in kept], dict(self._place),
+                        {field.name: [_BESIDE_OF[field.name](message) for message in kept]
+                         for field in self._feed.beside})
+
+    def _raise(self, error: Any, messages: Sequence[Any]) -> None:
+        """What is no reason to connect again is left to the library, which goes on by itself."""
+        codes = self._library.KafkaError
+        permanent = (codes.TOPIC_AUTHORIZATION_FAILED, codes.GROUP_AUTHORIZATION_FAILED, codes._AUTHENTICATION)  # noqa: SLF001
+        if error.code() in permanent:
+            raise PermissionDenied(error.str())
+        if not messages and not error.retriable():
+            raise ConnectionError(error.str())
+
+    def _look_behind(self) -> None:
+        behind = 0
+        for number, offset in self._place.items():
+            _, high = self._consumer.get_watermark_offsets(
+                self._library.TopicPartition(self._feed.topic, int(number)), cached=True)
+            behind += max(high - offset, 0)
+        self._behind = behind
+
+    def acknowledge(self, place: Place) -> None:
+        if self._feed.group is None or not place:
+            return
+        offsets = [self._library.TopicPartition(self._feed.topic, int(number), offset)
+                   for number, offset in place.items() if number in self._place]
+        if offsets:
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+
+    @property
+    def behind_rows(self) -> int | None:
+        return self._behind
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class PermissionDenied(Exception):  # noqa: N818 - trying again does not mend it
+    """The broker does not let this client read."""
+
+
+_BESIDE_OF: dict[str, Callable[[Any], Any]] = {
+    "key": lambda message: message.key(), "partition": lambda message: message.partition(),
+    "offset": lambda message: message.offset(), "timestamp": lambda message: message.timestamp()[1],
+    "headers": lambda message: [(name, value or b"") for name, value in message.headers() or ()],
+}

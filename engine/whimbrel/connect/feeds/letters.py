@@ -1,0 +1,143 @@
+"""Messages that could not become rows: what they were, and why."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.plan import Disorder, Source
+
+_KEPT = 1000
+_MOST_BYTES = 4096
+_WAIT_S = 0.05
+_KEPT_REASONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message that was refused.
+
+    Attributes
+    ----------
+    at_us : int
+        When, in microseconds since 1970.
+    reason : str
+        Why, in words that many letters share.
+    message : bytes
+        Its first 4 kB.
+    size_bytes : int
+        How long it was.
+    """
+
+    at_us: int
+    reason: str
+    message: bytes
+    size_bytes: int
+
+
+class Letters:
+    """The dead letters of a feed: the newest thousand, and counts of all by reason.
+
+    Safe to share between threads.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._kept: deque[Letter] = deque(maxlen=_KEPT)
+        self._changed = threading.Condition()
+        self._number = 0
+        self._open = 0
+        self._opened = False
+
+    def refuse(self, message: bytes, reason: str) -> None:
+        """Take in one."""
+        with self._changed:
+            counted = reason if reason in self.counts or len(self.counts) < _KEPT_REASONS else "other reasons"
+            self.counts[counted] += 1
+            self._kept.append(Letter(time.time_ns() // 1000, reason, bytes(message[:_MOST_BYTES]), len(message)))
+            self._number += 1
+            self._changed.notify_all()
+
+    def behind(self, number: int) -> tuple[list[Letter], int]:
+        """Letters that are kept from a number on, and the number of the next one."""
+        with self._changed:
+            missing = self._number - number
+            return list(self._kept)[max(len(self._kept) - missing, 0):] if missing > 0 else [], self._number
+
+    def begin(self) -> None:
+        """A reading of the feed begins."""
+        with self._changed:
+            self._open += 1
+            self._opened = True
+
+    def end(self) -> None:
+        """A reading of the feed has ended."""
+        with self._changed:
+            self._open -= 1
+            self._changed.notify_all()
+
+    @property
+    def ended(self) -> bool:
+        """Whether all readings that began have ended."""
+        with self._changed:
+            return self._opened and self._open == 0
+
+    def wait(self, number: int) -> None:
+        """Until there is a letter behind this number, a little while at most."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._number > number, _WAIT_S)
+
+
+class DeadLetters(Source):
+    """The dead letters of a feed as a stream of its own: columns at, reason, message, size.
+
+    It ends when the feed has. What was refused before it is read comes first, as far as it is kept.
+
+    Parameters
+    ----------
+    name : str
+    letters : Letters
+    """
+
+    live = True
+    time = "at"
+
+    def __init__(self, name: str, letters: Letters) -> None:
+        self.name = f"dead letters of {name}"
+        self.schema = Schema((Field("at", pa.timestamp("us")), Field("reason", pa.string()),
+                              Field("message", pa.binary()), Field("size", pa.int64())), "us")
+        self.disorder = Disorder(0, "adjust")
+        self.longest = 1
+        self._letters = letters
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        self.schema.select(columns)
+        return self._read(columns)
+
+    def _read(self, columns: Sequence[str]) -> Iterator[Batch | None]:
+        number = 0
+        while True:
+            over = self._letters.ended
+            found, number = self._letters.behind(number)
+            if found:
+                yield self._batch(found).select(columns)
+            elif over:
+                return
+            else:
+                yield None
+                self._letters.wait(number)
+
+    def _batch(self, letters: Sequence[Letter]) -> Batch:
+        at = np.array([letter.at_us for letter in letters], np.int64)
+        return Batch(self.schema, at, 1, (
+            Column(pa.timestamp("us"), at),
+            Column(pa.string(), pa.array([each.reason for each in letters], pa.string())),
+            Column(pa.binary(), pa.array([each.message for each in letters], pa.binary())),
+            Column(pa.int64(), np.array([each.size_bytes for each in letters], np.int64))))

@@ -1,0 +1,33 @@
+"""Bytes of a growing file or page, cut into lines."""
+
+from __future__ import annotations
+
+
+class Lines:
+    r"""Takes bytes as they come and gives whole lines; the rest waits for its end.
+
+    Attributes
+    ----------
+    bytes : int
+        Length of the lines that were given, with their ends.
+
+    Examples
+    --------
+    >>> lines = Lines()
+    >>> lines.add(b"one\ntw"), lines.add(b"o\n"), lines.bytes
+    ([b'one'], [b'two'], 8)
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self.bytes = 0
+
+    def add(self, text: bytes) -> list[bytes]:
+        """Lines that are complete now, without those that are empty."""
+        *whole, self._rest = (self._rest + text).split(b"\n")
+        self.bytes += sum(map(len, whole)) + len(whole)
+        return [line for line in (each.removesuffix(b"\r") for each in whole) if line]
+
+    def end(self) -> list[bytes]:
+        """What is left, as the last line."""
+        return self.add(b"\n") if self._rest else []

@@ -1,0 +1,319 @@
+"""A feed as it is read: a thread that receives, a queue with an end, and rows for the query."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch
+from whimbrel.connect.columnar import BATCH_ROWS
+from whimbrel.connect.feeds.arrival_clock import ArrivalClock
+from whimbrel.connect.feeds.arrow_format import as_batch, conform
+from whimbrel.connect.feeds.backoff import Backoff
+from whimbrel.connect.feeds.client import Client, Delivery, Place, words
+from whimbrel.connect.feeds.decoding import Decoded, decode, reason
+from whimbrel.connect.feeds.enforce import now_ticks
+from whimbrel.connect.feeds.reading import Reading
+from whimbrel.connect.feeds.state import FeedState, without_secrets
+from whimbrel.errors import SourceError, WhimbrelError
+
+if TYPE_CHECKING:
+    from whimbrel.connect.feeds.feed import Feed
+
+_POLL_S = 0.05
+_CLOSE_S = 5.0
+
+
+class Listening(Reading):
+    """Rows of a feed that are received from its broker, or whatever sends them.
+
+    A thread of its own receives, decodes and checks them. Rows wait in a queue that has an end: then the client is
+    held back, or rows are given up by the feed's rule.
+
+    Parameters
+    ----------
+    feed : Feed
+    columns : tuple of str
+    place : JSON value
+    """
+
+    def __init__(self, feed: Feed, columns: tuple[str, ...], place: Place) -> None:
+        self.feed, self.columns, self.place = feed, columns, place
+        self._queue: deque[tuple[pa.RecordBatch, Place]] = deque()
+        self._waiting = 0
+        self._changed = threading.Condition()
+        self._stop = threading.Event()
+        self._over = False
+        self._error: WhimbrelError | None = None
+        self._safe: Place = None
+        self._tell_safe = False
+        self._state = FeedState()
+        self._retry_at = 0.0
+        self._dead_before = feed.letters.counts.copy()
+        self._shed: Counter[str] = Counter()
+        self._clock = ArrivalClock()
+        self._came_at = monotonic()
+        self._newest: int | None = None
+        self._thread: threading.Thread | None = None
+        feed.letters.begin()
+
+    def __next__(self) -> Batch | None:
+        if self._thread is None:  # not before: whoever has a place to go on from asks for another reading
+            self._begin()
+        if not self.keeps_place and self.place is not None:
+            self.acknowledge(self.place)
+        with self._changed:
+            if not self._queue and not self._over and self.bell is None:
+                self._changed.wait(_POLL_S)
+            if not self._queue:
+                if self._error is not None:
+                    raise self._error
+                if self._over:
+                    raise StopIteration
+                return None
+            rows, self.place = self._taken()
+            self._changed.notify_all()
+        if not rows.num_rows:
+            return None
+        return next(iter(self.feed.timeline.batches([rows], self.columns, 0)))
+
+    def _begin(self) -> None:
+        self._came_at = monotonic()
+        self._thread = threading.Thread(target=self._listen, args=(self.place,), name=f"whimbrel-{self.feed.name}",
+                                        daemon=True)
+        self._thread.start()
+
+    def _taken(self) -> tuple[pa.RecordBatch, Place]:
+        """Rows that wait, in one piece, as many as a batch has."""
+        parts, place = [self._queue[0][0]], self._queue.popleft()[1]
+        rows = parts[0].num_rows
+        while self._queue and rows + self._queue[0][0].num_rows <= BATCH_ROWS:
+            part, place = self._queue.popleft()
+            parts.append(part)
+            rows += part.num_rows
+        self._waiting -= rows
+        return parts[0] if len(parts) == 1 else pa.concat_batches(parts), place
+
+    @property
+    def state(self) -> FeedState:
+        """What there is to say about it now."""
+        with self._changed:
+            idle = self._state.link == "live" and self._quiet_s() > (self.feed.pace.idle_after_s or float("inf"))
+            return replace(self._state, link="idle" if idle else self._state.link, queued_rows=self._waiting,
+                           dead=dict(self.feed.letters.counts - self._dead_before), shed=dict(self._shed),
+                           retry_in_s=max(self._retry_at - monotonic(), 0.0))
+
+    @property
+    def passed(self) -> int | None:
+        """A time before which no row is expected, since nothing came for long; None while the feed is not idle."""
+        after_s = self.feed.pace.idle_after_s
+        latency = self.feed.disorder.reorder_latency
+        with self._changed:
+            quiet_s = self._quiet_s()
+            if after_s is None or latency is None or quiet_s <= after_s or self._queue or self._newest is None:
+                return None
+            if self._state.link != "live":  # what a lost connection holds back is not late
+                return None
+            waited = now_ticks(int((quiet_s - after_s) * 1e9), self.feed.schema.unit)
+            return self._newest + waited - max(latency, self.feed.disorder.lag or 0)
+
+    def acknowledge(self, place: Place) -> None:
+        """Everything up to a place is safe."""
+        with self._changed:
+            self._tell_safe = self._tell_safe or place != self._safe
+            self._safe = place
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._stop.is_set():
+            return
+        self._stop.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(_CLOSE_S)
+        self.feed.letters.end()
+
+    # What the thread does.
+
+    def _listen(self, place: Place) -> None:
+        backoff = Backoff(*self.feed.pace.retry_s)
+        try:
+            while not self._stop.is_set():
+                try:
+                    place = self._connected(place, backoff)
+                except _Lost as lost:
+                    place = lost.place
+                    self._wait(backoff, lost.error)
+                else:
+                    self._set(link="ended")
+                    return
+        except WhimbrelError as error:
+            self._fail(error)
+        except Exception as error:  # noqa: BLE001 - the query must learn of it
+            made = SourceError(f"{self.feed.name} cannot be read: {without_secrets(error)}.", where=self.feed.call,
+                               hint=f"a {type(error).__name__}, which trying again does not mend")
+            made.__cause__ = error
+            self._fail(made)
+        finally:
+            with self._changed:
+                self._over = True
+                self._ring()
+
+    def _connected(self, place: Place, backoff: Backoff) -> Place:
+        """Receive until nothing more can come, or whoever reads has gone."""
+        client: Client | None = None
+        try:
+            client = self.feed.connect(place)
+            self._set(link="live")
+            while not self._stop.is_set():
+                try:
+                    delivery = client.receive(_POLL_S)
+                except EOFError:
+                    return place
+                if delivery is not None:
+                    backoff.reset()
+                    self._set(attempts=0)
+                    self._take_in(delivery)
+                    place = delivery.place
+                self._set(behind_rows=client.behind_rows)
+                self._pass_on_what_is_safe(client)
+        except self.feed.lost as error:
+            raise _Lost(place, error) from error
+        finally:
+            if client is not None:
+                if self._stop.is_set():
+                    self._pass_on_what_is_safe(client)
+                client.close()
+        return place
+
+    def _pass_on_what_is_safe(self, client: Client) -> None:
+        with self._changed:
+            place, told = self._safe, self._tell_safe
+            self._tell_safe = False
+        if told:
+            client.acknowledge(place)
+
+    def _wait(self, backoff: Backoff, error: Exception) -> None:
+        wait_s = backoff.wait_s()
+        with self._changed:
+            self._retry_at = monotonic() + wait_s
+        self._set(link="reconnecting", attempts=backoff.attempts, error=without_secrets(error),
+                  reconnects=self._state.reconnects + (backoff.attempts == 1))
+        self._stop.wait(wait_s)
+
+    def _take_in(self, delivery: Delivery) -> None:
+        rows = self._checked(delivery)
+        came: Any = delivery.messages
+        whole = isinstance(came, pa.RecordBatch)
+        bytes_ = came.nbytes if whole else sum(map(len, map(words, came)))
+        with self._changed:
+            state = self._state
+            self._state = replace(state, rows=state.rows + rows.num_rows, bytes=state.bytes + bytes_,
+                                  messages=state.messages + (1 if whole else len(came)))
+        self._enqueue(rows, delivery.place)  # never in parts: there is no place within a delivery
+
+    def _checked(self, delivery: Delivery) -> pa.RecordBatch:
+        """Rows that the query may see; all others become letters."""
+        feed, now_ns = self.feed, self._clock.now_ns()
+        decoded = self._decoded(delivery)
+        rows = decoded.rows
+        arrays = [*rows.columns, *(pa.array(delivery.beside[field.name], field.type).take(pa.array(decoded.message))
+                                   for field in feed.beside)]
+        if feed.arrived_as is not None:
+            ticks = np.full(rows.num_rows, now_ticks(now_ns, feed.schema.unit))
+            arrays.append(pa.array(ticks).cast(feed.schema.time_type))
+        rows = pa.RecordBatch.from_arrays(arrays, schema=feed.fields)
+        refused = feed.rules.refused(rows, now_ns) if rows.num_rows else []
+        if refused:
+            for why, mask in refused:
+                for row in np.flatnonzero(mask):
+                    feed.letters.refuse(self._words(delivery, decoded, int(row)), why)
+            rows = rows.filter(pa.array(~np.logical_or.reduce([mask for _, mask in refused])))
+        if rows.num_rows:
+            self._came_at = monotonic()
+            newest = int(feed.timeline.starts(rows.column(feed.time)).max())
+            self._newest = newest if self._newest is None else max(self._newest, newest)
+        return rows
+
+    def _decoded(self, delivery: Delivery) -> Decoded:
+        feed, messages = self.feed, delivery.messages
+        if isinstance(messages, pa.RecordBatch):
+            numbers = np.arange(messages.num_rows)
+            try:
+                table = conform(pa.Table.from_batches([messages]), feed.value_fields)
+            except (ValueError, pa.ArrowException) as error:
+                feed.letters.refuse(str(messages.schema).encode(), reason(error))
+                table, numbers = feed.value_fields.empty_table(), numbers[:0]
+            return Decoded(as_batch(table), numbers, [])
+        if feed.format is None:  # only a place has moved
+            return Decoded(as_batch(feed.value_fields.empty_table()), np.empty(0, np.int64), [])
+        decoded = decode(feed.format, messages, feed.value_fields)
+        for number, why in decoded.refused:
+            feed.letters.refuse(words(messages[number]), why)
+        return decoded
+
+    def _words(self, delivery: Delivery, decoded: Decoded, row: int) -> bytes:
+        if isinstance(delivery.messages, pa.RecordBatch):
+            return repr(delivery.messages.slice(row, 1).to_pylist()[0]).encode()
+        return words(delivery.messages[int(decoded.message[row])])
+
+    def _enqueue(self, rows: pa.RecordBatch, place: Place) -> None:
+        """Let rows wait; where there are too many, give some up or hold the client back."""
+        pace = self.feed.pace
+        with self._changed:
+            began = monotonic()
+            if pace.overload is None:
+                self._changed.wait_for(self._has_room, timeout=None)
+            self._queue.append((rows, place))
+            self._waiting += rows.num_rows
+            if pace.overload is not None and self._waiting > pace.queue_rows:
+                self._give_up_some(str(pace.overload))
+                self._changed.wait_for(lambda: self._waiting <= pace.queue_rows or self._stop.is_set(), timeout=None)
+            waited_s = monotonic() - began
+            self._state = replace(self._state, blocked_s=self._state.blocked_s + waited_s)
+            self._ring()
+
+    def _has_room(self) -> bool:
+        return self._waiting < self.feed.pace.queue_rows or self._stop.is_set()
+
+    def _give_up_some(self, rule: str) -> None:
+        waiting = pa.concat_batches([rows for rows, _ in self._queue])
+        assert self.feed.pace.overload is not None
+        kept = self.feed.pace.overload.keep(waiting)
+        self._shed[rule] += waiting.num_rows - kept.num_rows
+        place = self._queue[-1][1]
+        self._queue.clear()
+        self._queue.append((kept, place))
+        self._waiting = kept.num_rows
+
+    def _quiet_s(self) -> float:
+        return monotonic() - self._came_at
+
+    def _set(self, **changes: Any) -> None:
+        with self._changed:
+            self._state = replace(self._state, **changes)
+
+    def _fail(self, error: WhimbrelError) -> None:
+        self._set(link="failed", error=without_secrets(error))
+        with self._changed:
+            self._error = error
+
+    def _ring(self) -> None:
+        self._changed.notify_all()
+        if self.bell is not None:
+            self.bell.set()
+
+
+class _Lost(Exception):  # noqa: N818 - not an error that anybody sees
+    """A connection was lost behind a place."""
+
+    def __init__(self, place: Place, error: Exception) -> None:
+        super().__init__()
+        self.place, self.error = place, error

@@ -1,0 +1,124 @@
+"""Streams of NATS JetStream."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Literal, Unpack
+
+import pyarrow as pa
+
+from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.decoding import Format, format_of
+from whimbrel.connect.feeds.enforce import Fields
+from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.errors import MissingExtraError
+
+_MOST_MESSAGES = 1_000
+
+
+class NatsFeed(Feed):
+    """Messages of a JetStream stream, in their order; needs ``whimbrel[nats]``.
+
+    The stream keeps its messages, so the feed goes on from the sequence number that it has come to.
+
+    Parameters
+    ----------
+    subject : str
+        May have wildcards.
+    url : str
+        ``nats://user:password@host:port``. The password is in no plan, log or checkpoint.
+    time : str
+        The event-time column.
+    stream : str, optional
+        Default: the one that keeps the subject.
+    begin : {"earliest", "latest"}
+        Where to begin without a place.
+    with_sequence : bool
+        Add the sequence number as the column ``sequence``.
+    format : str or Format
+    schema : pyarrow.Schema or mapping of str to type, optional
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+    """
+
+    def __init__(self, subject: str, url: str = "nats://127.0.0.1:4222", *, time: str, stream: str | None = None,
+                 begin: Literal["earliest", "latest"] = "earliest", with_sequence: bool = False,
+                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+        try:
+            import nats
+            from nats.errors import Error
+        except ImportError:
+            raise MissingExtraError("nats-py", "nats", "feeds.nats()") from None
+        self.library: Any = nats
+        self.lost = (OSError, EOFError, TimeoutError, Error)
+        self.subject, self.url, self.stream, self.begin = subject, url, stream, begin
+        told.setdefault("name", subject)
+        super().__init__("nats", time=time, schema=schema, format=format_of(format, f"feeds.nats({subject!r})"),
+                         beside=pa.schema([("sequence", pa.int64())] if with_sequence else []), **told)
+
+    def connect(self, place: Place) -> Client:
+        return _Puller(self, place)
+
+
+class _Puller(Client):
+    """Its place: the sequence number of the last message. Its loop runs while something is asked of it."""
+
+    def __init__(self, feed: NatsFeed, place: int | None) -> None:
+        self._feed = feed
+        self._place = place
+        self._behind: int | None = None
+        self._error: Exception | None = None
+        self._runner = asyncio.Runner()
+        try:
+            self._runner.run(self._open())
+        except BaseException:
+            self._runner.close()
+            raise
+
+    async def _open(self) -> None:
+        from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+        feed = self._feed
+
+        async def failed(error: Exception) -> None:
+            self._error = error
+
+        self._link = await feed.library.connect(feed.url, allow_reconnect=False, error_cb=failed, connect_timeout=5)
+        log = self._link.jetstream()
+        stream = feed.stream or await log.find_stream_name_by_subject(feed.subject)
+        first = DeliverPolicy.ALL if feed.begin == "earliest" else DeliverPolicy.NEW
+        # A consumer of its own, without acknowledgements: the place is in the checkpoint, the messages in the stream.
+        config = ConsumerConfig(deliver_policy=first if self._place is None else DeliverPolicy.BY_START_SEQUENCE,
+                                opt_start_seq=None if self._place is None else self._place + 1,
+                                ack_policy=AckPolicy.NONE, inactive_threshold=300)
+        self._pull = await log.pull_subscribe(feed.subject, stream=stream, config=config)
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        return self._runner.run(self._fetch(timeout_s))
+
+    async def _fetch(self, timeout_s: float) -> Delivery | None:
+        if not self._link.is_connected:
+            raise ConnectionError(f"the connection was closed: {self._error or 'no word from the server'}")
+        try:
+            messages = await self._pull.fetch(_MOST_MESSAGES, timeout=max(timeout_s, 0.05))
+        except TimeoutError:
+            return None
+        if not messages:
+            return None
+        self._place = messages[-1].metadata.sequence.stream
+        self._behind = messages[-1].metadata.num_pending
+        return Delivery([message.data for message in messages], self._place,
+                        {field.name: [message.metadata.sequence.stream for message in messages]
+                         for field in self._feed.beside})
+
+    @property
+    def behind_rows(self) -> int | None:
+        return self._behind
+
+    def close(self) -> None:
+        try:
+            self._runner.run(self._link.close())
+        except Exception:  # noqa: BLE001, S110 - it is gone already
+            pass
+        finally:
+            self._runner.close()

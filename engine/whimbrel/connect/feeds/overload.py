@@ -1,0 +1,72 @@
+"""What a feed does when rows come faster than the query takes them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.errors import PlanError, near_match
+
+
+class Overload(ABC):
+    """A rule by which rows that wait are given up. Each that is given up is counted, under the rule's name."""
+
+    @abstractmethod
+    def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Of the rows that wait, those that stay, in their order; asked when there are too many."""
+
+    def check(self, names: Sequence[str], *, where: str) -> None:  # noqa: B027 - most rules name no column
+        """Whether its columns are there."""
+
+
+@dataclass(frozen=True)
+class Sample(Overload):
+    """Keep this share of the rows that wait, evenly.
+
+    >>> kept = Sample(0.25).keep(pa.record_batch({"x": list(range(8))}))
+    >>> kept.column("x").to_pylist()
+    [3, 7]
+    """
+
+    share: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise PlanError(f"{self.share!r} is no share of the rows.", where=f"Sample({self.share!r})",
+                            hint="between 0 and 1, such as 0.1")
+
+    def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        step = np.floor(np.arange(1, rows.num_rows + 1) * self.share)
+        return rows.filter(pa.array(np.diff(step, prepend=0) > 0))
+
+    def __str__(self) -> str:
+        return f"sample {self.share:g}"
+
+
+@dataclass(frozen=True)
+class Conflate(Overload):
+    """Keep the newest row that waits of each key.
+
+    >>> kept = Conflate("k").keep(pa.record_batch({"k": ["a", "b", "a"], "x": [1, 2, 3]}))
+    >>> kept.column("x").to_pylist()
+    [2, 3]
+    """
+
+    key: str
+
+    def check(self, names: Sequence[str], *, where: str) -> None:
+        if self.key not in names:
+            raise PlanError(f"Conflate({self.key!r}) names no column.", where=where, hint=near_match(self.key, names))
+
+    def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        codes = pc.dictionary_encode(rows.column(self.key), null_encoding="encode").indices.to_numpy()
+        _, last = np.unique(codes[::-1], return_index=True)
+        return rows.take(pa.array(np.sort(len(codes) - 1 - last)))
+
+    def __str__(self) -> str:
+        return f"conflate by {self.key}"

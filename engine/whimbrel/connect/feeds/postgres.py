@@ -1,0 +1,121 @@
+"""Rows of a PostgreSQL table, as they are added."""
+
+from __future__ import annotations
+
+import time as clock
+from typing import Any, Unpack
+
+import pyarrow as pa
+
+from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.enforce import Fields
+from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.records import Records
+from whimbrel.errors import MissingExtraError, PlanError
+
+_MOST_ROWS = 10_000
+_TYPES = {16: pa.bool_(), 20: pa.int64(), 21: pa.int16(), 23: pa.int32(), 25: pa.string(), 700: pa.float32(),
+          701: pa.float64(), 1043: pa.string(), 1082: pa.date32(), 1114: pa.timestamp("us"),
+          1184: pa.timestamp("us", "UTC"), 17: pa.binary(), 2950: pa.string(), 1700: pa.float64()}
+
+
+class PostgresFeed(Feed):
+    """Rows of a table or view in the order of a column that grows, asked for again and again.
+
+    Needs ``whimbrel[postgres]``. Changes of rows and deletions are not seen. The column must grow in the order in which
+    rows become visible; where transactions overlap, a serial number may become visible behind a later one, and
+    `settle` waits for it: newer rows are not read yet.
+
+    Parameters
+    ----------
+    table : str
+        ``"name"`` or ``"schema.name"``.
+    url : str
+        ``postgresql://user:password@host/database``. The password is in no plan, log or checkpoint.
+    time : str
+        The event-time column.
+    cursor : str
+        The column that grows, unique, such as a serial number. Indexed, if the table is large.
+    every : float
+        Seconds between two looks while there is nothing new.
+    settle : str, optional
+        Such as ``"2 seconds"``: rows whose time, by `settle_by`, is newer than that before the server's clock wait.
+    settle_by : str, optional
+        A column of times at which rows were written. Default: the event time.
+    schema : pyarrow.Schema or mapping of str to type, optional
+        Default: all columns of the table whose types are known.
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+    """
+
+    def __init__(self, table: str, url: str, *, time: str, cursor: str, every: float = 0.5, settle: str | None = None,
+                 settle_by: str | None = None, schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtraError("psycopg", "postgres", "feeds.postgres()") from None
+        self.library: Any = psycopg
+        self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError)
+        self.table, self.url, self.cursor, self.every = table.split("."), url, cursor, every
+        self.settle, self.settle_by = settle, settle_by or time
+        told.setdefault("name", table)
+        super().__init__("postgres", time=time, schema=self._columns() if schema is None else schema,
+                         format=Records(), **told)
+        if cursor not in self.value_fields.names:
+            raise PlanError(f"cursor={cursor!r} names no column.", where=self.call, hint="a column that grows")
+
+    def open(self) -> Any:
+        """A connection in which each statement is a transaction."""
+        return self.library.connect(self.url, autocommit=True, connect_timeout=5)
+
+    def _columns(self) -> pa.Schema:
+        from psycopg import sql
+
+        with self.open() as link:
+            known = link.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(sql.Identifier(*self.table))).description
+        return pa.schema([(column.name, _TYPES[column.type_code]) for column in known if column.type_code in _TYPES])
+
+    def connect(self, place: Place) -> Client:
+        return _Table(self, place)
+
+
+class _Table(Client):
+    """Its place: the cursor of the last row."""
+
+    def __init__(self, feed: PostgresFeed, place: Place) -> None:
+        from psycopg import sql
+        from psycopg.rows import dict_row
+
+        self._feed, self._place = feed, place
+        self._link = feed.open()
+        self._rows = self._link.cursor(row_factory=dict_row)
+        settled = [] if feed.settle is None else [
+            sql.SQL("{} < now() - %(settle)s::interval").format(sql.Identifier(feed.settle_by))]
+        newer = sql.SQL("{} > %(place)s").format(sql.Identifier(feed.cursor))
+
+        def ask(conditions: list[Any]) -> Any:
+            return sql.SQL("SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT {}").format(
+                sql.SQL(", ").join(map(sql.Identifier, feed.value_fields.names)), sql.Identifier(*feed.table),
+                sql.SQL(" AND ").join(conditions or [sql.SQL("true")]), sql.Identifier(feed.cursor),
+                sql.Literal(_MOST_ROWS))
+
+        self._first, self._further = ask(settled), ask([newer, *settled])
+        self._wait_s = 0.0
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        if self._wait_s > 0:
+            clock.sleep(min(self._wait_s, timeout_s))
+            self._wait_s -= timeout_s
+            return None
+        ask = self._first if self._place is None else self._further
+        found = self._rows.execute(ask, {"place": self._place, "settle": self._feed.settle}).fetchall()
+        if len(found) < _MOST_ROWS:
+            self._wait_s = self._feed.every
+        if not found:
+            return None
+        last = found[-1][self._feed.cursor]
+        self._place = last if isinstance(last, int) else str(last)
+        return Delivery(found, self._place)
+
+    def close(self) -> None:
+        self._link.close()

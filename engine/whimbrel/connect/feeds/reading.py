@@ -1,0 +1,47 @@
+"""The contract of a feed that is being read."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Iterator
+
+from whimbrel.batch import Batch
+from whimbrel.connect.feeds.client import Place
+from whimbrel.connect.feeds.state import FeedState
+
+
+class Reading(Iterator["Batch | None"]):
+    """Rows of a feed from a place on; None where nothing has come.
+
+    Attributes
+    ----------
+    place : JSON value
+        Behind the rows that were handed on.
+    bell : threading.Event or None
+        Rung when there is something. Whoever sets it waits by itself, and is not kept waiting for rows.
+    keeps_place : bool
+        Whoever reads says what is safe; otherwise the broker is told that rows are, when further ones are asked for.
+    """
+
+    place: Place = None
+    bell: threading.Event | None = None
+    keeps_place: bool = False
+
+    @property
+    @abstractmethod
+    def state(self) -> FeedState:
+        """What there is to say about it now."""
+
+    @property
+    @abstractmethod
+    def passed(self) -> int | None:
+        """A time before which no row is expected, since nothing came for long; None while the feed is not idle."""
+
+    @abstractmethod
+    def acknowledge(self, place: Place) -> None:
+        """Everything up to a place is safe."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the connection."""

@@ -1,0 +1,136 @@
+"""Redis streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Unpack
+
+import pyarrow as pa
+
+from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.decoding import Format, format_of
+from whimbrel.connect.feeds.enforce import Fields
+from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.text_records import TextRecords
+from whimbrel.errors import MissingExtraError
+
+_MOST_MESSAGES = 5_000
+
+
+class RedisFeed(Feed):
+    """Entries of a Redis stream; needs ``whimbrel[redis]``.
+
+    Parameters
+    ----------
+    stream : str
+        The stream's key.
+    url : str
+        ``redis://host:port``. A password in it is in no plan, log or checkpoint.
+    time : str
+        The event-time column.
+    begin : {"earliest", "latest"}
+        Where to begin without a place.
+    group : str, optional
+        Share the entries with all others of the group. What was read and not acknowledged before comes again.
+    consumer : str
+        Who this is, in the group.
+    field : str, optional
+        The field that holds a whole row, written in `format`. Default: each field is a column.
+    format : str or Format
+    with_id : bool
+        Add the entry's id as the column ``id``.
+    schema : pyarrow.Schema or mapping of str to type, optional
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+    """
+
+    def __init__(self, stream: str, url: str = "redis://127.0.0.1:6379", *, time: str,
+                 begin: Literal["earliest", "latest"] = "earliest", group: str | None = None,
+                 consumer: str = "whimbrel", field: str | None = None, format: str | Format = "json",
+                 with_id: bool = False, schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+        try:
+            import redis
+        except ImportError:
+            raise MissingExtraError("redis", "redis", "feeds.redis()") from None
+        self.library: Any = redis
+        self.lost = (OSError, EOFError, TimeoutError, redis.ConnectionError, redis.TimeoutError)
+        self.stream, self.url, self.begin = stream, url, begin
+        self.group, self.consumer, self.field = group, consumer, field
+        told.setdefault("name", stream)
+        super().__init__("redis", time=time, schema=schema,
+                         format=TextRecords() if field is None else format_of(format, f"feeds.redis({stream!r})"),
+                         beside=pa.schema([("id", pa.string())] if with_id else []), **told)
+
+    def connect(self, place: Place) -> Client:
+        return _Stream(self, place)
+
+
+class _Stream(Client):
+    """Its place: the id of the last entry."""
+
+    def __init__(self, feed: RedisFeed, place: str | None) -> None:
+        self._feed = feed
+        self._link = feed.library.Redis.from_url(feed.url, socket_timeout=10, retry=None)
+        self._place = place
+        self._pending = feed.group is not None
+        if feed.group is not None:
+            self._join(feed.group, place)
+        elif place is None:
+            last = self._link.xrevrange(feed.stream, count=1) if feed.begin == "latest" else []
+            self._place = last[0][0].decode() if last else "0-0"
+        else:
+            self._link.ping()
+
+    def _join(self, group: str, place: str | None) -> None:
+        begin = "0-0" if self._feed.begin == "earliest" else "$"
+        try:
+            self._link.xgroup_create(self._feed.stream, group, id=place or begin, mkstream=True)
+        except self._feed.library.ResponseError as error:
+            if "BUSYGROUP" not in str(error):
+                raise
+        self._asked = "0-0" if place is None else place
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        block_ms = max(int(timeout_s * 1000), 1)
+        if self._feed.group is None:
+            came = self._link.xread({self._feed.stream: self._place}, count=_MOST_MESSAGES, block=block_ms)
+        else:
+            came = self._link.xreadgroup(self._feed.group, self._feed.consumer,
+                                         {self._feed.stream: self._asked if self._pending else ">"},
+                                         count=_MOST_MESSAGES, block=block_ms)
+        entries = _entries(came)
+        if not entries:
+            self._pending = False  # from now on what nobody has read
+            return None
+        last = entries[-1][0].decode()
+        self._place = self._asked = last
+        entries = [entry for entry in entries if entry[1]]  # deleted while they were pending
+        values = [_value(fields, self._feed.field) for _, fields in entries]
+        return Delivery(values, last, {field.name: [id_.decode() for id_, _ in entries] for field in self._feed.beside})
+
+    def acknowledge(self, place: Place) -> None:
+        if self._feed.group is None:
+            return
+        waiting = self._link.xpending_range(self._feed.stream, self._feed.group, "-", place, _MOST_MESSAGES,
+                                            consumername=self._feed.consumer)
+        while waiting:
+            self._link.xack(self._feed.stream, self._feed.group, *(each["message_id"] for each in waiting))
+            waiting = self._link.xpending_range(self._feed.stream, self._feed.group, "-", place, _MOST_MESSAGES,
+                                                consumername=self._feed.consumer)
+
+    def close(self) -> None:
+        self._link.close()
+
+
+def _entries(came: Any) -> Sequence[tuple[bytes, dict[bytes, bytes]]]:
+    """Entries of the one stream that was asked for, in either of the protocol's forms."""
+    if not came:
+        return []
+    found = next(iter(came.values())) if isinstance(came, dict) else came[0][1]
+    return found[0] if found and isinstance(found[0], list) else found
+
+
+def _value(fields: dict[bytes, bytes], field: str | None) -> Any:
+    if field is not None:
+        return fields.get(field.encode(), b"")
+    return {name.decode(errors="replace"): value for name, value in fields.items()}

@@ -1,0 +1,101 @@
+"""Arrow IPC streams over TCP or a Unix socket."""
+
+from __future__ import annotations
+
+import io
+import socket as sockets
+from collections.abc import Iterator
+from typing import Unpack
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyarrow import ipc
+
+from whimbrel.connect.feeds.client import Client, Delivery, Place, Pumped
+from whimbrel.connect.feeds.enforce import Fields
+from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.errors import PlanError
+
+_CONNECT_S = 5.0
+_MOST_BYTES = 1 << 30
+
+
+class SocketFeed(Feed):
+    """Record batches that a program sends over a socket, as Arrow's IPC stream.
+
+    A socket has no memory: what was sent while nobody was connected is not seen, and a connection that is lost is
+    made again. The feed ends when the stream is closed as Arrow closes it.
+
+    Parameters
+    ----------
+    address : str
+        ``"tcp://host:port"`` or ``"unix:///path"``.
+    time : str
+        The event-time column.
+    schema : pyarrow.Schema or mapping of str to type, optional
+        Default: that of a first connection, which is made now.
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+    """
+
+    lost = (OSError, EOFError, TimeoutError, pa.ArrowInvalid)
+
+    def __init__(self, address: str, *, time: str, schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+        self._address = urlsplit(address)
+        if self._address.scheme not in ("tcp", "unix"):
+            raise PlanError(f"{address!r} is no address.", where="feeds.socket(...)",
+                            hint='"tcp://127.0.0.1:9999" or "unix:///tmp/feed.sock"')
+        super().__init__("socket", time=time, schema=schema, format=None, **told)
+
+    def connect(self, place: Place) -> Client:
+        if self._address.scheme == "unix":
+            link = sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM)
+            link.settimeout(_CONNECT_S)
+            link.connect(self._address.path)
+        else:
+            link = sockets.create_connection((self._address.hostname or "127.0.0.1", self._address.port or 0),
+                                             timeout=_CONNECT_S)
+        link.settimeout(None)
+
+        def unblock() -> None:
+            link.shutdown(sockets.SHUT_RDWR)
+            link.close()
+
+        return Pumped(_received(link), unblock)
+
+
+def _received(link: sockets.socket) -> Iterator[Delivery]:
+    file = _Exactly(link)
+    with ipc.open_stream(pa.PythonFile(file, "r")) as stream:
+        while True:
+            try:
+                rows = stream.read_next_batch()
+            except StopIteration:
+                if file.cut:  # closed between two messages, without Arrow's farewell
+                    raise ConnectionError("the connection was closed") from None
+                return
+            rows.validate(full=True)
+            yield Delivery(rows)
+
+
+class _Exactly(io.RawIOBase):
+    """Reads as many bytes as are asked for, or to the end."""
+
+    def __init__(self, link: sockets.socket) -> None:
+        self._link = link
+        self.cut = False
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= _MOST_BYTES:
+            raise ConnectionError(f"a message of {size:,} bytes is no message")
+        parts = bytearray()
+        while len(parts) < size:
+            part = self._link.recv(min(size - len(parts), 1 << 20))
+            if not part:
+                self.cut = True
+                break
+            parts += part
+        return bytes(parts)

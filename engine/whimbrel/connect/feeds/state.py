@@ -1,0 +1,92 @@
+"""What a feed says about itself while it is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Link = Literal["connecting", "live", "idle", "reconnecting", "ended", "failed"]
+
+_SECRET = re.compile(r"(?<=://)[^/@\s]+@|(?i:(password|passwd|token|secret|sasl\S*)\s*[=:]\s*\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedState:
+    """A feed at one moment.
+
+    Attributes
+    ----------
+    link : {"connecting", "live", "idle", "reconnecting", "ended", "failed"}
+        "idle": connected, and nothing came for as long as its ``idle_after``.
+    stage : {"", "history", "catching up", "live"}
+        Of a feed that follows a history: where it is.
+    messages, rows, bytes : int
+        Received, and made of them.
+    queued_rows : int
+        Rows that wait for the query.
+    dead : mapping of str to int
+        Messages and rows that were refused, by reason.
+    duplicates : int
+        Rows left out because they had come before.
+    shed : mapping of str to int
+        Rows given up under overload, by rule.
+    reconnects : int
+        How often a connection was lost.
+    attempts : int
+        Vain attempts since the last one that held.
+    retry_in_s : float
+        Seconds until the next attempt.
+    behind_rows : int or None
+        Messages that the broker holds and that were not received yet.
+    eta_s : float or None
+        Seconds until the feed has caught up, at the rate at which it does.
+    blocked_s : float
+        How long the client was held back, since the query took no more.
+    error : str
+        What broke the last connection.
+
+    Examples
+    --------
+    >>> print(FeedState("reconnecting", attempts=3, retry_in_s=4.2, error="refused"))
+    reconnecting in 4 s (attempt 3: refused)
+    """
+
+    link: Link = "connecting"
+    stage: Literal["", "history", "catching up", "live"] = ""
+    messages: int = 0
+    rows: int = 0
+    bytes: int = 0
+    queued_rows: int = 0
+    dead: Mapping[str, int] = field(default_factory=dict, hash=False)
+    duplicates: int = 0
+    shed: Mapping[str, int] = field(default_factory=dict, hash=False)
+    reconnects: int = 0
+    attempts: int = 0
+    retry_in_s: float = 0.0
+    behind_rows: int | None = None
+    eta_s: float | None = None
+    blocked_s: float = 0.0
+    error: str = ""
+
+    def __str__(self) -> str:
+        if self.link == "reconnecting":
+            return f"reconnecting in {self.retry_in_s:.0f} s (attempt {self.attempts}: {self.error})"
+        told: list[str] = [self.stage or self.link]
+        if self.stage == "catching up" and self.eta_s is not None:
+            told.append(f"{self.eta_s:.0f} s to go")
+        for count, what in ((sum(self.dead.values()), "refused"), (sum(self.shed.values()), "shed")):
+            if count:
+                told.append(f"{count:,} {what}")
+        return ", ".join(told)
+
+
+def without_secrets(error: BaseException) -> str:
+    """The first line of what an error says, without passwords.
+
+    >>> without_secrets(OSError("cannot reach amqp://ann:1234@host, password=1234"))
+    'cannot reach amqp://***host, ***'
+    """
+    text = str(error).strip().splitlines()
+    return _SECRET.sub("***", text[0])[:200] if text else type(error).__name__

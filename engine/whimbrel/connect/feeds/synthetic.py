@@ -1,0 +1,135 @@
+"""Rows made up as they are needed, with the faults that real feeds have."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from time import monotonic
+from typing import Unpack
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.errors import PlanError
+
+_CHUNK_ROWS = 1024
+_START_US = 1_704_067_200_000_000  # 2024-01-01
+_FIELDS = pa.schema([("at", pa.timestamp("us")), ("key", pa.string()), ("number", pa.int64()), ("value", pa.float64())])
+
+
+@dataclass(frozen=True)
+class Spell:
+    """Something that comes again: `length_s` out of every `every_s` seconds."""
+
+    every_s: float
+    length_s: float
+
+
+class SyntheticFeed(Feed):
+    """Made-up rows: at, key, number (from 0 on) and value, the same in each run with the same seed.
+
+    Parameters
+    ----------
+    rate : float
+        Rows per second of their own time.
+    rows : int, optional
+        How many; default: without end.
+    speed : float
+        Seconds of their time per second; ``float("inf")``: as fast as they are read.
+    keys : int
+        How many keys there are.
+    disorder : float
+        Share of the rows that come late.
+    late_by : float
+        By how many seconds at most.
+    bursts : (float, float), optional
+        Every so many seconds, for so many seconds, rows come ten times as fast.
+    gaps : (float, float), optional
+        Every so many seconds, for so many seconds, no rows come.
+    seed : int
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> feed = wb.feeds.synthetic(rate=100, rows=1000, speed=float("inf"), disorder=0.1, reorder_latency="1s")
+    >>> feed.tumbling_window("5s").aggregate(n=wb.count()).collect()["n"].to_pylist()
+    [504, 496]
+    """
+
+    def __init__(self, rate: float = 1000.0, *, rows: int | None = None, speed: float = 1.0, keys: int = 10,
+                 disorder: float = 0.0, late_by: float = 1.0, bursts: tuple[float, float] | None = None,
+                 gaps: tuple[float, float] | None = None, seed: int = 0, **told: Unpack[Usual]) -> None:
+        if not (rate > 0 and speed > 0 and keys > 0 and 0 <= disorder <= 1 and late_by >= 0):
+            raise PlanError("rate, speed and keys must be above 0, disorder between 0 and 1.",
+                            where=f"feeds.synthetic(rate={rate!r}, speed={speed!r}, disorder={disorder!r})")
+        self.rate, self.speed, self.keys, self.seed, self.most_rows = rate, speed, keys, seed, rows
+        self.disorder_share, self.late_by_s = disorder, late_by
+        self.bursts, self.gaps = (None if spell is None else Spell(*spell) for spell in (bursts, gaps))
+        super().__init__("synthetic", time="at", schema=_FIELDS, format=None, **told)
+
+    def connect(self, place: Place) -> Client:
+        return _Maker(self, int(place or 0))
+
+    def chunk(self, number: int) -> pa.RecordBatch:
+        """Rows of a chunk, in the order in which they come."""
+        chance = np.random.default_rng([self.seed, number])
+        row = np.arange(number * _CHUNK_ROWS, (number + 1) * _CHUNK_ROWS)
+        at_s = self.second(row)
+        late_s = np.where(chance.random(_CHUNK_ROWS) < self.disorder_share, chance.random(_CHUNK_ROWS) * self.late_by_s,
+                          0.0)
+        time = pa.array(_START_US + np.floor(np.maximum(at_s - late_s, 0.0) * 1e6).astype(np.int64))
+        key = pa.DictionaryArray.from_arrays(chance.integers(0, self.keys, _CHUNK_ROWS).astype(np.int32),
+                                             [f"k{each}" for each in range(self.keys)]).cast(pa.string())
+        columns = [time.cast(pa.timestamp("us")), key, pa.array(row), pa.array(chance.normal(size=_CHUNK_ROWS))]
+        return pa.RecordBatch.from_arrays(columns, schema=_FIELDS)
+
+    def second(self, row: np.ndarray) -> np.ndarray:
+        """When rows come, in seconds of their time."""
+        second = row / self.rate
+        if self.bursts is not None:  # within a period: first the burst, ten times as dense
+            every, length = self.bursts.every_s, self.bursts.length_s
+            rows_of_period = self.rate * (every + 9 * length)
+            period, rest = np.divmod(row, rows_of_period)
+            burst = self.rate * 10 * length
+            usual = length + (rest - burst) / self.rate
+            second = period * every + np.where(rest < burst, rest / (10 * self.rate), usual)
+        if self.gaps is not None:
+            between = self.gaps.every_s - self.gaps.length_s
+            second += np.floor(second / between) * self.gaps.length_s
+        return second
+
+
+class _Maker(Client):
+    """Gives rows when they are due."""
+
+    def __init__(self, feed: SyntheticFeed, row: int) -> None:
+        self._feed, self._row = feed, row
+        self._began = monotonic()
+        self._first_s = float(feed.second(np.array([row]))[0])
+        self._closed = threading.Event()
+        self._chunk: tuple[int, pa.RecordBatch] | None = None
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        feed = self._feed
+        if feed.most_rows is not None and self._row >= feed.most_rows:
+            raise EOFError
+        number, start = divmod(self._row, _CHUNK_ROWS)
+        stop = _CHUNK_ROWS if feed.most_rows is None else min(_CHUNK_ROWS, feed.most_rows - number * _CHUNK_ROWS)
+        if feed.speed != float("inf"):
+            come = self._first_s + (monotonic() - self._began) * feed.speed
+            due = feed.second(np.arange(self._row, number * _CHUNK_ROWS + stop))
+            stop = start + int(np.searchsorted(due, come, "right"))
+            if stop == start:
+                self._closed.wait(min(timeout_s, max((float(due[0]) - come) / feed.speed, 0.0)))
+                return None
+        if self._chunk is None or self._chunk[0] != number:
+            self._chunk = number, feed.chunk(number)
+        self._row += stop - start
+        return Delivery(self._chunk[1].slice(start, stop - start), self._row)
+
+    def close(self) -> None:
+        self._closed.set()

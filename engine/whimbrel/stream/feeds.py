@@ -1,0 +1,87 @@
+"""Feeds: streams whose rows come from outside, while they come. ``wb.feeds.kafka("flights", ...)``, and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec
+
+from whimbrel.connect.feeds import Conflate, DeadLetters, Feed, FeedState, Overload, Sample
+from whimbrel.connect.feeds.avro_format import Avro
+from whimbrel.connect.feeds.csv_format import Csv
+from whimbrel.connect.feeds.directory import DirectoryFeed
+from whimbrel.connect.feeds.flight import FlightFeed
+from whimbrel.connect.feeds.http import EventsFeed, HttpFeed
+from whimbrel.connect.feeds.iterated import IteratedFeed
+from whimbrel.connect.feeds.kafka import KafkaFeed
+from whimbrel.connect.feeds.mqtt import MqttFeed
+from whimbrel.connect.feeds.nats import NatsFeed
+from whimbrel.connect.feeds.postgres import PostgresFeed
+from whimbrel.connect.feeds.protobuf_format import Protobuf
+from whimbrel.connect.feeds.redis import RedisFeed
+from whimbrel.connect.feeds.socket import SocketFeed
+from whimbrel.connect.feeds.synthetic import SyntheticFeed
+from whimbrel.connect.feeds.tail import TailFeed
+from whimbrel.connect.feeds.websocket import WebSocketFeed
+from whimbrel.errors import PlanError
+from whimbrel.plan import Node
+from whimbrel.stream.stream import Stream
+
+Told = ParamSpec("Told")
+
+
+def _stream_of(feed: Callable[Told, Feed]) -> Callable[Told, Stream]:
+    """What makes a stream of such a feed."""
+    @wraps(feed)
+    def made(*args: Told.args, **told: Told.kwargs) -> Stream:
+        return Stream(Node(feed(*args, **told)))
+
+    return made
+
+
+directory = _stream_of(DirectoryFeed)
+events = _stream_of(EventsFeed)
+flight = _stream_of(FlightFeed)
+http = _stream_of(HttpFeed)
+iterator = _stream_of(IteratedFeed)
+kafka = _stream_of(KafkaFeed)
+mqtt = _stream_of(MqttFeed)
+nats = _stream_of(NatsFeed)
+postgres = _stream_of(PostgresFeed)
+redis = _stream_of(RedisFeed)
+socket = _stream_of(SocketFeed)
+synthetic = _stream_of(SyntheticFeed)
+tail = _stream_of(TailFeed)
+websocket = _stream_of(WebSocketFeed)
+
+
+def dead_letters(feed: Stream) -> Stream:
+    """What a feed refused, as a stream: at, reason, message (its first 4 kB) and size.
+
+    Start it together with what is asked of the feed: ``wb.start(query, wb.feeds.dead_letters(feed))``.
+
+    Parameters
+    ----------
+    feed : Stream
+        As it was made, without further steps.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> feed = wb.feeds.iterator(lambda: [{"at": 1}, {"at": None}], time="at")
+    >>> run, letters = wb.start(feed, wb.feeds.dead_letters(feed))
+    >>> run.wait(), letters.wait()
+    (True, True)
+    >>> letters.snapshot().table["reason"].to_pylist()
+    ["no time: 'at' is null"]
+    """
+    source = feed.node.op if isinstance(feed, Stream) else feed
+    if not isinstance(source, Feed):
+        raise PlanError("Dead letters are asked of a feed.", where="dead_letters(...)",
+                        hint="give a feed as it was made, without further steps")
+    return Stream(Node(DeadLetters(source.name, source.letters)))
+
+
+__all__ = ["Avro", "Conflate", "Csv", "FeedState", "Overload", "Protobuf", "Sample", "dead_letters", "directory",
+           "events", "flight", "http", "iterator", "kafka", "mqtt", "nats", "postgres", "redis", "socket", "synthetic",
+           "tail", "websocket"]

@@ -1,0 +1,55 @@
+"""Reading feeds in tests: until rows are there, not until time has passed."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+from whimbrel.batch import Batch
+from whimbrel.connect.feeds import Reading
+from whimbrel.plan import Position, Source
+from whimbrel.stream import Stream
+
+PATIENCE_S = 30.0
+
+
+def until(true: Callable[[], object], what: str = "") -> None:
+    """Wait until something holds; fail when it does not come."""
+    end = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < end, f"waited in vain {what}"
+        time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def reading(feed: Stream, place: object = None) -> Iterator[Reading]:
+    """A feed that is being read."""
+    source = feed.node.op
+    assert isinstance(source, Source)
+    found = source.read(source.schema.names, Position(0, place))
+    assert isinstance(found, Reading)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def rows(found: Reading, count: int) -> list[Batch]:
+    """So many rows, or all that there are."""
+    batches: list[Batch] = []
+    end = time.monotonic() + PATIENCE_S
+    while sum(map(len, batches)) < count:
+        assert time.monotonic() < end, f"{sum(map(len, batches))} of {count} rows came: {found.state}"
+        try:
+            batch = next(found)
+        except StopIteration:
+            break
+        if batch is not None:
+            batches.append(batch)
+    return batches
+
+
+def values(found: Reading, count: int, column: str) -> list[object]:
+    """A column of the next rows."""
+    return [value for batch in rows(found, count) for value in batch.column(column).to_arrow().to_pylist()]

@@ -1,0 +1,120 @@
+"""Real servers for tests: on free loopback ports, in folders of their own, ended by their process."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests.conftest import found
+
+_START_S = 30.0
+_TRIES = 5
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+class Server:
+    """A server process that can be stopped and started again on the same port, with the same data."""
+
+    def __init__(self, program: str, arguments: Callable[[int, Path], list[str]], folder: Path) -> None:
+        path = found(program)
+        assert path is not None, f"{program} is not installed"
+        self.path, self.folder, self._arguments = path, folder, arguments
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = 0
+
+    def start(self) -> None:
+        """Start it, on another port if the first is taken meanwhile."""
+        for _ in range(_TRIES):
+            self.port = self.port or free_port()
+            with (self.folder / "log").open("ab") as log:
+                self._process = subprocess.Popen([str(self.path), *self._arguments(self.port, self.folder)],
+                                                 stdout=log, stderr=log, cwd=self.folder, **_as_somebody(self.path))
+            if self._listens():
+                return
+            self.stop()
+        raise AssertionError((self.folder / "log").read_text())
+
+    def _listens(self) -> bool:
+        end = time.monotonic() + _START_S
+        while time.monotonic() < end and self._process is not None and self._process.poll() is None:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 0.5):
+                return True
+            time.sleep(0.02)
+        return False
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """End the process, and wait for it."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+
+@contextlib.contextmanager
+def running(server: Server) -> Iterator[Server]:
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def redis(folder: Path) -> Server:
+    return Server("redis-server", lambda port, folder: [
+        "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--appendonly", "yes", "--save", "",
+        "--daemonize", "no", "--proto-max-bulk-len", "64mb"], folder)
+
+
+def mosquitto(folder: Path) -> Server:
+    def arguments(port: int, folder: Path) -> list[str]:
+        (folder / "mosquitto.conf").write_text(
+            f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence true\npersistence_location {folder}/\n"
+            f"max_queued_messages 0\nuser {getpass.getuser()}\n")
+        return ["-c", str(folder / "mosquitto.conf")]
+
+    return Server("mosquitto", arguments, folder)
+
+
+def nats(folder: Path) -> Server:
+    return Server("nats-server", lambda port, folder: [
+        "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(folder)], folder)
+
+
+def postgres(folder: Path) -> Server:
+    data = folder / "data"
+    initdb = found("initdb")
+    assert initdb is not None
+    folder.mkdir(parents=True, exist_ok=True)
+    if os.getuid() == 0:  # PostgreSQL does not run as root; a folder of a user's own below one that is not
+        for each in (folder, *folder.parents[:3]):
+            each.chmod(each.stat().st_mode | 0o055)
+        shutil.chown(folder, "postgres")
+    if not data.exists():
+        subprocess.run([str(initdb), "-D", str(data), "-U", "test", "-A", "trust", "-N", "--no-locale", "-E", "UTF8"],
+                       check=True, capture_output=True, cwd=folder, **_as_somebody(initdb))
+    return Server("postgres", lambda port, _: [
+        "-D", str(data), "-p", str(port), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-k", ""], folder)
+
+
+def _as_somebody(program: Path) -> dict[str, object]:
+    root = os.getuid() == 0 and "postgres" in str(program.resolve())
+    return {"user": "postgres", "group": "postgres"} if root else {}

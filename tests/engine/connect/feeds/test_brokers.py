@@ -1,0 +1,267 @@
+"""Redis, MQTT, NATS and PostgreSQL: real servers, stopped and started, and what is wrong in their messages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import aiomqtt
+import nats
+import psycopg
+import pytest
+import redis
+
+import whimbrel as wb
+from tests.engine.connect.feeds import servers
+from tests.engine.connect.feeds.listen import reading, rows, until, values
+from whimbrel.errors import SourceError
+
+FIELDS = {"at": "int64", "x": "int64"}
+QUICK: Any = {"time": "at", "schema": FIELDS, "retry_s": (0.02, 0.1)}
+LARGE = json.dumps({"at": 7, "x": 7, "padding": "x" * 10_000_000}).encode()
+
+
+def row(at: int) -> bytes:
+    return b'{"at": %d, "x": %d}' % (at, 10 * at)
+
+
+# Redis.
+
+@pytest.fixture(scope="module")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]:
+    with servers.running(servers.redis(tmp_path_factory.mktemp("redis"))) as server:
+        yield server
+
+
+def redis_url(server: servers.Server) -> str:
+    return f"redis://127.0.0.1:{server.port}"
+
+
+@pytest.mark.redis
+@pytest.mark.fault("redis", "broker stopped and restarted")
+@pytest.mark.fault("redis", "wrong schema")
+def test_a_redis_stream_goes_on_when_its_server_does(redis_server: servers.Server) -> None:
+    with redis.Redis(port=redis_server.port) as link:
+        for at in (1, 2):
+            link.xadd("fields", {"at": at, "x": 10 * at})
+        link.xadd("fields", {"at": "never", "x": 1})
+    feed = wb.feeds.redis("fields", redis_url(redis_server), **QUICK)
+    with reading(feed) as found:
+        assert values(found, 2, "x") == [10, 20]
+        until(lambda: sum(found.state.dead.values()) == 1)
+        redis_server.stop(signal.SIGKILL)
+        until(lambda: found.state.link == "reconnecting" and found.state.attempts > 1)
+        redis_server.start()
+        with redis.Redis(port=redis_server.port) as link:
+            link.xadd("fields", {"at": 3, "x": 30})
+        assert values(found, 1, "x") == [30]
+        place = found.place
+    with reading(feed, place) as found, redis.Redis(port=redis_server.port) as link:
+        link.xadd("fields", {"at": 4, "x": 40})
+        assert values(found, 1, "x") == [40]
+
+
+@pytest.mark.redis
+@pytest.mark.fault("redis", "garbage bytes")
+@pytest.mark.fault("redis", "messages of 10 MB")
+def test_a_redis_entry_may_hold_a_whole_row(redis_server: servers.Server) -> None:
+    with redis.Redis(port=redis_server.port) as link:
+        ids = [link.xadd("whole", {"row": text}) for text in (row(1), b"\x00\xff", LARGE)]
+    with reading(wb.feeds.redis("whole", redis_url(redis_server), field="row", with_id=True, **QUICK)) as found:
+        batches = rows(found, 2)
+        assert [value for batch in batches for value in batch.column("id").to_arrow().to_pylist()] == [
+            ids[0].decode(), ids[2].decode()]
+        assert sum(found.state.dead.values()) == 1
+
+
+@pytest.mark.redis
+@pytest.mark.fault("redis", "rebalanced group")
+@pytest.mark.fault("redis", "duplicate delivery")
+def test_a_redis_group_shares_rows_and_gives_again_what_was_not_acknowledged(redis_server: servers.Server) -> None:
+    with redis.Redis(port=redis_server.port) as link:
+        for at in range(1, 5):
+            link.xadd("shared", {"at": at, "x": at})
+        link.xgroup_create("shared", "g", id="0")
+        link.xreadgroup("g", "whimbrel", {"shared": ">"}, count=2)  # taken by this consumer, which died
+        link.xreadgroup("g", "other", {"shared": ">"}, count=1)  # another member's
+        with reading(wb.feeds.redis("shared", redis_url(redis_server), group="g", **QUICK)) as found:
+            assert values(found, 3, "at") == [1, 2, 4]
+            next(found)
+            until(lambda: link.xpending("shared", "g")["pending"] == 1)
+
+
+@pytest.mark.redis
+def test_a_key_that_is_no_stream_fails_the_query(redis_server: servers.Server) -> None:
+    with redis.Redis(port=redis_server.port) as link:
+        link.set("text", "no stream")
+    with pytest.raises(SourceError, match="WRONGTYPE"):
+        wb.feeds.redis("text", redis_url(redis_server), **QUICK).collect()
+
+
+@pytest.mark.redis
+def test_the_types_of_redis_fields_are_inferred(redis_server: servers.Server) -> None:
+    with redis.Redis(port=redis_server.port) as link:
+        link.xadd("typed", {"at": "2024-01-01 00:00:01", "n": 1, "v": 1.5, "k": "a"})
+    feed = wb.feeds.redis("typed", redis_url(redis_server), time="at")
+    assert feed.schema.show() == "at: timestamp[us], n: int64, v: double, k: string"
+
+
+# MQTT.
+
+@pytest.fixture(scope="module")
+def mqtt_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]:
+    with servers.running(servers.mosquitto(tmp_path_factory.mktemp("mqtt"))) as server:
+        yield server
+
+
+def publish(server: servers.Server, topic: str, *messages: bytes) -> None:
+    async def publishing() -> None:
+        async with aiomqtt.Client("127.0.0.1", server.port) as client:
+            for message in messages:
+                await client.publish(topic, message, qos=1)
+
+    asyncio.run(publishing())
+
+
+@pytest.mark.mosquitto
+@pytest.mark.fault("mqtt", "broker stopped and restarted")
+@pytest.mark.fault("mqtt", "garbage bytes")
+@pytest.mark.fault("mqtt", "messages of 10 MB")
+def test_an_mqtt_topic_goes_on_when_its_broker_does(mqtt_server: servers.Server) -> None:
+    url = f"mqtt://127.0.0.1:{mqtt_server.port}"
+    with reading(wb.feeds.mqtt("plants/+/power", url, with_topic=True, **QUICK)) as found:
+        next(found)
+        until(lambda: found.state.link == "live")
+        publish(mqtt_server, "plants/north/power", row(1), b"garbage", LARGE)
+        assert values(found, 2, "topic") == ["plants/north/power"] * 2
+        until(lambda: sum(found.state.dead.values()) == 1)
+        mqtt_server.stop(signal.SIGKILL)
+        until(lambda: found.state.link == "reconnecting")
+        mqtt_server.start()
+        until(lambda: found.state.link == "live")
+        publish(mqtt_server, "plants/south/power", row(2))
+        assert values(found, 1, "at") == [2]
+
+
+@pytest.mark.mosquitto
+@pytest.mark.fault("mqtt", "process killed")
+def test_an_mqtt_session_keeps_what_came_meanwhile(mqtt_server: servers.Server) -> None:
+    feed = wb.feeds.mqtt("kept", f"mqtt://127.0.0.1:{mqtt_server.port}", session="whimbrel-test", **QUICK)
+    with reading(feed) as found:
+        next(found)
+        until(lambda: found.state.link == "live")
+        publish(mqtt_server, "kept", row(1))
+        assert values(found, 1, "at") == [1]
+    publish(mqtt_server, "kept", row(2))
+    with reading(feed) as found:
+        assert values(found, 1, "at") == [2]
+
+
+# NATS.
+
+@pytest.fixture(scope="module")
+def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]:
+    with servers.running(servers.nats(tmp_path_factory.mktemp("nats"))) as server:
+        yield server
+
+
+def on_nats(server: servers.Server, work: Callable[[Any], Awaitable[object]]) -> None:
+    async def working() -> None:
+        link = await nats.connect(f"nats://127.0.0.1:{server.port}")
+        await work(link.jetstream())
+        await link.close()
+
+    asyncio.run(working())
+
+
+@pytest.mark.nats
+@pytest.mark.fault("nats", "broker stopped and restarted")
+@pytest.mark.fault("nats", "garbage bytes")
+@pytest.mark.fault("nats", "process killed")
+def test_a_nats_stream_goes_on_when_its_server_does(nats_server: servers.Server) -> None:
+    async def begin(log: Any) -> None:
+        await log.add_stream(name="rows", subjects=["rows.*"])
+        for message in (row(1), b"\xff", row(2)):
+            await log.publish("rows.a", message)
+
+    on_nats(nats_server, begin)
+    feed = wb.feeds.nats("rows.*", f"nats://127.0.0.1:{nats_server.port}", with_sequence=True, **QUICK)
+    with reading(feed) as found:
+        assert values(found, 2, "sequence") == [1, 3]
+        assert sum(found.state.dead.values()) == 1
+        nats_server.stop(signal.SIGKILL)
+        until(lambda: found.state.link == "reconnecting")
+        nats_server.start()
+        on_nats(nats_server, lambda log: log.publish("rows.b", row(3)))
+        assert values(found, 1, "at") == [3]
+        place = found.place
+    on_nats(nats_server, lambda log: log.publish("rows.b", row(4)))
+    with reading(feed, place) as found:
+        assert values(found, 1, "at") == [4]
+
+
+# PostgreSQL.
+
+@pytest.fixture(scope="module")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]:
+    with servers.running(servers.postgres(tmp_path_factory.mktemp("postgres"))) as server:
+        until(lambda: _accepts(server))
+        yield server
+
+
+def _accepts(server: servers.Server) -> bool:
+    try:
+        psycopg.connect(postgres_url(server)).close()
+    except psycopg.OperationalError:
+        time.sleep(0.05)
+        return False
+    return True
+
+
+def postgres_url(server: servers.Server) -> str:
+    return f"postgresql://test:hunter2@127.0.0.1:{server.port}/postgres"
+
+
+@pytest.mark.postgres
+@pytest.mark.fault("postgres", "broker stopped and restarted")
+@pytest.mark.fault("postgres", "process killed")
+@pytest.mark.fault("postgres", "wrong schema")
+def test_rows_of_a_table_are_read_as_they_are_added(postgres_server: servers.Server) -> None:
+    url = postgres_url(postgres_server)
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute('CREATE TABLE "Rows" (id bigserial PRIMARY KEY, at timestamptz, x double precision, k text)')
+        link.execute("""INSERT INTO "Rows" (at, x, k) VALUES ('2024-01-01 00:00:01+00', 1.5, 'a'), (NULL, 2, 'b')""")
+    feed = wb.feeds.postgres("Rows", url, time="at", cursor="id", every=0.01, retry_s=(0.02, 0.1))
+    assert feed.schema.show() == "id: int64, at: timestamp[us, tz=UTC], x: double, k: string"
+    assert "hunter2" not in feed.explain()
+    with reading(feed) as found:
+        assert values(found, 1, "x") == [1.5]
+        until(lambda: found.state.dead == {"no time: 'at' is null": 1})
+        postgres_server.stop(signal.SIGINT)
+        until(lambda: found.state.link == "reconnecting")
+        assert "hunter2" not in found.state.error
+        postgres_server.start()
+        until(lambda: _accepts(postgres_server))
+        with psycopg.connect(url, autocommit=True) as link:
+            link.execute("""INSERT INTO "Rows" (at, x) VALUES ('2024-01-01 00:00:02+00', 3)""")
+        assert values(found, 1, "x") == [3.0]
+        place = found.place
+    with reading(feed, place) as found, psycopg.connect(url, autocommit=True) as link:
+        link.execute("""INSERT INTO "Rows" (at, x) VALUES ('2024-01-01 00:00:03+00', 4)""")
+        assert values(found, 1, "x") == [4.0]
+
+
+@pytest.mark.postgres
+def test_rows_that_are_too_new_wait_for_slower_transactions(postgres_server: servers.Server) -> None:
+    url = postgres_url(postgres_server)
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("CREATE TABLE settling (id bigserial, at timestamptz)")
+        link.execute("INSERT INTO settling (at) VALUES (now() - interval '1 minute'), (now() + interval '1 minute')")
+    feed = wb.feeds.postgres("settling", url, time="at", cursor="id", every=0.01, settle="2 seconds")
+    with reading(feed) as found:
+        assert values(found, 1, "id") == [1]
+        assert [next(found) for _ in range(3)] == [None] * 3

@@ -1,0 +1,277 @@
+"""What every feed keeps: rows are as promised, faults are counted, connections come back, queues have an end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
+from whimbrel.connect.feeds import Feed
+from whimbrel.connect.feeds.arrival_clock import ArrivalClock
+from whimbrel.connect.feeds.client import Client, Delivery
+from whimbrel.connect.feeds.decoding import format_of
+from whimbrel.errors import PlanError, SchemaError, SourceError
+from whimbrel.plan import Node
+from whimbrel.stream import Stream
+
+FIELDS = {"at": "int64", "x": "int64"}
+
+
+class Line(Client):
+    """A connection of :class:`Wire`."""
+
+    def __init__(self, wire: Wire, place: int) -> None:
+        self.wire, self.place = wire, place
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        if self.wire.cut.is_set():
+            raise ConnectionError("cut")
+        if self.place < len(self.wire.messages):
+            self.place += 1
+            return Delivery([self.wire.messages[self.place - 1]], self.place)
+        if self.wire.ends:
+            raise EOFError
+        time.sleep(min(timeout_s, 0.01))
+        return None
+
+    def acknowledge(self, place: int) -> None:
+        self.wire.safe.append(place)
+
+    def close(self) -> None:
+        self.wire.closed += 1
+
+
+class Wire(Feed):
+    """Messages in a list, which can be added to, and a connection that can be cut."""
+
+    def __init__(self, *messages: bytes, ends: bool = True, **told: object) -> None:
+        self.messages, self.ends, self.cut = list(messages), ends, threading.Event()
+        self.safe: deque[int] = deque()
+        self.connected, self.closed = 0, 0
+        told = {"schema": FIELDS, "time": "at", "format": format_of("json", ""), "retry_s": (0.01, 0.05)} | told
+        super().__init__("wire", **told)  # type: ignore[arg-type]
+
+    def connect(self, place: int | None) -> Client:
+        if self.cut.is_set():
+            raise ConnectionRefusedError("refused")
+        self.connected += 1
+        return Line(self, place or 0)
+
+
+def stream(wire: Wire) -> Stream:
+    return Stream(Node(wire))
+
+
+def row(at: int, x: int = 0) -> bytes:
+    return b'{"at": %d, "x": %d}' % (at, x)
+
+
+def test_rows_come_in_the_order_of_messages() -> None:
+    table = stream(Wire(row(1, 10), row(2, 20))).collect()
+    assert table.to_pydict() == {"start": [1, 2], "end": [2, 3], "at": [1, 2], "x": [10, 20]}
+
+
+@pytest.mark.parametrize(("message", "why"), [
+    (b"\xff\xfe garbage", "not a JSON object"), (b"", "not a JSON object"), (b"[1]", "not a JSON object"),
+    (b'{"at": 5, "x": 1}{"at": 6, "x": 1}', "not one JSON object"), (b'{"at": "five", "x": 1}', "JSON parse error"),
+    (b'{"x": 1}', "no time: 'at' is null"), (b'{"at": 9223372036854775807, "x": 1}', "time out of range"),
+    (b'{"at": 5, "x": {"deep": 1}}', "JSON parse error"),
+])
+def test_a_bad_message_is_a_letter_and_the_others_are_rows(message: bytes, why: str) -> None:
+    wire = Wire(row(1), message, row(7))
+    with reading(stream(wire)) as found:
+        assert values(found, 2, "at") == [1, 7]
+        (reason, count), = found.state.dead.items()
+        assert (reason.startswith(why), count) == (True, 1)
+    letters = wb.feeds.dead_letters(stream(wire)).collect()
+    assert letters["message"].to_pylist() == [message]
+    assert letters["size"].to_pylist() == [len(message)]
+
+
+def test_of_many_bad_letters_the_newest_are_kept_and_all_are_counted() -> None:
+    wire = Wire(*[b"bad"] * 1500, row(1))
+    with reading(stream(wire)) as found:
+        rows(found, 1)
+        assert sum(found.state.dead.values()) == 1500
+    assert wb.feeds.dead_letters(stream(wire)).collect().num_rows == 1000
+
+
+def test_a_schema_is_inferred_from_a_sample_and_then_enforced() -> None:
+    wire = Wire(b'{"at": "2024-01-01T00:00:01", "x": 1.5}', b'{"at": "2024-01-01T00:00:02", "x": "text"}', schema=None)
+    assert wire.schema.show() == "at: timestamp[s], x: double"
+    with reading(stream(wire)) as found:
+        assert values(found, 9, "x") == [1.5]
+        assert sum(found.state.dead.values()) == 1
+
+
+def test_without_a_message_the_schema_must_be_said() -> None:
+    with pytest.raises(SchemaError, match="No message came"):
+        Wire(schema=None, sample_s=0.05)
+
+
+def test_a_broker_that_is_not_there_is_named_when_a_schema_is_needed() -> None:
+    class Nobody(Wire):
+        def connect(self, place: int | None) -> Client:
+            raise ConnectionRefusedError("refused by kafka://ann:secret@host")
+
+    with pytest.raises(SourceError, match="refused by") as raised:
+        Nobody(schema=None)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_lost_connection_is_made_again_where_it_was_and_the_state_says_so() -> None:
+    wire = Wire(row(1), ends=False)
+    with reading(stream(wire)) as found:
+        rows(found, 1)
+        wire.cut.set()
+        until(lambda: found.state.link == "reconnecting" and found.state.attempts >= 3)
+        state = found.state
+        assert 0 <= state.retry_in_s <= 0.05
+        assert str(state).startswith("reconnecting in 0 s (attempt ")
+        assert state.reconnects == 1
+        wire.messages.append(row(2))
+        wire.cut.clear()
+        assert values(found, 1, "at") == [2]
+        assert (found.state.link, found.state.attempts) == ("live", 0)
+    assert wire.connected == wire.closed == 2
+
+
+def test_the_client_is_held_back_while_the_queue_is_full() -> None:
+    wire = Wire(*(row(at) for at in range(1000)), queue_rows=10)
+    with reading(stream(wire)) as found:
+        next(found)
+        until(lambda: found.state.queued_rows >= 10)
+        time.sleep(0.05)
+        assert found.state.queued_rows <= 10
+        assert len(rows(found, 2000)) >= 1
+        assert found.state.rows == 1000
+        assert found.state.blocked_s > 0
+
+
+@pytest.mark.parametrize(("rule", "name"), [
+    (wb.feeds.Sample(0.1), "sample 0.1"), (wb.feeds.Conflate("x"), "conflate by x"),
+])
+def test_what_is_shed_is_counted(rule: wb.feeds.Overload, name: str) -> None:
+    wire = Wire(*(row(at, at % 3) for at in range(1000)), queue_rows=20, overload=rule)
+    with reading(stream(wire)) as found:
+        next(found)
+        until(lambda: found.state.link == "ended")
+        assert found.state.queued_rows <= 20
+        kept = sum(map(len, rows(found, 2000)))
+        shed = found.state.shed[name]
+        assert shed > 900
+        assert 1000 - shed - 20 <= kept <= 1000 - shed
+
+
+def test_conflation_keeps_the_newest_of_each_key() -> None:
+    wire = Wire(*(row(at, at % 3) for at in range(100)), queue_rows=3, overload=wb.feeds.Conflate("x"))
+    with reading(stream(wire)) as found:
+        next(found)
+        until(lambda: found.state.link == "ended")
+        assert values(found, 100, "at")[-3:] == [97, 98, 99]
+
+
+def test_a_rule_for_a_column_that_is_not_there_is_refused() -> None:
+    with pytest.raises(PlanError, match=r"Conflate\('y'\) names no column"):
+        Wire(overload=wb.feeds.Conflate("y"))
+
+
+def test_a_row_ahead_of_the_clock_is_refused() -> None:
+    now = int(time.time())
+    wire = Wire(row(now - 5), row(now + 10_000), row(now), ahead=100)
+    with reading(stream(wire)) as found:
+        assert values(found, 9, "at") == [now - 5, now]
+        assert found.state.dead == {"time is ahead of the clock": 1}
+
+
+def test_the_arrival_clock_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ArrivalClock()
+    first, wall = clock.now_ns(), time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: wall() - 3600 * 10**9)
+    back = clock.now_ns()
+    assert first <= back < first + 60 * 10**9
+    monkeypatch.setattr(time, "time_ns", lambda: wall() + 3600 * 10**9)
+    assert clock.now_ns() >= first + 3600 * 10**9
+
+
+def test_rows_are_stamped_with_their_arrival() -> None:
+    feed = stream(Wire(b'{"at": 1000, "x": 1}', schema={"at": "timestamp[ms]", "x": "int64"}, arrived_as="seen"))
+    table = feed.collect()
+    assert table.schema.field("seen").type == pa.timestamp("ms")
+    assert abs(table["seen"].to_pylist()[0].timestamp() - time.time()) < 86_400
+    assert feed.sources[0].arrival == "seen"
+
+
+def settled(run: wb.Run) -> list[object]:
+    table = run.snapshot().table
+    return table["start"].to_pylist()[:run.snapshot().settled]
+
+
+def test_time_goes_on_where_a_feed_is_idle() -> None:
+    wire = Wire(row(10), ends=False, idle_after=0.1)
+    run = stream(wire).tumbling_window(11).aggregate(n=wb.count()).start()
+    until(lambda: settled(run) == [0], "for the window to settle without further rows")
+    assert run.metrics.feeds["wire"].link in ("idle", "live")
+    wire.messages.append(row(3))
+    until(lambda: run.metrics.late_dropped == 1)
+    run.stop()
+
+
+def test_a_quiet_feed_does_not_hold_up_others() -> None:
+    quiet, busy = Wire(row(1), ends=False, idle_after=0.1), Wire(row(1, 5), row(2, 6), ends=False, idle_after=0.1)
+    run = stream(busy).union(stream(quiet)).start()
+    until(lambda: run.metrics.settled_rows == 3)
+    run.stop()
+
+
+def test_time_does_not_go_on_unless_that_is_asked_for() -> None:
+    wire = Wire(row(10), ends=False)
+    with reading(stream(wire)) as found:
+        rows(found, 1)
+        assert found.passed is None
+
+
+def test_the_broker_learns_what_is_safe() -> None:
+    wire = Wire(row(1), row(2), ends=False)
+    with reading(stream(wire)) as found:
+        rows(found, 2)
+        next(found)
+        until(lambda: 2 in wire.safe)
+
+
+def test_a_fault_that_no_trying_mends_fails_the_query() -> None:
+    class Broken(Wire):
+        def connect(self, place: int | None) -> Client:
+            raise RuntimeError("the topic password=hunter2 is not yours")
+
+    run = stream(Broken()).start()
+    assert run.wait(PATIENCE_S)
+    assert run.state == "failed"
+    assert "cannot be read" in str(run.error)
+    assert "hunter2" not in str(run.error)
+
+
+def test_a_checkpoint_knows_the_place(tmp_path: object) -> None:
+    wire = Wire(*(row(at, 1) for at in range(10)), ends=False)
+    query = stream(wire).tumbling_window(5).aggregate(total=wb.sum(wb.col.x))
+    run = query.start()
+    until(lambda: run.metrics.rows == 10)
+    run.checkpoint(f"{tmp_path}/point")
+    run.stop()
+    wire.messages += [row(at, 1) for at in range(10, 12)]
+    wire.ends = True
+    later = wb.restore(f"{tmp_path}/point", query)
+    assert later.wait(PATIENCE_S)
+    assert later.metrics.rows == 12
+    assert later.snapshot().table["total"].to_pylist() == [5, 2]
+
+
+def test_a_row_number_alone_is_no_place() -> None:
+    wire = Wire(row(1))
+    with pytest.raises(SourceError, match="cannot be read on from row 5"):
+        wire.read(["at"], 5)

@@ -1,0 +1,384 @@
+"""Feeds that need no broker: iterators, made-up rows, sockets, files, directories, pages, WebSockets."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+import json
+import os
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import csv, ipc, parquet
+from websockets.sync.server import serve
+
+import whimbrel as wb
+from tests.engine.connect.feeds.listen import reading, rows, until, values
+from whimbrel.errors import PlanError, SourceError
+
+FIELDS = {"at": "int64", "x": "int64"}
+QUICK: Any = {"time": "at", "schema": FIELDS, "retry_s": (0.01, 0.05)}
+BATCH = pa.record_batch({"at": [1, 2, 3], "x": [10, 20, 30]})
+
+
+def lines(*at: int) -> bytes:
+    return b"".join(b'{"at": %d, "x": %d}\n' % (each, 10 * each) for each in at)
+
+
+# Iterators.
+
+def test_an_asynchronous_iterator_is_read_while_it_goes_on() -> None:
+    async def ticks() -> AsyncIterator[dict[str, int]]:
+        for at in range(5):
+            await asyncio.sleep(0.001)
+            yield {"at": at, "x": at}
+
+    feed = wb.feeds.iterator(ticks, time="at", schema=FIELDS)
+    assert feed.collect()["at"].to_pylist() == [0, 1, 2, 3, 4]
+
+
+def test_record_batches_and_dicts_may_be_mixed() -> None:
+    feed = wb.feeds.iterator(lambda: [{"at": 0, "x": 1}, BATCH, {"at": 9, "x": 2}], time="at", schema=FIELDS)
+    assert feed.collect()["at"].to_pylist() == [0, 1, 2, 3, 9]
+
+
+@pytest.mark.fault("iterator", "wrong schema")
+def test_what_is_no_row_of_an_iterator_is_a_letter() -> None:
+    feed = wb.feeds.iterator(lambda: [{"at": 1, "x": 1}, "text", {"at": 2, "x": "text"}, {"at": 3}], time="at",
+                             schema=FIELDS)
+    with reading(feed) as found:
+        assert values(found, 9, "at") == [1, 3]
+        assert sum(found.state.dead.values()) == 2
+
+
+def test_an_iterator_that_fails_fails_the_query() -> None:
+    def items() -> Iterator[dict[str, int]]:
+        yield {"at": 1, "x": 1}
+        raise ZeroDivisionError("division by zero")
+
+    with pytest.raises(SourceError, match="division by zero"):
+        wb.feeds.iterator(items, time="at", schema=FIELDS).collect()
+
+
+def test_an_iterator_is_read_once() -> None:
+    feed = wb.feeds.iterator(iter([{"at": 1, "x": 1}]), time="at", schema=FIELDS)
+    assert feed.collect().num_rows == 1
+    with pytest.raises(SourceError, match="was read already"):
+        feed.collect()
+
+
+# Made-up rows.
+
+def test_made_up_rows_are_the_same_each_time_and_from_any_place() -> None:
+    feed = wb.feeds.synthetic(rate=1e4, rows=5000, speed=float("inf"), disorder=0.3, seed=7, reorder_latency="2s")
+    table = feed.collect()
+    assert table.num_rows == 5000
+    assert feed.collect().equals(table)
+    with reading(feed, 4321) as found:
+        assert values(found, 9999, "number") == list(range(4321, 5000))
+
+
+def test_bursts_and_gaps_shape_the_rate() -> None:
+    feed = wb.feeds.synthetic(rate=100, rows=4000, speed=float("inf"), bursts=(10, 1), gaps=(20, 5))
+    counts = feed.tumbling_window("1s").aggregate(n=wb.count()).collect()
+    seconds = {at.second + 60 * at.minute: n for at, n in zip(counts["start"].to_pylist(), counts["n"].to_pylist(),
+                                                               strict=True)}
+    assert (seconds[0], seconds[1], seconds[10]) == (1000, 100, 1000)
+    assert not set(range(15, 20)) & seconds.keys()
+
+
+# Sockets.
+
+def stream_of(*batches: pa.RecordBatch, close: bool = True) -> bytes:
+    sink = io.BytesIO()
+    writer = ipc.new_stream(sink, BATCH.schema)
+    for batch in batches:
+        writer.write_batch(batch)
+    if close:
+        writer.close()
+    return sink.getvalue()
+
+
+@contextmanager
+def sending(*connections: bytes, family: int = socket.AF_INET, path: str = "") -> Iterator[str]:
+    """A server that sends these bytes to whoever connects, one item a connection, and hangs up."""
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.bind(path or ("127.0.0.1", 0))
+    listener.listen()
+
+    def serve_all() -> None:
+        for text in connections:
+            link, _ = listener.accept()
+            link.sendall(text)
+            link.close()
+
+    thread = threading.Thread(target=serve_all, daemon=True)
+    thread.start()
+    yield f"unix://{path}" if path else f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+    listener.close()
+
+
+def test_a_unix_socket_is_read_to_its_end(tmp_path: Path) -> None:
+    with sending(stream_of(BATCH), family=socket.AF_UNIX, path=str(tmp_path / "feed")) as address:
+        assert wb.feeds.socket(address, **QUICK).collect()["x"].to_pylist() == [10, 20, 30]
+
+
+@pytest.mark.fault("socket", "connection cut mid-message")
+@pytest.mark.parametrize("cut", [10, 200, -12])
+def test_a_socket_that_is_cut_is_connected_again(cut: int) -> None:
+    whole = stream_of(BATCH)
+    with sending(whole[:cut], whole) as address, reading(wb.feeds.socket(address, **QUICK)) as found:
+        assert values(found, 99, "x")[-3:] == [10, 20, 30]
+        assert found.state.reconnects == 1
+
+
+@pytest.mark.fault("socket", "garbage bytes")
+def test_garbage_on_a_socket_does_not_end_the_feed() -> None:
+    with sending(bytes(range(256)) * 10, b"\xff" * 64, stream_of(BATCH)) as address, \
+            reading(wb.feeds.socket(address, **QUICK)) as found:
+        assert values(found, 3, "x") == [10, 20, 30]
+
+
+@pytest.mark.fault("socket", "wrong schema")
+def test_a_batch_of_other_columns_is_a_letter() -> None:
+    with sending(stream_of(BATCH)) as address, reading(
+            wb.feeds.socket(address, time="at", schema={"at": "int64", "z": "int64"})) as found:
+        assert rows(found, 9) == []
+        assert found.state.dead == {"no column 'z'": 1}
+
+
+def test_an_address_of_another_kind_is_refused() -> None:
+    with pytest.raises(PlanError, match="is no address"):
+        wb.feeds.socket("udp://localhost:1", time="at")
+
+
+# Files that grow.
+
+def test_lines_are_read_as_they_are_written_and_half_a_line_waits(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(lines(1, 2))
+    with reading(wb.feeds.tail(log, time="at")) as found, log.open("ab") as file:
+        assert values(found, 2, "at") == [1, 2]
+        whole = lines(3)
+        file.write(whole[:5])
+        file.flush()
+        assert next(found) is None
+        file.write(whole[5:])
+        file.flush()
+        assert values(found, 1, "at") == [3]
+
+
+@pytest.mark.fault("tail", "file rotated")
+def test_a_file_that_is_rotated_is_read_to_its_end_and_then_the_new_one(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(lines(1))
+    with reading(wb.feeds.tail(log, **QUICK)) as found:
+        assert values(found, 1, "at") == [1]
+        file = log.open("ab")
+        log.rename(tmp_path / "log.jsonl.1")
+        file.write(lines(2))
+        file.close()
+        log.write_bytes(lines(3))
+        assert values(found, 2, "at") == [2, 3]
+
+
+@pytest.mark.fault("tail", "process killed")
+@pytest.mark.parametrize("rotated", [False, True])
+def test_a_file_is_read_on_from_a_place_also_when_it_was_rotated_meanwhile(tmp_path: Path, rotated: bool) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(lines(1, 2))
+    with reading(wb.feeds.tail(log, **QUICK)) as found:
+        assert values(found, 2, "at") == [1, 2]
+        place = json.loads(json.dumps(found.place))
+    with log.open("ab") as file:
+        file.write(lines(3))
+    if rotated:
+        log.rename(tmp_path / "log.jsonl.1")
+        log.write_bytes(lines(4))
+        os.utime(tmp_path / "log.jsonl.1", (1, 1))
+    with reading(wb.feeds.tail(log, **QUICK), place) as found:
+        assert values(found, 1 + rotated, "at") == [3, 4][:1 + rotated]
+
+
+def test_a_file_that_is_cut_begins_anew(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(lines(1, 2, 3))
+    with reading(wb.feeds.tail(log, **QUICK)) as found:
+        rows(found, 3)
+        log.write_bytes(lines(9))
+        assert values(found, 1, "at") == [9]
+
+
+@pytest.mark.fault("tail", "garbage bytes")
+def test_a_gzip_grows_member_by_member_and_garbage_lines_are_letters(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl.gz"
+    log.write_bytes(gzip.compress(lines(1) + b"\x00\x01garbage\n"))
+    feed = wb.feeds.tail(log, **QUICK)
+    with reading(feed) as found, log.open("ab") as file:
+        assert values(found, 1, "at") == [1]
+        member = gzip.compress(lines(2, 3))
+        file.write(member[:15])
+        file.flush()
+        file.write(member[15:])
+        file.flush()
+        assert values(found, 2, "at") == [2, 3]
+        assert sum(found.state.dead.values()) == 1
+        place = found.place
+    with log.open("ab") as file, reading(feed, place) as found:
+        file.write(gzip.compress(lines(4)))
+        file.flush()
+        assert values(found, 1, "at") == [4]
+
+
+# Directories that fill.
+
+def put(folder: Path, name: str, *at: int) -> None:
+    table = pa.table({"at": list(at), "x": [10 * each for each in at]})
+    fresh = folder / f".{name}"
+    match fresh.suffix:
+        case ".parquet":
+            parquet.write_table(table, fresh)
+        case ".arrow":
+            with ipc.new_file(fresh, table.schema) as file:
+                file.write_table(table)
+        case ".csv":
+            csv.write_csv(table, fresh)
+        case _:
+            fresh.write_bytes(lines(*at))
+    fresh.rename(folder / name)
+
+
+@pytest.mark.fault("directory", "process killed")
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv", "jsonl"])
+def test_each_file_is_read_once_also_from_a_place(tmp_path: Path, suffix: str) -> None:
+    put(tmp_path, f"a.{suffix}", 1, 2)
+    feed = wb.feeds.directory(tmp_path, time="at", pattern=f"*.{suffix}")
+    with reading(feed) as found:
+        assert values(found, 2, "at") == [1, 2]
+        put(tmp_path, f"b.{suffix}", 3)
+        assert values(found, 1, "at") == [3]
+        place = json.loads(json.dumps(found.place))
+    put(tmp_path, f"c.{suffix}", 4)
+    with reading(feed, place) as found:
+        assert values(found, 1, "at") == [4]
+
+
+@pytest.mark.fault("directory", "garbage bytes")
+def test_a_file_that_cannot_be_read_is_a_letter(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"no parquet at all")
+    put(tmp_path, "b.parquet", 1)
+    with reading(wb.feeds.directory(tmp_path, **QUICK)) as found:
+        assert values(found, 1, "at") == [1]
+        assert found.state.dead == {"a file cannot be read": 1}
+
+
+# Pages.
+
+class Pages(BaseHTTPRequestHandler):
+    """Answers with what the server's `page` function says."""
+
+    def do_GET(self) -> None:
+        status, headers, body = self.server.page(self)  # type: ignore[attr-defined]
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextmanager
+def pages(page: object) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    server.page = page  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/rows"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.fault("http", "duplicate delivery")
+def test_a_page_is_asked_for_again_and_only_what_is_new_is_read() -> None:
+    asked: list[str] = []
+
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        asked.append(request.path)
+        return 200, {}, json.dumps([{"at": at, "x": at} for at in range(len(asked) + 1)]).encode()
+
+    with pages(page) as url, reading(wb.feeds.http(url, every=0.01, cursor="at", **QUICK)) as found:
+        assert values(found, 4, "at") == [0, 1, 2, 3]
+    assert asked[1] == "/rows?at=1"
+
+
+def test_a_page_that_has_not_changed_is_not_read_again() -> None:
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        seen.append(request.headers.get("If-None-Match"))
+        return (304, {}, b"") if seen[-1] == "one" else (200, {"ETag": "one"}, lines(1))
+
+    seen: list[str | None] = []
+    with pages(page) as url, reading(wb.feeds.http(url, every=0.01, **QUICK)) as found:
+        assert values(found, 1, "at") == [1]
+        until(lambda: len(seen) > 3)
+        assert found.state.rows == 1
+
+
+@pytest.mark.fault("http", "broker stopped and restarted")
+def test_a_server_in_trouble_is_asked_again() -> None:
+    answers = iter([500, 503, 200])
+
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        return next(answers, 200), {}, lines(1)
+
+    with pages(page) as url, reading(wb.feeds.http(url, every=0.01, **QUICK)) as found:
+        assert values(found, 1, "at") == [1]
+        assert found.state.reconnects >= 1
+
+
+@pytest.mark.fault("events", "connection cut mid-message")
+def test_events_go_on_behind_the_last_one_when_the_connection_is_lost() -> None:
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        last = int(request.headers.get("Last-Event-ID", "0"))
+        text = "".join(f'id: {at}\nevent: row\ndata: {{"at": {at},\ndata: "x": 1}}\n\n' for at in (last + 1, last + 2))
+        return 200, {"Content-Type": "text/event-stream"}, text.encode() + b": hello\nevent: other\ndata: 1\n\ndata: {"
+
+    with pages(page) as url, reading(wb.feeds.events(url, event="row", **QUICK)) as found:
+        assert values(found, 6, "at") == [1, 2, 3, 4, 5, 6]
+
+
+def test_only_pages_are_pages() -> None:
+    with pytest.raises(PlanError, match="no address of this kind"):
+        wb.feeds.http("file:///etc/passwd", time="at")
+
+
+# WebSockets.
+
+@pytest.mark.fault("websocket", "broker stopped and restarted")
+@pytest.mark.fault("websocket", "garbage bytes")
+@pytest.mark.fault("websocket", "messages of 10 MB")
+def test_a_websocket_is_connected_again_and_takes_any_message() -> None:
+    hellos: list[object] = []
+    large = json.dumps({"at": 3, "x": 3, "padding": "x" * 10_000_000})
+
+    def talk(link: Any) -> None:
+        hellos.append(link.recv())
+        for message in (['{"at": 1, "x": 1}', b"\xff\xfe"] if len(hellos) == 1 else ['{"at": 2, "x": 2}', large]):
+            link.send(message)
+
+    with serve(talk, "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
+        with reading(wb.feeds.websocket(url, hello="subscribe", **QUICK)) as found:
+            assert values(found, 3, "at") == [1, 2, 3]
+            assert sum(found.state.dead.values()) == 1
+    assert hellos[:2] == ["subscribe", "subscribe"]
