@@ -11,6 +11,7 @@ from whimbrel.connect.feeds.avro_format import Avro
 from whimbrel.connect.feeds.csv_format import Csv
 from whimbrel.connect.feeds.directory import DirectoryFeed
 from whimbrel.connect.feeds.flight import FlightFeed
+from whimbrel.connect.feeds.hand_over import HandOver
 from whimbrel.connect.feeds.http import EventsFeed, HttpFeed
 from whimbrel.connect.feeds.iterated import IteratedFeed
 from whimbrel.connect.feeds.kafka import KafkaFeed
@@ -82,6 +83,6 @@ def dead_letters(feed: Stream) -> Stream:
     return Stream(Node(DeadLetters(source.name, source.letters)))
 
 
-__all__ = ["Avro", "Conflate", "Csv", "FeedState", "Overload", "Protobuf", "Sample", "dead_letters", "directory",
-           "events", "flight", "http", "iterator", "kafka", "mqtt", "nats", "postgres", "redis", "socket", "synthetic",
-           "tail", "websocket"]
+__all__ = ["Avro", "Conflate", "Csv", "FeedState", "HandOver", "Overload", "Protobuf", "Sample", "dead_letters",
+           "directory", "events", "flight", "http", "iterator", "kafka", "mqtt", "nats", "postgres", "redis", "socket",
+           "synthetic", "tail", "websocket"]

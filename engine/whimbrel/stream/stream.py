@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from whimbrel import run as running
 from whimbrel.batch import Schema
 from whimbrel.clock import Duration
+from whimbrel.connect.instant import Instant
 from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, named_columns, type_of
 from whimbrel.optimize import optimize
@@ -19,6 +20,7 @@ from whimbrel.run import Behind, Pipeline, Profile, Run, Snapshot
 from whimbrel.stream import display
 from whimbrel.stream.bands import Bands, Query, at_latencies
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
+from whimbrel.stream.handing_over import hand_over
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
 
@@ -110,6 +112,39 @@ class Stream(Methods):
             When a column that the query needs is missing or of another type; it is named.
         """
         return replace(self, node=rebind(self.node, other))
+
+    def then(self, feed: Stream, *, offset: str | None = None, within: str | None = None,
+             keys: Sequence[str] = (), span: Duration | None = None, at: Instant | None = None) -> Stream:
+        """First this history at full speed, then a feed from where it ends: nothing missing, nothing twice.
+
+        Say one of three ways in which they overlap. While it runs, the feed's state in ``run.metrics.feeds`` says
+        "history", "catching up" or "live".
+
+        Parameters
+        ----------
+        feed : Stream
+            A feed as it was made, with the columns of this history.
+        offset : str, optional
+            A column that grows from row to row and is in both: rows of the feed up to the history's last are left out.
+        within : str, optional
+            The column within whose values the offset grows, such as Kafka's partition.
+        keys : sequence of str, optional
+            Columns that, with the time, tell rows apart: rows of the feed that the history has are left out,
+        span : str, timedelta or int (ticks), optional
+            of which the last span of time is remembered.
+        at : str, datetime or int (ticks), optional
+            The history is told before this time, the feed from then on.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> log = wb.from_arrow({"at": [1, 2, 3], "n": [1, 2, 3]}, time="at")
+        >>> feed = wb.feeds.iterator(lambda: [{"at": at, "n": at} for at in (2, 3, 4, 5)], time="at")
+        >>> log.then(feed, offset="n").select("n").collect()["n"].to_pylist()
+        [1, 2, 3, 4, 5]
+        """
+        return Stream(Node(hand_over(self.node.op, feed.node.op if isinstance(feed, Stream) else feed, offset=offset,
+                                     within=within, keys=tuple(keys), span=span, at=at)))
 
     # Looking at it.
 

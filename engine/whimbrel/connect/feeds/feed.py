@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from time import monotonic
@@ -147,6 +147,10 @@ class Feed(Source):
     @abstractmethod
     def connect(self, place: Place) -> Client:
         """A connection that begins behind a place; None: where the feed begins, as the user said."""
+
+    def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
+        """The place behind rows with these offsets, where the columns are those that the broker itself has."""
+        return None
 
     def first_place(self) -> Place:
         """Where to look for a sample; default: where the feed begins."""

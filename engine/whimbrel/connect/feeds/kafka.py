@@ -83,6 +83,11 @@ class KafkaFeed(Feed):
     def connect(self, place: Place) -> Client:
         return _Consumer(self, place or {})
 
+    def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
+        if (within, offset) != ("partition", "offset") or {"partition", "offset"} - {*self.beside.names}:
+            return None
+        return {str(partition): number + 1 for partition, number in last.items()}
+
 
 class _Consumer(Client):
     """Its place: by partition, the offset of the next message."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Literal, Unpack
 
 import pyarrow as pa
@@ -58,6 +59,9 @@ class NatsFeed(Feed):
 
     def connect(self, place: Place) -> Client:
         return _Puller(self, place)
+
+    def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
+        return last.get(None) if offset == "sequence" and offset in self.beside.names else None
 
 
 class _Puller(Client):

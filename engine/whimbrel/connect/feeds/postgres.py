@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time as clock
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -77,6 +78,9 @@ class PostgresFeed(Feed):
 
     def connect(self, place: Place) -> Client:
         return _Table(self, place)
+
+    def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
+        return last.get(None) if offset == self.cursor else None
 
 
 class _Table(Client):

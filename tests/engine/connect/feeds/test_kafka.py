@@ -199,3 +199,15 @@ def test_the_feed_says_how_far_it_is_behind(cluster: Cluster) -> None:
     with reading(wb.feeds.kafka("behind", cluster.servers, **QUICK)) as found:
         rows(found, 100)
         until(lambda: found.state.behind_rows == 0)
+
+
+def test_a_topic_is_read_on_behind_the_offsets_of_a_history(cluster: Cluster) -> None:
+    for partition in (0, 1):
+        cluster.send("handed", *(row(at) for at in range(partition, 20, 2)), partition=partition)
+    told = [{"at": at, "x": 10 * at, "partition": at % 2, "offset": at // 2} for at in range(12)]
+    fields = pa.schema([("at", pa.int64()), ("x", pa.int64()), ("partition", pa.int32()), ("offset", pa.int64())])
+    log = wb.from_arrow(pa.Table.from_pylist(told, fields), time="at")
+    feed = wb.feeds.kafka("handed", cluster.servers, beside=["partition", "offset"], **QUICK)
+    with reading(log.then(feed, offset="offset", within="partition")) as found:
+        assert sorted(values(found, 20, "at")) == list(range(20))  # type: ignore[type-var]
+        assert (found.state.duplicates, found.state.messages) == (0, 8)

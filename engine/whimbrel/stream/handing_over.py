@@ -1,0 +1,59 @@
+"""What ``history.then(feed)`` checks before anything is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from whimbrel.clock import Duration, duration_ticks
+from whimbrel.connect.feeds import Feed
+from whimbrel.connect.feeds.hand_over import HandOver
+from whimbrel.connect.feeds.seams import ByKey, ByOffset, ByTime, Seam
+from whimbrel.connect.instant import Instant, first_tick
+from whimbrel.errors import PlanError, SchemaError
+from whimbrel.plan import Source
+
+_WAYS = 'offset="n"; keys=["id"], span="1h"; or at="2024-01-01"'
+
+
+def hand_over(history: object, feed: object, *, offset: str | None, within: str | None, keys: tuple[str, ...],
+              span: Duration | None, at: Instant | None) -> HandOver:
+    """See :meth:`whimbrel.Stream.then`."""
+    where = "then(...)"
+    if not isinstance(history, Source) or history.live:
+        raise PlanError("What comes first must be a history: a log as it was read.", where=where,
+                        hint="hand over first, and run the query on both: query.on(log.then(feed, ...))")
+    if not isinstance(feed, Feed):
+        raise PlanError("What comes then must be a feed as it was made.", where=where,
+                        hint="such as wb.feeds.kafka(...)")
+    for field in history.schema:
+        if field.name not in feed.schema:
+            raise SchemaError(f"The feed has no column {field.name!r}, which the history has.", where=where,
+                              hint="drop it from the history's file, or add it to the feed")
+        if (type_ := feed.schema.type_of(field.name)) != field.type:
+            raise SchemaError(f"{field.name!r} is {field.type} in the history and {type_} in the feed.", where=where,
+                              hint="give the feed this schema")
+    if (history.time, history.schema.time_type) != (feed.time, feed.schema.time_type):
+        raise SchemaError("History and feed count time differently.", where=where, hint="give both the same time=")
+    return HandOver(history, feed, _seam(history, offset, within, keys, span, at, where))
+
+
+def _seam(history: Source, offset: str | None, within: str | None, keys: tuple[str, ...], span: Duration | None,
+          at: Instant | None, where: str) -> Seam:
+    schema: Any = history.schema
+    if sum(way is not None and way != () for way in (offset, keys, at)) != 1:
+        raise PlanError("How history and feed overlap must be said in one way.", where=where, hint=_WAYS)
+    if offset is not None:
+        if not pa.types.is_integer(schema.type_of(offset, where=where)):
+            raise SchemaError(f"offset={offset!r} is {schema.type_of(offset)}, no integer.", where=where, hint=_WAYS)
+        if within is not None:
+            schema.type_of(within, where=where)
+        return ByOffset(offset, within)
+    if at is not None:
+        return ByTime(history.time, first_tick(at, schema.time_type, history.time, where=where))
+    for key in keys:
+        schema.type_of(key, where=where)
+    if span is None:
+        raise PlanError("keys are compared within a span of time.", where=where, hint='such as span="1h"')
+    return ByKey(keys, duration_ticks(span, schema.unit, where=where))

@@ -1,0 +1,100 @@
+"""History, then a feed: nothing missing, nothing twice, wherever it is interrupted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import whimbrel as wb
+from tests.engine.connect.feeds.listen import PATIENCE_S, reading, until, values
+from whimbrel.connect.feeds import Reading
+from whimbrel.errors import PlanError, SchemaError
+from whimbrel.plan import Position
+
+FIELDS = {"at": "int64", "n": "int64", "part": "int64"}
+
+
+def numbers(first: int, stop: int) -> list[dict[str, int]]:
+    return [{"at": n // 3, "n": n, "part": n % 2} for n in range(first, stop)]
+
+
+def log(stop: int) -> wb.Stream:
+    table = pa.Table.from_pylist(numbers(0, stop), pa.schema([(name, pa.int64()) for name in FIELDS]))
+    return wb.from_arrow(table, time="at")
+
+
+def feed(first: int, stop: int) -> wb.Stream:
+    return wb.feeds.iterator(lambda: numbers(first, stop), time="at", schema=FIELDS)
+
+
+WAYS: list[dict[str, Any]] = [
+    {"offset": "n"}, {"offset": "n", "within": "part"}, {"keys": ["n"], "span": 10}, {"at": 8}]
+
+
+@pytest.mark.fault("history.then", "duplicate delivery")
+@pytest.mark.parametrize("way", WAYS, ids=["offset", "within", "keys", "at"])
+@pytest.mark.parametrize("first", [0, 10, 20, 24])
+def test_each_row_is_told_once(way: dict[str, Any], first: int) -> None:
+    both = log(30).then(feed(first, 60), **way)
+    assert both.collect()["n"].to_pylist() == list(range(60))
+
+
+@given(cut=st.integers(0, 70), way=st.sampled_from(WAYS))
+@pytest.mark.fault("history.then", "process killed")
+def test_it_goes_on_from_any_place(cut: int, way: dict[str, Any]) -> None:
+    both = log(30).then(feed(15, 60), **way)
+    with reading(both) as found:
+        before: list[Any] = []
+        for _ in range(cut):
+            batch = next(found, None)
+            before += [] if batch is None else batch.column("n").to_arrow().to_pylist()
+        place = json.loads(json.dumps(found.place))
+    with reading(both, place) as found:
+        assert before + values(found, 99, "n") == list(range(60))
+
+
+def test_the_state_says_where_it_is(tmp_path: Path) -> None:
+    source = log(30).then(feed(15, 60), offset="n").node.op
+    assert isinstance(source, wb.feeds.HandOver)
+    found = source.read(["n"], Position(0, None))
+    assert isinstance(found, Reading)
+    next(found)
+    assert (found.state.stage, str(found.state)) == ("history", "history")
+    assert len(values(found, 30, "n")) == 30
+    until(lambda: found.state.stage == "live")
+    assert found.state.duplicates == 15
+    found.close()
+
+
+def test_a_query_is_handed_over_and_its_checkpoint_goes_on(tmp_path: Path) -> None:
+    query = log(30).then(feed(15, 60), offset="n").tumbling_window(4).aggregate(n=wb.count())
+    run = query.start()
+    assert run.wait(PATIENCE_S)
+    run.checkpoint(tmp_path / "point")
+    assert run.snapshot().table["n"].to_pylist() == [12] * 5
+    assert run.metrics.feeds["iterator"].duplicates == 15
+    later = wb.restore(tmp_path / "point", query)
+    assert later.wait(PATIENCE_S)
+    assert later.metrics.rows == 60
+
+
+@pytest.mark.parametrize("told", [{}, {"offset": "n", "at": 3}, {"keys": ["n"]}])
+def test_one_way_must_be_said(told: dict[str, Any]) -> None:
+    with pytest.raises(PlanError):
+        log(3).then(feed(0, 3), **told)
+
+
+def test_both_must_have_the_same_columns() -> None:
+    other = wb.feeds.iterator(lambda: numbers(0, 3), time="at", schema=FIELDS | {"n": "double"})
+    with pytest.raises(SchemaError, match="'n' is int64 in the history and double in the feed"):
+        log(3).then(other, offset="n")
+    with pytest.raises(PlanError, match="a log as it was read"):
+        feed(0, 3).then(feed(0, 3), offset="n")
+    with pytest.raises(PlanError, match="a feed as it was made"):
+        log(3).then(log(3), offset="n")
