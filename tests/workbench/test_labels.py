@@ -52,3 +52,10 @@ def test_a_seated_key_keeps_its_place_until_another_takes_it(moments: list[dict[
 
 def test_between_equally_many_rows_the_larger_values_are_seated() -> None:
     assert Places(most=1).seat(("a", "b"), np.array([2, 2]), np.array([10.0, 90.0])).names == ("b",)
+
+
+def test_a_null_key_has_a_label_however_the_rows_are_cut() -> None:
+    parts = [pa.table({"k": ["x", None]}), pa.table({"k": pa.array([None], pa.string())}), pa.table({"k": ["y", "x"]})]
+    found = labels(pa.concat_tables(parts), ["k"])
+    assert found.names == ("x", "(null)", "y")
+    assert found.codes.tolist() == [0, 1, 1, 2, 0]

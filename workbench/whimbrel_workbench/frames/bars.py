@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.extent import Extent, grown
 from whimbrel_workbench.frames.labels import labels
+from whimbrel_workbench.frames.values import floats
 
 MOST_BARS: Final = 20
 
@@ -53,7 +53,7 @@ def bars(table: pa.Table, settled: int, columns: Columns, memory: BarMemory) -> 
     """Draw the newest value of each key; first seen longest first, later keys below. None without any value."""
     if columns.value is None:
         return None, memory
-    y = pc.cast(table.column(columns.value), pa.float64(), safe=False).to_numpy().astype(np.float64)
+    y = floats(table.column(columns.value))
     named = labels(table, columns.keys)
     newest = {named.names[code]: row for row, code in enumerate(named.codes.tolist()) if np.isfinite(y[row])}
     if not newest:

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from whimbrel_workbench.frames.values import integers
+
 
 @dataclass(frozen=True, slots=True)
 class Labels:
@@ -56,12 +58,12 @@ def labels(table: pa.Table, keys: Sequence[str]) -> Labels:
 def _encoded(column: pa.ChunkedArray) -> tuple[list[str], NDArray[np.int64]]:
     """Distinct values as words, and each row's position among them."""
     if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode(null_encoding="encode")
+        column = column.dictionary_encode()
     chunk = column.unify_dictionaries().combine_chunks()
     if isinstance(chunk, pa.ChunkedArray):
         chunk = chunk.chunk(0) if chunk.num_chunks else pa.array([], column.type)
     names = [_words(value) for value in chunk.dictionary.to_pylist()] + ["(null)"]
-    return names, chunk.indices.fill_null(len(names) - 1).to_numpy().astype(np.int64)
+    return names, integers(chunk.indices, null=len(names) - 1)
 
 
 def _words(value: object) -> str:

@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from whimbrel_workbench.frames.columns import Columns
@@ -16,6 +15,7 @@ from whimbrel_workbench.frames.decimate import keep_extremes
 from whimbrel_workbench.frames.extent import Extent, grown
 from whimbrel_workbench.frames.labels import Places, labels
 from whimbrel_workbench.frames.times import positions
+from whimbrel_workbench.frames.values import floats
 
 MOST_POINTS: Final = 2_000
 """Points of one line: two per pixel of a wide cell."""
@@ -111,7 +111,7 @@ def lines(table: pa.Table, settled: int, columns: Columns, memory: LineMemory) -
     if columns.value is None:
         return None, memory
     start, end = positions(table.column("start")), positions(table.column("end"))
-    y = pc.cast(table.column(columns.value), pa.float64(), safe=False).to_numpy().astype(np.float64)
+    y = floats(table.column(columns.value))
     named = labels(table, columns.keys)
     totals = np.bincount(named.codes, np.nan_to_num(np.abs(y)), len(named.names))
     places = memory.places.seat(named.names, named.rows, totals)

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from whimbrel_workbench.frames.values import floats
+
 
 def positions(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """Axis positions of instants: milliseconds of wall-clock time, or the plain integers; null is NaN.
@@ -17,15 +19,11 @@ def positions(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """
     kind = column.type
     if not pa.types.is_timestamp(kind):
-        return column.cast(pa.float64(), safe=False).to_numpy()
+        return floats(column)
     if kind.tz is not None:
         column = pc.local_timestamp(column)
     per_ms = {"s": 1e-3, "ms": 1.0, "us": 1e3, "ns": 1e6}[kind.unit]
-    ticks = column.cast(pa.int64())
-    found: NDArray[np.float64] = ticks.fill_null(0).to_numpy().astype(np.float64) / per_ms
-    if ticks.null_count:
-        found[ticks.is_null().to_numpy()] = np.nan
-    return found
+    return floats(column.cast(pa.int64())) / per_ms
 
 
 def words(instant: datetime | int | None) -> str:

@@ -1,0 +1,28 @@
+"""Columns of a result as NumPy arrays, by the engine's own door: pyarrow's loads pandas, which outlasts a picture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from whimbrel.batch import Column
+
+
+def floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Numbers as floats; null is NaN.
+
+    >>> floats(pa.chunked_array([[1, None], [3]])).tolist()
+    [1.0, nan, 3.0]
+    """
+    parts = [Column.from_arrow(chunk) for chunk in pc.cast(column, pa.float64(), safe=False).chunks]
+    return np.concatenate([np.empty(0), *(part.values if part.valid is None
+                                          else np.where(part.valid, part.values, np.nan) for part in parts)])
+
+
+def integers(column: pa.Array, null: int) -> NDArray[np.int64]:
+    """Integers, with a number in the place of nulls."""
+    part = Column.from_arrow(column)
+    values = part.values.astype(np.int64)
+    return values if part.valid is None else np.where(part.valid, values, null)
