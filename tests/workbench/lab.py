@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
@@ -52,7 +52,8 @@ class Lab:
         self._server = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={self.url.rsplit(':', 1)[1]}",
              "--port-retries=0", f"--ServerApp.ip={LOCAL}", "--IdentityProvider.token=", "--ServerApp.password=",
-             "--ServerApp.disable_check_xsrf=True", f"--ServerApp.root_dir={self.folder}"],
+             "--ServerApp.disable_check_xsrf=True", "--LabApp.expose_app_in_browser=True",
+             f"--ServerApp.root_dir={self.folder}"],
             env=os.environ | {name: str(folder / where) for name, where in homes.items()},
             cwd=self.folder, stdout=self._log, stderr=subprocess.STDOUT,
         )
@@ -119,12 +120,24 @@ class Notebook:
         before = cell.locator(".jp-InputArea-prompt").inner_text()
         began = time.perf_counter()
         self.page.keyboard.press("Shift+Enter")
+        if number == 0 and not self._heard(cell, before):  # Lab may not have listened yet
+            cell.locator(".jp-InputArea-editor").click()
+            self.page.keyboard.press("Shift+Enter")
         self.page.wait_for_function(
             """([cell, before]) => { const prompt = cell.querySelector(".jp-InputArea-prompt").innerText
                  return prompt !== before && /\\[\\d+\\]/.test(prompt) }""",
             arg=[cell.element_handle(), before], polling=5, timeout=START_S * 1000,
         )
         return time.perf_counter() - began
+
+    def _heard(self, cell: Locator, before: str) -> bool:
+        """Whether a cell was told to run, within some seconds."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            if cell.locator(".jp-InputArea-prompt").inner_text() != before:
+                return True
+            time.sleep(0.1)
+        return False
 
     def output(self, number: int) -> str:
         """All text of a cell's outputs, that inside of components included."""
@@ -150,6 +163,12 @@ class Notebook:
     def press(self, number: int, button: str) -> None:
         self.cell(number).get_by_role("button", name=button, exact=True).click()
 
+    def theme(self, name: str) -> None:
+        """Change the theme: "Light" or "Dark"."""
+        self.page.evaluate("name => jupyterapp.commands.execute('apputils:change-theme', {theme: name})",
+                           f"JupyterLab {name}")
+        self.page.locator(f"body[data-jp-theme-light={str(name == 'Light').lower()}]").wait_for(state="attached")
+
     def save(self) -> dict:
         self.page.keyboard.press("Escape")
         self.page.keyboard.press("Control+s")
@@ -170,3 +189,7 @@ def browser() -> Iterator[Browser]:
         opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield opened
         opened.close()
+
+
+Open = Callable[..., Notebook]
+"""From the cells of a notebook, behind one that makes a log, to the open notebook."""

@@ -4,70 +4,19 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
-from tests.workbench.lab import Lab, Notebook, browser
+from tests.workbench.lab import Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-LOG = """
-import pyarrow as pa, numpy as np, whimbrel as wb
-from whimbrel import col
-rows = 200_000
-draw = np.random.default_rng(7)
-at = np.datetime64("2013-12-01", "us") + np.sort(draw.integers(0, 31 * 86_400, rows)) * np.timedelta64(1, "s")
-delay = draw.gamma(2.0, 9.0, rows)
-landed = at + (delay * 60).astype("timedelta64[s]")
-log = pa.table({"at": at, "landed": landed, "origin": draw.choice(["EWR", "JFK", "LGA"], rows), "delay": delay})
-log = log.sort_by("landed")
-history = wb.from_arrow(log, time="at", arrival="landed")
-per_hour = history.group_by("origin").hopping_window("3h", "1h").aggregate(flights=wb.count(), delay=wb.mean(col.delay))
-live = per_hour.on(wb.replay(history, speed=20_000, reorder_latency="2h", late="drop"))
-""".strip()
 ANSWER = "asked = globals().get('asked', -1) + 1\nprint('answer', asked)"
 FAILING = """
 big = pa.table({"at": [0, 1, 2], "x": [2**62, 2**62, 2**62]})
 wb.from_arrow(big, time="at").tumbling_window(10).aggregate(total=wb.sum(col.x))
 """.strip()
-
-Open = Callable[..., Notebook]
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    server = Lab(tmp_path_factory.mktemp("lab"))
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture
-def open_notebook(lab: Lab, chromium: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    notebooks = []
-
-    def opened(*cells: str) -> Notebook:
-        name = f"{request.node.name}.ipynb"
-        lab.write(name, [LOG, *cells])
-        notebook = Notebook(lab, chromium.new_page(viewport={"width": 1280, "height": 1500}), name)
-        notebooks.append(notebook)
-        notebook.run(0)
-        return notebook
-
-    yield opened
-    for notebook in notebooks:
-        notebook.picture(f"{request.node.name}-end", tmp_path)
-        notebook.page.close()
-    lab.end_kernels()
-
 
 def test_a_live_chart_moves_while_cells_answer(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook("live", ANSWER)

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from whimbrel_workbench import page
-from whimbrel_workbench.controls import Gesture, Toolbar
+from whimbrel_workbench.controls import Gesture, Toolbar, Transport
 from whimbrel_workbench.feed import Feed, Owners
 from whimbrel_workbench.frames import Frame, Options
 from whimbrel_workbench.screen import Screen
@@ -36,6 +36,8 @@ class LiveView:
         The query, maybe at several latencies.
     redraws_per_s : float
         Most redraws in a second.
+    transport : bool
+        Whether a view of a replay has the bar that steers it; one bar steers all views on its clock.
     **options
         ``kind=``, ``y=``, ``by=``, ``top=``: see :class:`~whimbrel_workbench.frames.Options`.
 
@@ -45,7 +47,8 @@ class LiveView:
     options : Options
     """
 
-    def __init__(self, stream: Stream | Bands, *, redraws_per_s: float = 3.0, **options: Any) -> None:
+    def __init__(self, stream: Stream | Bands, *, redraws_per_s: float = 3.0, transport: bool = True,
+                 **options: Any) -> None:
         self.stream = stream
         self.options = Options(**options)
         self._feed = Feed(stream, self.options, self._draw, redraws_per_s=redraws_per_s)
@@ -53,7 +56,8 @@ class LiveView:
         self._piping = False
         self._started = threading.Lock()
         self._kept = (("", True), time.monotonic())
-        self._screen = Screen(Toolbar(self._gesture, self._feed.choose_value))
+        self._screen = Screen(Toolbar(self._gesture, self._feed.choose_value),
+                              Transport(self._feed.player) if transport else None)
         self.panel = self._screen.panel
         self._output = page.Output(self.panel, on_drawn=self._feed.look_again, lock=self._feed.between_frames)
 
@@ -134,6 +138,7 @@ class LiveView:
         now = time.monotonic()
         here = (frame.status.state, self._output.reachable)
         wait_s = _STILL_EVERY_S if self._output.reachable else _STILL_UNSEEN_EVERY_S
-        if now - at > wait_s or (here != kept and frame.status.state in _ENDED):
+        # A page that has drawn the view has no more need of the last frame, which hides with its next refresh.
+        if now - at > wait_s or (here != kept and (self._output.reachable or frame.status.state in _ENDED)):
             self._kept = (here, now)
             self._output.keep(still_html(frame))

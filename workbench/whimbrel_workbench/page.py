@@ -23,6 +23,19 @@ _KERNEL: Final = uuid.uuid4().hex
 _MARK: Final = f"(window.whimbrelPages = window.whimbrelPages || new Set()).add('{_KERNEL}');"
 """Set by the scripts, which are never saved: a page without it shows the last frame and starts nothing."""
 
+_KEYS: Final = """
+if (!window.whimbrelKeys) {
+  window.whimbrelKeys = true
+  window.addEventListener("keydown", (event) => {
+    const view = event.target, inner = event.composedPath()[0]
+    if (inner !== view && view.className?.startsWith?.("bk-")) {
+      view.toggleAttribute("data-lm-suppress-shortcuts", inner.matches("select, input, textarea, [role=slider]"))
+    }
+  }, true)
+}
+"""
+"""JupyterLab takes arrows and letters for its own where it sees no text field, and it does not see into a view."""
+
 _SCRIPT_TAG: Final = '<script type="application/javascript">'
 _BEFORE_VIEW: Final = """
 if (window.whimbrelPages?.has("%(kernel)s")) {
@@ -164,7 +177,19 @@ def one_message(layout: pn.viewable.Viewable) -> Iterator[None]:
     """Send every change made inside as one message: the page then lays itself out once, not once per change."""
     with pn.io.notebook.block_comm():
         yield
+    heard = list(_take_heard(layout))
     pn.io.push_notebook(layout)
+    for held, events in heard:
+        held._held_events[:0] = events  # noqa: SLF001
+
+
+def _take_heard(layout: pn.viewable.Viewable) -> Iterator[tuple[Any, list[Any]]]:
+    """What a message of the page changed, and nobody was told of yet: pushing would send it back, and tell nobody."""
+    for view in layout._models:  # noqa: SLF001
+        changes = pn.state._views[view][2].callbacks  # noqa: SLF001
+        heard = [event for event in changes._held_events if event.setter is not None]  # noqa: SLF001
+        changes._held_events = [event for event in changes._held_events if event.setter is None]  # noqa: SLF001
+        yield changes, heard
 
 
 def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
@@ -206,4 +231,4 @@ def _scripts() -> list[str]:
         pn.extension(inline=True)
     with capture_output() as captured:
         load_notebook(inline=True)
-    return [*(out.data[LOAD_MIME] for out in captured.outputs if LOAD_MIME in out.data), _MARK]
+    return [*(out.data[LOAD_MIME] for out in captured.outputs if LOAD_MIME in out.data), _MARK + _KEYS]

@@ -8,8 +8,9 @@ from typing import Final
 
 import panel as pn
 
-from whimbrel_workbench.controls import Toolbar
+from whimbrel_workbench.controls import Toolbar, Transport
 from whimbrel_workbench.frames import Bars, Frame, Lines
+from whimbrel_workbench.frames.framer import Picture
 from whimbrel_workbench.views import View, failure_html, view_of
 from whimbrel_workbench.views.chart import page_html
 from whimbrel_workbench.views.legend import caption, legend_html
@@ -25,19 +26,23 @@ class Screen:
     ----------
     toolbar : Toolbar, optional
         Steers the run and shows how it is doing; without one there is only the picture and what belongs to it.
+    transport : Transport, optional
+        Steers a replay.
     on_view : callable, optional
         Called with each new view before it is on the page.
     """
 
-    def __init__(self, toolbar: Toolbar | None = None, on_view: Callable[[View], None] | None = None) -> None:
+    def __init__(self, toolbar: Toolbar | None = None, transport: Transport | None = None,
+                 on_view: Callable[[View], None] | None = None) -> None:
         self._view: View | None = None
         self._drawn: type | None = None
-        self._toolbar = toolbar
+        self._toolbar, self._transport = toolbar, transport
+        self._picture: Picture | None = None
         self._on_view = on_view
         self._legend, self._caption, self._failure = (page_html("", CSS) for _ in range(3))
         self._stage = pn.Column(_waiting("Waiting for the first rows."), sizing_mode="stretch_width", margin=0)
         parts = [self._failure, self._legend, self._stage, self._caption]
-        self.panel = pn.Column(*([toolbar.panel] if toolbar else []), *parts,
+        self.panel = pn.Column(*(bar.panel for bar in (toolbar, transport) if bar), *parts,
                                sizing_mode="stretch_width", max_width=_MOST_WIDE_PX, margin=0)
 
     def draw(self, frame: Frame, instead: str = "") -> None:
@@ -45,6 +50,8 @@ class Screen:
         if self._toolbar is not None:
             self._toolbar.draw(frame.status)
             self._toolbar.offer(frame.columns if isinstance(frame.picture, Lines | Bars) else None)
+        if self._transport is not None:
+            self._transport.draw(frame.status.playback)
         self._failure.object = failure_html(frame.status.failure) if frame.status.failure else ""
         picture = frame.picture
         if picture is None:
@@ -55,8 +62,9 @@ class Screen:
             if self._on_view is not None:
                 self._on_view(self._view)
             self._stage[:] = [self._view.panel]
-        else:
+        elif picture is not self._picture:
             self._view.draw(picture)
+        self._picture = picture
         charted = picture if isinstance(picture, Lines | Bars) else None
         self._legend.object = legend_html(charted) if charted else ""
         self._caption.object = f'<div class="quiet">{escape(caption(charted))}</div>' if charted else ""

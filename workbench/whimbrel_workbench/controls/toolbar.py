@@ -8,6 +8,8 @@ from typing import Any, Final, Literal
 
 import panel as pn
 
+from whimbrel_workbench.controls.focus import keep_focus
+from whimbrel_workbench.controls.named import NamedSelect, named
 from whimbrel_workbench.frames import Columns, Status
 
 Gesture = Literal["pause", "resume", "keep", "drop", "restart", "fit"]
@@ -41,11 +43,15 @@ BUTTON_CSS: Final = """
 .bk-btn[disabled] { opacity: .38; }
 """
 
-_SELECT_CSS: Final = """
+SELECT_CSS: Final = """
 .bk-input { font: 12px/1 var(--jp-ui-font-family, system-ui, sans-serif); height: 26px; min-height: 26px;
   padding: 0 22px 0 8px; border-radius: 4px; border: 1px solid #8f8f8f80;
-  color: var(--jp-ui-font-color1, #333); background-color: transparent; }
-.bk-input option { color: #333; }
+  color: var(--jp-ui-font-color1, #333); background-color: transparent; appearance: none;
+  background-image: linear-gradient(45deg, transparent 50%, #888 50%),
+    linear-gradient(-45deg, transparent 50%, #888 50%);
+  background-position: right 13px center, right 8px center; background-size: 5px 5px; background-repeat: no-repeat; }
+.bk-input:focus-visible { outline: 2px solid #0072B2; outline-offset: 1px; }
+.bk-input option { color: #333; background: #fff; }
 """
 
 
@@ -67,13 +73,16 @@ class Toolbar:
         self._strip = pn.pane.HTML("", stylesheets=[_STRIP_CSS], sizing_mode="stretch_width", min_width=220,
                                    margin=(2, 8))
         self._facts = pn.pane.HTML("", stylesheets=[_FACTS_CSS], sizing_mode="stretch_width", margin=(0, 8, 4, 8))
-        self._value = pn.widgets.Select(options=[], stylesheets=[_SELECT_CSS], width=120, margin=(3, 4), visible=False)
+        self._value = NamedSelect(options=[], stylesheets=[SELECT_CSS], width=120, margin=(3, 4), visible=False,
+                                  html_attributes=named("Value that is shown"))
         self._value.param.watch(self._picked, "value")
         self._pause = self._button("Pause", lambda: "resume" if self._pause.label == "Resume" else "pause")
         self._keep = self._button("Stop and keep", lambda: "keep")
         self._drop = self._button("Stop and drop", lambda: "drop")
         self._restart = self._button("Restart", lambda: "restart")
         self._fit = self._button("Fit axes", lambda: "fit")
+        for button in (self._pause, self._keep, self._drop):
+            keep_focus(button, otherwise=self._restart)
         buttons = pn.Row(self._value, self._pause, self._keep, self._drop, self._restart, self._fit, margin=0)
         self.panel = pn.Column(
             pn.FlexBox(self._strip, buttons, flex_wrap="wrap", align_items="center", sizing_mode="stretch_width"),
@@ -117,7 +126,7 @@ def touch(widget: Any, name: str, value: object) -> None:
 def _strip_html(status: Status) -> str:
     width = 100 if status.state == "finished" else 100 * (status.share or 0)
     state = f'<span class="state"><span class="sign">{SIGNS[status.state]}</span>{status.state}</span>'
-    track = f'<div class="track" role="progressbar" aria-valuenow="{width:.0f}">'
+    track = f'<div class="track" role="progressbar" aria-label="Read" aria-valuenow="{width:.0f}">'
     return (f'<div class="head">{state}{track}<div class="read" style="width:{width:.1f}%"></div></div>'
             f'<span class="share">{status.share_words}</span></div>')
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from whimbrel_workbench.feed.banded import BandedRun
 from whimbrel_workbench.feed.feed import Feed, columns_of
 from whimbrel_workbench.feed.owners import Owners
+from whimbrel_workbench.feed.player import Player
 from whimbrel_workbench.feed.sources import source_facts
 from whimbrel_workbench.feed.together import start_together
 
-__all__ = ["BandedRun", "Feed", "Owners", "columns_of", "source_facts", "start_together"]
+__all__ = ["BandedRun", "Feed", "Owners", "Player", "columns_of", "source_facts", "start_together"]

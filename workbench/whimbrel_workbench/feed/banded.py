@@ -14,6 +14,7 @@ from whimbrel.run import Snapshot
 from whimbrel_workbench.frames.numbers import value_words
 
 if TYPE_CHECKING:
+    from whimbrel import ReplayClock
     from whimbrel.errors import WhimbrelError
     from whimbrel.run import Metrics, Run
     from whimbrel.stream import Bands
@@ -47,6 +48,11 @@ class BandedRun:
     @property
     def error(self) -> WhimbrelError | None:
         return next((run.error for run in self._runs if run.error is not None), None)
+
+    @property
+    def clock(self) -> ReplayClock | None:
+        """The clock of what is replayed, if anything is."""
+        return self._runs[-1].clock
 
     @property
     def version(self) -> int:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from whimbrel.errors import WhimbrelError
 from whimbrel.stream import Stream
 from whimbrel_workbench.feed.banded import BandedRun
+from whimbrel_workbench.feed.player import Player, playback_of
 from whimbrel_workbench.feed.status import failure_of, status_of
 from whimbrel_workbench.frames import Columns, Failure, Frame, Framer, Options, Status
 from whimbrel_workbench.frames.columns import roles
@@ -60,7 +61,9 @@ class Feed:
         self._refused: Failure | None = None
         self._picture: Picture | None = None
         self._seen: tuple[int, str] | None = None
+        self._status: Status | None = None
         self.between_frames = threading.RLock()
+        self.player = Player(lambda: self._run, self.look_again)
 
     @property
     def run(self) -> Run | BandedRun | None:
@@ -108,9 +111,12 @@ class Feed:
             self._watched.clear()
 
     def restart(self) -> None:
-        """End the run and start the query once more."""
+        """End the run and start the query once more; a clock that goes on with it begins anew."""
+        before = self._run
         self.close()
         self.start()
+        if before is not None and self._run is not None and before.clock is self._run.clock:
+            self.player.begin()
 
     def close(self) -> None:
         """End the run and the looking; what was drawn stays drawn."""
@@ -123,6 +129,7 @@ class Feed:
 
     def resume(self) -> None:
         self._steer(lambda run: run.resume())
+        self.player.play()
 
     def stop(self, *, keep: bool) -> None:
         def stop(run: Run | BandedRun) -> None:
@@ -161,6 +168,7 @@ class Feed:
 
     def _look_at(self, run: Run | BandedRun, *, anyway: bool) -> bool:
         now = run.version, run.state
+        playback = playback_of(run.clock)
         if anyway or self._seen != now:
             snapshot = run.snapshot()
             # A failed run keeps what was drawn last; its error belongs to that state and to no earlier one.
@@ -168,10 +176,14 @@ class Feed:
             if not failed:
                 self._picture = self._framer.picture(snapshot.table, snapshot.settled)
             told = run.facts if isinstance(run, BandedRun) else ()
-            status = status_of(now[1], snapshot.metrics, run.error if failed else None, told)
-            if self._on_frame(self._frame(snapshot.version, status)):
+            self._status = status_of(now[1], snapshot.metrics, run.error if failed else None, told, playback)
+            if self._on_frame(self._frame(snapshot.version, self._status)):
                 self._seen = now
-        return self._seen != now or now[1] not in _ENDED
+        elif self._status is not None and self._status.playback != playback:  # time goes on, and brings no row
+            told = run.facts if isinstance(run, BandedRun) else ()
+            self._status = status_of(now[1], run.metrics, run.error, told, playback)
+            self._on_frame(self._frame(now[0], self._status))
+        return self._seen != now or now[1] not in _ENDED or (now[1] == "finished" and playback is not None)
 
     def _frame(self, version: int, status: Status) -> Frame:
         return Frame(version, self._picture, self._framer.columns(self._schema), status, repr(self._stream))

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from whimbrel.errors import WhimbrelError
 from whimbrel.run import Metrics
-from whimbrel_workbench.frames import Failure, Status
+from whimbrel_workbench.frames import Failure, Playback, Status
 from whimbrel_workbench.frames.numbers import rate_words
 from whimbrel_workbench.frames.status import State
-from whimbrel_workbench.frames.times import words
+from whimbrel_workbench.frames.times import span_words, words
 
 
 def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
-              told: tuple[tuple[str, str], ...] = ()) -> Status:
-    """The indicators of a run at one moment, and what else it tells."""
+              told: tuple[tuple[str, str], ...] = (), playback: Playback | None = None) -> Status:
+    """The indicators of a run at one moment, and what else it tells; held by its clock, it is paused."""
     facts = (
         ("rows", f"{metrics.rows:,}"),
         ("speed", rate_words(metrics.rows_per_s)),
         ("watermark", "complete" if state == "finished" else words(metrics.watermark)),
         ("newest event", words(metrics.newest)),
+        *((("age", _age(metrics)),) if metrics.age_s is not None and state != "finished" else ()),
         ("late", f"{metrics.late_dropped:,} dropped, {metrics.late_adjusted:,} adjusted"),
         ("buffered", f"{metrics.buffered_rows:,} rows"),
         *told,
         *((("forgotten", f"{metrics.forgotten_rows:,} rows"),) if metrics.forgotten_rows else ()),
     )
-    return Status(state, metrics.share, facts, failure_of(error) if error is not None else None)
+    held = state == "running" and playback is not None and playback.state == "paused"
+    return Status("paused" if held else state, metrics.share, facts,
+                  failure_of(error) if error is not None else None, playback)
+
+
+def _age(metrics: Metrics) -> str:
+    """How old the newest row is, as words: ticks are counted, time is told in its two largest units."""
+    age_s = metrics.age_s or 0.0
+    return f"{age_s:,.0f}" if isinstance(metrics.newest, int) else span_words(age_s)
 
 
 def failure_of(error: WhimbrelError) -> Failure:

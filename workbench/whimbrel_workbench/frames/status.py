@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import floor
 from typing import Literal
 
+from whimbrel_workbench.frames.playback import Playback
+
 State = Literal["running", "paused", "finished", "stopped", "failed"]
 
 
@@ -29,12 +31,15 @@ class Status:
         Part of the source's rows that was read, 0 to 1; None when the source has no known end.
     facts : tuple of (str, str)
         Name and words of every other indicator, in reading order.
+    playback : Playback, optional
+        What the clock of its replays says, where something is replayed.
     """
 
     state: State
     share: float | None
     facts: tuple[tuple[str, str], ...]
     failure: Failure | None = None
+    playback: Playback | None = None
 
     @property
     def share_words(self) -> str:

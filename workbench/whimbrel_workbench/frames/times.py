@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,23 @@ def positions(column: pa.ChunkedArray) -> NDArray[np.float64]:
         column = pc.local_timestamp(column)
     per_ms = {"s": 1e-3, "ms": 1.0, "us": 1e3, "ns": 1e6}[kind.unit]
     return floats(column.cast(pa.int64())) / per_ms
+
+
+def span_words(seconds: float) -> str:
+    """A span of time in its two largest units; below a minute, in seconds.
+
+    >>> span_words(0.25), span_words(59), span_words(3_700), span_words(200_000), span_words(-90)
+    ('0.25 s', '59 s', '1 h 1 min', '2 d 7 h', '-1 min 30 s')
+    """
+    size = abs(seconds)
+    sign = "-" if seconds < 0 else ""
+    if size < 60:
+        return f"{seconds:.3g} s"
+    for (unit, seconds_of), (smaller, smaller_s) in pairwise((("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))):
+        if size >= seconds_of:
+            whole, rest = divmod(size, seconds_of)
+            return f"{sign}{whole:,.0f} {unit}" + (f" {rest // smaller_s:.0f} {smaller}" if rest >= smaller_s else "")
+    raise AssertionError(seconds)
 
 
 def words(instant: datetime | int | None) -> str:

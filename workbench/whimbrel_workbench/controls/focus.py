@@ -1,0 +1,23 @@
+"""Where the keyboard is stays there: a button that changes is drawn anew, and would lose it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import panel as pn
+
+_KEEP: Final = """
+for (const view of Bokeh.index.find(cb_obj)) {
+  if (!view.shadow_el.activeElement) continue
+  setTimeout(() => {
+    const now = cb_obj.disabled && otherwise ? Bokeh.index.find_one(otherwise) : view
+    now?.shadow_el.querySelector("button")?.focus()
+  }, 50)
+}
+"""
+
+
+def keep_focus(button: pn.widgets.Button, otherwise: pn.widgets.Button | None = None) -> None:
+    """Give the focus back to a button that had it when its label changed, or to another one if it is off now."""
+    for changed in ("label", "disabled"):  # in one call only the last would be heard
+        button.jscallback(args={"otherwise": otherwise}, **{changed: _KEEP})

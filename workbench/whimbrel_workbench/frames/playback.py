@@ -1,0 +1,50 @@
+"""How far a replay has come, and how it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Moment = datetime | int | None
+PlaybackState = Literal["playing", "paused", "waiting", "ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class Playback:
+    """What the clock of a run's replays says.
+
+    Parameters
+    ----------
+    state : {"playing", "paused", "waiting", "ended"}
+        Waiting: nobody reads, so that time stands still.
+    now : datetime, int or None
+        The simulated instant; None before the first row. Instants are those of the clock on the wall of their zone.
+    first, last : datetime, int or None
+        The first and the last arrival of the log, where they are known.
+    share : float or None
+        How much of the time between them has passed, 0 to 1.
+    speed : float
+        Seconds of the log per second, or ticks; may be infinite.
+
+    Examples
+    --------
+    >>> Playback("playing", 1500, 1000, 3000, 0.25, 100.0).at(0.5)
+    2000
+    """
+
+    state: PlaybackState
+    now: Moment
+    first: Moment
+    last: Moment
+    share: float | None
+    speed: float
+
+    def at(self, share: float) -> Moment:
+        """The instant at a share of the time between the first and the last arrival."""
+        match self.first, self.last:
+            case datetime() as first, datetime() as last:
+                return first + share * (last - first)
+            case int() as first, int() as last:
+                return first + round(share * (last - first))
+        return None
