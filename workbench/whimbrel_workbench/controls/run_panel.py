@@ -74,7 +74,7 @@ def together(statuses: Sequence[Status]) -> Status:
 
     >>> one = Status("finished", 1.0, (("rows", "7"),))
     >>> together([one, Status("running", 0.5, (("rows", "7"), ("late", "2")))])
-    Status(state='running', share=0.5, facts=(('rows', '7'), ('late', '2')), failure=None)
+    Status(state='running', share=0.5, facts=(('rows', '7'), ('late', '2')), failure=None, playback=None)
     """
     order = ("failed", "running", "paused", "stopped", "finished")
     first = min(statuses, key=lambda status: order.index(status.state))

@@ -123,7 +123,7 @@ class Transport:
         calendar = isinstance(first, datetime)
         ends = dict(zip(("first", "last"), map(_number, (first, last)), strict=True))
         shown = CustomJSTickFormatter(args={**ends, "calendar": calendar}, code=_SHOW_INSTANT)
-        self._seek = NamedSlider(name="", start=0, end=1, step=1 / _PLACES, value=0, format=shown, show_value=False,
+        self._seek = NamedSlider(start=0, end=1, step=1 / _PLACES, value=0, format=shown, show_value=False,
                                  html_attributes=named("Seek in the replay"), stylesheets=[_SLIDER_CSS],
                                  sizing_mode="stretch_width", margin=(0, 14))
         self._seek.param.watch(self._dragged, "value")
@@ -156,7 +156,7 @@ class Transport:
         return button
 
     def _select(self, label: str, options: dict[str, Any]) -> pn.widgets.Select:
-        return pn.widgets.Select(name=label, options=options, stylesheets=[_LABELLED_CSS], width=150, margin=(3, 6))
+        return pn.widgets.Select(label=label, options=options, stylesheets=[_LABELLED_CSS], width=150, margin=(3, 6))
 
 
 def _number(moment: datetime | int) -> float:
