@@ -64,6 +64,8 @@ class Ingress(Kernel):
         if frontier != INF:
             self.time.now = max(self.time.now, frontier)  # rows before it are late
         self.frontier = max(self.frontier, frontier)
+        if frontier != INF:
+            self.time.now = max(self.time.now, frontier)  # whoever says so knows more than the rows
         return self.sorter.release(INF if frontier == INF else self.frontier)
 
     @property

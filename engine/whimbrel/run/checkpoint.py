@@ -51,7 +51,7 @@ def _save(session: Session, folder: Path, where: str) -> None:
     fresh.mkdir(parents=True)
     for number, kernel in enumerate(session.pipeline.kernels):
         write_state(fresh / _name(number), state_of(kernel))
-    write_state(fresh / _RUN, {"format": _FORMAT, "version": version("whimbrel"), "queries": _words(session.plans),
+    write_state(fresh / _RUN, {"format": _FORMAT, "version": version("whimbrel"), "queries": words(session.plans),
                                "runs": _kernels(session),
                                "last": _last_steps(session.plans), "left": sorted(session.left),
                                "told": session.pipeline.told,
@@ -109,7 +109,7 @@ def _check(run: dict[str, Any], plans: Sequence[Node], runs: Sequence[str], wher
     if len(run["settled"]) != len(plans):
         raise CheckpointError(f"The checkpoint is of {_count(len(run['settled']))}, not of {len(plans)}.", where=where,
                               hint="give all that were started together, in their order")
-    written, wanted = run["queries"], _words(plans)
+    written, wanted = run["queries"], words(plans)
     for old, new in zip(written, wanted, strict=False):
         if old != new:
             was, given = (re.sub(_INPUTS, "", step) for step in (old, new))
@@ -132,7 +132,7 @@ def _count(queries: int) -> str:
     return "one query" if queries == 1 else f"{queries} queries"
 
 
-def _words(plans: Sequence[Node]) -> list[str]:
+def words(plans: Sequence[Node]) -> list[str]:
     """What queries are, step by step: what it does, and to which steps. How many rows a source has is no part of it."""
     nodes = list(walk(plans))
     number = {id(node): place for place, node in enumerate(nodes)}

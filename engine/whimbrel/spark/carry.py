@@ -149,9 +149,12 @@ def _check_session(spark: SparkSession) -> None:
 
 
 def _check_source(source: Source) -> None:
-    if source.live or source.edges:
-        raise PlanError(f"{source.name} is no finished log of points or intervals.", where=WHERE,
-                        hint="Spark carries history")
+    if source.live:
+        raise PlanError(f"{source.name} is a feed and has no end.", where=WHERE,
+                        hint="start_on_spark(...) follows a streaming DataFrame")
+    if source.edges:
+        raise PlanError(f"{source.name} has start and end edges, which Spark would tear apart.", where=WHERE,
+                        hint="give points or intervals")
     if source.disorder not in (Disorder(), Disorder(None)):
         raise PlanError(f"Which rows of {source.name} are late depends on their order, which Spark has not.",
                         where=WHERE, hint="leave out reorder_latency= and late=: history is sorted")

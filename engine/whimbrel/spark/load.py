@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from whimbrel.clock.duration import Duration
 from whimbrel.connect import ColumnarSource
 from whimbrel.errors import MissingExtraError, PlanError, SourceError
+from whimbrel.spark.feed import SparkFeed
 from whimbrel.spark.job import job_batches
 from whimbrel.spark.plain_scan import plain_parquet
 from whimbrel.spark.rows import as_type
@@ -53,7 +54,6 @@ class SparkSource(ColumnarSource):
     def __init__(self, frame: DataFrame, *, time: str, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> None:
         self._where = f"from_spark(..., time={time!r})"
-        _check_frame(frame, self._where)
         self.frame = frame
         self.fields = arrow_schema(frame.schema, where=self._where)
         self._files = plain_parquet(frame, self.fields, where=self._where)
@@ -79,6 +79,12 @@ class SparkSource(ColumnarSource):
                 yield pa.record_batch(arrays, names=fields.names)
 
 
+def spark_source(frame: DataFrame, **options: Any) -> SparkSource | SparkFeed:
+    """A DataFrame as a source, or as a feed where it streams; options as both have them."""
+    _check_frame(frame, f"from_spark(..., time={options['time']!r})")
+    return (SparkFeed if frame.isStreaming else SparkSource)(frame, **options)
+
+
 def _check_frame(frame: DataFrame, where: str) -> None:
     try:
         from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -89,5 +95,3 @@ def _check_frame(frame: DataFrame, where: str) -> None:
         what = "A DataFrame of Spark Connect" if connect else f"A {type(frame).__name__}"
         raise SourceError(f"{what} cannot be read.", where=where,
                           hint="give a pyspark DataFrame of a session in this process")
-    if frame.isStreaming:
-        raise SourceError("A streaming DataFrame has no end.", where=where, hint="read the same place with spark.read")

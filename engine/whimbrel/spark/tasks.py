@@ -193,21 +193,26 @@ def travelling(work: Any, way: str) -> Task:
 
     What compiled code was made of is the same object for all tasks of a worker, so it is compiled once in each.
     """
-    from pyspark.serializers import CloudPickleSerializer
-
-    packed = CloudPickleSerializer().dumps(work)
+    sent = packed(work)
 
     def task(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from whimbrel.spark.tasks import unpacked
 
-        return getattr(unpacked(packed), way)(parts)
+        return getattr(unpacked(sent), way)(parts)
 
     return task
 
 
+def packed(thing: Any) -> bytes:
+    """As Spark itself sends what tasks run: users' functions by their code."""
+    from pyspark.serializers import CloudPickleSerializer
+
+    return bytes(CloudPickleSerializer().dumps(thing))
+
+
 @functools.lru_cache(maxsize=16)
-def unpacked(packed: bytes) -> Any:
+def unpacked(sent: bytes) -> Any:
     """What was sent, once in each process."""
     from pyspark.serializers import CloudPickleSerializer
 
-    return CloudPickleSerializer().loads(packed)
+    return CloudPickleSerializer().loads(sent)

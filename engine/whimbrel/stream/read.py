@@ -107,14 +107,16 @@ def from_spark(frame: Any, *, time: str, end: str | None = None, arrival: str | 
                reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> Stream:
     """Events of a ``pyspark.sql.DataFrame``; no job runs now. See ``whimbrel.spark.SparkSource``.
 
+    A DataFrame of ``spark.readStream`` is a feed. See ``whimbrel.spark.SparkFeed``.
+
     Examples
     --------
     ``wb.from_spark(spark.read.parquet("logs/").where("level = 'error'"), time="at")``
     """
-    from whimbrel.spark import SparkSource  # when it is asked for
+    from whimbrel.spark import spark_source  # when it is asked for
 
-    return Stream(Node(SparkSource(frame, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                                   late=late, name=name)))
+    return Stream(Node(spark_source(frame, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
+                                    late=late, name=name)))
 
 
 def replay(log: Stream | Source, speed: float | None = None, *, start: Instant | None = None,

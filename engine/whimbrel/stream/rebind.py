@@ -20,9 +20,9 @@ def rebind(node: Node, other: Any) -> Node:
     """
     sources = node.sources()
     if isinstance(other, Mapping):
-        replacements = {_named(name, sources): _source(value) for name, value in other.items()}
+        replacements = {old: _source(value, old) for name, value in other.items() for old in [_named(name, sources)]}
     elif len(sources) == 1:
-        replacements = {sources[0]: _source(other)}
+        replacements = {sources[0]: _source(other, sources[0])}
     else:
         names = ", ".join(source.name for source in sources)
         raise PlanError(f"The query reads {len(sources)} sources: {names}.", where="on(...)",
@@ -62,12 +62,17 @@ def _columns_read(node: Node, sources: Sequence[Source]) -> dict[Source, tuple[s
     return read
 
 
-def _source(thing: Any) -> Source:
+def _source(thing: Any, old: Source) -> Source:
     if isinstance(thing, Source):
         return thing
     node = getattr(thing, "node", None)
     if isinstance(node, Node) and isinstance(node.op, Source):
         return node.op
+    if type(thing).__module__.startswith("pyspark.sql"):
+        from whimbrel.spark import spark_source  # when it is asked for
+
+        timeline = getattr(old, "timeline", None)
+        return spark_source(thing, time=old.time, end=None if timeline is None else timeline.end, name=old.name)
     raise PlanError(f"A query cannot run on {type(thing).__name__}.", where="on(...)",
                     hint="give a source as it was read or replayed, without further steps")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -239,6 +241,49 @@ class Stream(Methods):
         from whimbrel.spark import Carriage  # when it is asked for
 
         return Carriage(self.node, spark, exchange=exchange, native=native).frame()
+
+    def start_on_spark(self, *, path: str | os.PathLike[str] | None = None, table: str | None = None,
+                       checkpoint: str | os.PathLike[str], every: str | None = None, available_now: bool = False,
+                       partitions: int | None = None) -> Any:
+        """Follow a streaming DataFrame on Spark, and write what is settled to a folder or a table.
+
+        Each micro-batch goes through tasks that keep the engine's state between them; what happens per key is
+        partitioned by key. Rows of the answer appear exactly once, also when the query is killed and started again with
+        the same checkpoint: start, end, payload, and the micro-batch that settled them (`batch`).
+
+        A micro-batch arrives at once: a row is late when it is older than the newest row of the micro-batches before,
+        less the reorder latency. Late rows are dropped, adjusted or an error, as the source says.
+
+        Parameters
+        ----------
+        path, table : str, optional
+            Where the answer goes: a folder of Parquet files, or a table of Spark's catalog.
+        checkpoint : str or path
+            A folder that all tasks reach, for this query alone.
+        every : str, optional
+            The least time from one micro-batch to the next, such as ``"10 seconds"``. Default: none.
+        available_now : bool
+            Take what there is, and stop.
+        partitions : int, optional
+            Into how many parts the keys are cut, the first time. Default: as many as Spark has cores.
+
+        Returns
+        -------
+        whimbrel.spark.SparkRun
+            With ``wait()``, ``stop()``, ``finish()`` and ``progress``.
+
+        Raises
+        ------
+        PlanError
+            For a query that reads anything but one streaming DataFrame, or that asks for late rows on the side.
+        CheckpointError
+            When the checkpoint is of another query.
+        """
+        from whimbrel.spark import Sink, SparkRun  # when it is asked for
+
+        sink = Sink(None if path is None else os.fspath(path), table)
+        trigger = {"availableNow": True} if available_now else {"processingTime": every} if every else {}
+        return SparkRun(self.node, sink, Path(checkpoint), partitions, trigger)
 
     def collect(self, *, threads: int = 1, on: Any = None) -> pa.Table:
         """The exact answer, to the end: start, end, payload, in the order of start; end is null when none is known.

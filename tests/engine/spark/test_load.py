@@ -13,7 +13,7 @@ from tests.engine.connect.reading import Row, batches, rows
 from whimbrel.connect import ParquetSource
 from whimbrel.errors import PlanError, SchemaError, SourceError
 from whimbrel.plan import Disorder
-from whimbrel.spark import SparkSource
+from whimbrel.spark import SparkFeed, SparkSource, spark_source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -135,9 +135,8 @@ def test_a_type_without_counterpart_is_refused(spark: SparkSession) -> None:
 
 def test_a_frame_that_cannot_be_read_is_refused(spark: SparkSession, frame: DataFrame) -> None:
     with pytest.raises(SourceError, match="A Table cannot be read"):
-        SparkSource(pa.table({"t": [1]}), time="t")  # type: ignore[arg-type]
-    with pytest.raises(SourceError, match="A streaming DataFrame has no end"):
-        SparkSource(spark.readStream.format("rate").load(), time="timestamp")
+        spark_source(pa.table({"t": [1]}), time="t")  # type: ignore[arg-type]
+    assert isinstance(spark_source(spark.readStream.format("rate").load(), time="timestamp"), SparkFeed)
     with pytest.raises(SchemaError, match="time='tt' names no column") as caught:
         SparkSource(frame, time="tt")
     assert caught.value.where == "from_spark(..., time='tt')"

@@ -1,0 +1,109 @@
+"""What is known of the micro-batches of a query that went out: what to go on from, and what not to send again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from whimbrel.clock import MIN_TIME
+from whimbrel.errors import CheckpointError
+
+_QUERY = "query.json"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A micro-batch whose answer is where it belongs.
+
+    Parameters
+    ----------
+    number : int
+    newest : int
+        Largest event time seen until then, in ticks.
+    rows, late_rows : int
+        Rows seen until then, and those of them that came too late.
+    closed : bool
+        Whether it was the last one.
+    """
+
+    number: int
+    newest: int = MIN_TIME
+    rows: int = 0
+    late_rows: int = 0
+    closed: bool = False
+
+
+class Book:
+    """A folder with what a query is, an entry for each of its last micro-batches, and the states they left.
+
+    An entry appears, whole, after the answer of its micro-batch is in its place and before Spark is told: what is
+    repeated after a crash is either found in the book, or done again from the state of the entry before.
+
+    Parameters
+    ----------
+    folder : Path
+    query : sequence of str
+        What it does, step by step.
+    partitions : int
+        Into how many its state is cut; what an older book says counts.
+
+    Raises
+    ------
+    CheckpointError
+        When the folder is of another query.
+    """
+
+    def __init__(self, folder: Path, query: Sequence[str], partitions: int) -> None:
+        self.folder, self.partitions = folder, partitions
+        where = f"start_on_spark(checkpoint={str(folder.parent)!r})"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not (folder / _QUERY).exists():
+                _write(folder / _QUERY, {"query": list(query), "partitions": partitions})
+            known = json.loads((folder / _QUERY).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{str(folder)!r} is no checkpoint of a query: {error}", where=where,
+                                  hint="give a folder that does not exist yet, or that of this query") from error
+        if known["query"] != list(query):
+            differs = next((f"it has {old}, not {new}" for old, new in zip(known["query"], query, strict=False)
+                            if old != new), f"it has {len(known['query'])} steps, not {len(query)}")
+            raise CheckpointError(f"The checkpoint is of another query: {differs}.", where=where,
+                                  hint="the query and the columns of its source must be the same")
+        self.partitions = int(known["partitions"])
+
+    @property
+    def states(self) -> Path:
+        """Where the states of micro-batches are, by their numbers."""
+        return self.folder / "states"
+
+    @property
+    def last(self) -> Entry | None:
+        """The last micro-batch whose answer is in its place."""
+        numbers = [int(file.stem) for file in self.folder.glob("[0-9]*.json")]
+        if not numbers:
+            return None
+        return Entry(**json.loads((self.folder / f"{max(numbers)}.json").read_text(encoding="utf-8")))
+
+    def write(self, entry: Entry) -> None:
+        """Let a micro-batch count; what came before its predecessor is forgotten."""
+        _write(self.folder / f"{entry.number}.json", asdict(entry))
+        for file in self.folder.glob("[0-9]*.json"):
+            if int(file.stem) < entry.number - 1:
+                file.unlink()
+        for state in self.states.glob("[0-9]*"):
+            if int(state.name) < entry.number - 1:
+                shutil.rmtree(state, ignore_errors=True)
+
+
+def _write(path: Path, content: object) -> None:
+    """A file that is there whole, or not at all."""
+    draft = path.with_suffix(".partial")
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
