@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import suppress
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -18,10 +15,6 @@ class Show:
 
     Plotting libraries are imported when the first view is made, not when the door is found.
     """
-
-    def prepare(self) -> None:
-        """Begin to import plotting libraries, on a thread of its own: they take longer than a first picture may."""
-        threading.Thread(target=_import_views, name="whimbrel-prepare", daemon=True).start()
 
     def __call__(self, stream: Stream | Bands) -> Bundle:
         """The live view of a query, as the last expression of a cell shows it."""
@@ -41,11 +34,6 @@ class Show:
         from whimbrel_workbench.live import LiveView
 
         return LiveView(stream, **options)
-
-
-def _import_views() -> None:
-    with suppress(ImportError):  # whoever asks for a view is told
-        import_module("whimbrel_workbench.live")
 
 
 show: Final = Show()

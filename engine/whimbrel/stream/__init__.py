@@ -1,6 +1,6 @@
 """What a notebook user types."""
 
-from whimbrel.stream import datasets, display, feeds
+from whimbrel.stream import datasets, feeds
 from whimbrel.stream.bands import Bands
 from whimbrel.stream.latencies import asked_at
 from whimbrel.stream.lateness import Lateness, late_rows, lateness, lateness_of
@@ -41,5 +41,3 @@ __all__ = [
     "read_parquet", "replay", "restore", "start", "std", "sum", "sum_of_squares", "top_k", "var", "window_end",
     "window_start",
 ]
-
-display.prepare()

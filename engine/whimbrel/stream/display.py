@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +10,6 @@ from whimbrel.errors import MissingExtraError
 if TYPE_CHECKING:
     from whimbrel.stream.bands import Bands
     from whimbrel.stream.stream import Stream
-
-
-def prepare() -> None:
-    """In a notebook's kernel, load what the first view needs while its user still types."""
-    if "ipykernel" in sys.modules:
-        for entry in entry_points(group="whimbrel.display"):
-            with contextlib.suppress(ImportError):
-                entry.load().prepare()
 
 
 def mimebundle(stream: Stream | Bands) -> Any:
