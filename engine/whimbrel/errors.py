@@ -58,6 +58,14 @@ class CheckpointError(WhimbrelError):
     """A checkpoint that cannot be written, or does not belong to the query that should go on from it."""
 
 
+class DamagedCheckpointError(CheckpointError):
+    """A checkpoint whose files are not as they were written."""
+
+
+class SinkError(WhimbrelError):
+    """A place that settled rows cannot go to."""
+
+
 class SourceError(WhimbrelError):
     """A file, table or feed that cannot be read."""
 

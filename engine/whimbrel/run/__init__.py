@@ -3,6 +3,7 @@
 from whimbrel.run.answer import in_order
 from whimbrel.run.behind import Behind, behind
 from whimbrel.run.collect import batches, collect, collect_together, progress
+from whimbrel.run.keeping import Checkpoints
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.profile import Profile, profile
@@ -10,5 +11,7 @@ from whimbrel.run.ranges import Piece, in_ranges
 from whimbrel.run.run import Run, start
 from whimbrel.run.session import Session
 
-__all__ = ["Behind", "Metrics", "Piece", "Pipeline", "Profile", "Run", "Session", "Snapshot", "batches", "behind",
-           "collect", "collect_together", "in_order", "in_ranges", "profile", "progress", "start"]
+__all__ = [
+    "Behind", "Checkpoints", "Metrics", "Piece", "Pipeline", "Profile", "Run", "Session", "Snapshot", "batches",
+    "behind", "collect", "collect_together", "in_order", "in_ranges", "profile", "progress", "start",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -14,18 +15,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from whimbrel.errors import CheckpointError
+from whimbrel.errors import CheckpointError, DamagedCheckpointError
 from whimbrel.kernels import state_of
-from whimbrel.plan import Node, Source, walk
+from whimbrel.plan import Node, Source, Token, walk
 from whimbrel.run.session import Session
 from whimbrel.run.state_file import read_state, write_state
 
 _FORMAT = 4
 _INPUTS = r" of \d+(, \d+)*$"
 _RUN = "run.arrow"
+_SUMS = "sums.json"
+_DAMAGED = "the checkpoint is damaged; restore an older one, or run the query from the start"
 
 
-def save(session: Session, path: str | os.PathLike[str]) -> None:
+def save(session: Session, path: str | os.PathLike[str], tokens: Sequence[Token] = ()) -> None:
     """Write what a session needs to go on; a checkpoint that is there already is replaced when the new one is complete.
 
     Raises
@@ -36,13 +39,13 @@ def save(session: Session, path: str | os.PathLike[str]) -> None:
     folder = Path(path)
     where = f"checkpoint({str(path)!r})"
     try:
-        _save(session, folder, where)
+        _save(session, folder, where, tokens)
     except OSError as error:
         raise CheckpointError(f"{str(path)!r} cannot be written: {error.strerror or error}.", where=where,
                               hint="give a folder that can be made, on a disk that has room") from error
 
 
-def _save(session: Session, folder: Path, where: str) -> None:
+def _save(session: Session, folder: Path, where: str, tokens: Sequence[Token]) -> None:
     if folder.exists() and not (folder / _RUN).is_file():
         raise CheckpointError(f"{str(folder)!r} is there already, and is no checkpoint.", where=where,
                               hint="give a folder that does not exist, or the checkpoint to replace")
@@ -57,7 +60,10 @@ def _save(session: Session, folder: Path, where: str) -> None:
                                "told": session.pipeline.told,
                                "settled": [answer.settled_rows for answer in session.answers],
                                "places": {str(source): json.dumps(place)
-                                          for source, place in session.reader.places.items()}})
+                                          for source, place in session.reader.places.items()},
+                               "tokens": [json.dumps(token) for token in tokens]})
+    sums = {file.name: _sum(file) for file in sorted(fresh.iterdir())}
+    (fresh / _SUMS).write_text(json.dumps(sums), encoding="utf-8")
     for file in (*fresh.iterdir(), fresh):
         _sync(file)
     shutil.rmtree(previous, ignore_errors=True)
@@ -68,13 +74,20 @@ def _save(session: Session, folder: Path, where: str) -> None:
     shutil.rmtree(previous, ignore_errors=True)
 
 
-def load(session: Session, path: str | os.PathLike[str]) -> None:
+def load(session: Session, path: str | os.PathLike[str]) -> list[Token]:
     """Let a new session go on where another one of the same query was written down.
+
+    Returns
+    -------
+    list of JSON value
+        What sinks had prepared.
 
     Raises
     ------
     CheckpointError
         When there is no checkpoint, or one of another query, schema or version.
+    DamagedCheckpointError
+        When its files are not as they were written.
     """
     folder, where = Path(path), f"restore({str(path)!r}, ...)"
     if not folder.exists():  # the machine went down between the two renames
@@ -83,29 +96,52 @@ def load(session: Session, path: str | os.PathLike[str]) -> None:
         raise CheckpointError(f"There is no checkpoint in {str(path)!r}.", where=where,
                               hint="run.checkpoint(path) writes one")
     run = _read(folder / _RUN, where)
+    _check_version(run, where)  # before the sums: other versions may have none
+    _check_sums(folder, where)
     _check(run, session.plans, _kernels(session), where)
     for number, kernel in enumerate(session.pipeline.kernels):
         kernel.restore_state(_read(folder / _name(number), where).parts)
     places = {int(source): json.loads(place) for source, place in run["places"].items()}
     session.resume(run["told"], run["settled"], run["left"], places)
+    return [json.loads(token) for token in run["tokens"]]
+
+
+def _check_sums(folder: Path, where: str) -> None:
+    """Hold each file against what was written, so that no bit of it is believed that has changed."""
+    try:
+        sums = json.loads((folder / _SUMS).read_text(encoding="utf-8"))
+        changed = [name for name, known in sums.items() if _sum(folder / name) != known]
+    except (OSError, ValueError, AttributeError) as error:
+        raise DamagedCheckpointError(f"{str(folder)!r} cannot be read: {' '.join(str(error).split())[:120]}",
+                                     where=where, hint=_DAMAGED) from error
+    if changed:
+        raise DamagedCheckpointError(f"{changed[0]} in {str(folder)!r} is not as it was written.", where=where,
+                                     hint=_DAMAGED)
+
+
+def _sum(file: Path) -> str:
+    with file.open("rb") as text:
+        return hashlib.file_digest(text, "sha256").hexdigest()
 
 
 def _read(file: Path, where: str) -> Any:
     try:
         return read_state(file)
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{str(file)!r} cannot be read: {' '.join(str(error).split())[:120]}", where=where,
-                              hint="the checkpoint is damaged; restore an older one, or run the query from the start"
-                              ) from error
+        raise DamagedCheckpointError(f"{str(file)!r} cannot be read: {' '.join(str(error).split())[:120]}", where=where,
+                                     hint=_DAMAGED) from error
 
 
-def _check(run: dict[str, Any], plans: Sequence[Node], runs: Sequence[str], where: str) -> None:
+def _check_version(run: dict[str, Any], where: str) -> None:
     made_by = f"{run['format']}, {run['version']}"
     here = f"{_FORMAT}, {version('whimbrel')}"
     if made_by != here:
         raise CheckpointError(f"The checkpoint was written by whimbrel {run['version']} (format {run['format']}); this "
                               f"is {version('whimbrel')} (format {_FORMAT}).", where=where,
                               hint="restore it with the version that wrote it, or run the query from the start")
+
+
+def _check(run: dict[str, Any], plans: Sequence[Node], runs: Sequence[str], where: str) -> None:
     if len(run["settled"]) != len(plans):
         raise CheckpointError(f"The checkpoint is of {_count(len(run['settled']))}, not of {len(plans)}.", where=where,
                               hint="give all that were started together, in their order")

@@ -12,6 +12,7 @@ from whimbrel.batch import table_from_batches
 from whimbrel.errors import CheckpointError, WhimbrelError
 from whimbrel.run.answer import Answer
 from whimbrel.run.checkpoint import save
+from whimbrel.run.keeping import Keeping
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.session import Session
 
@@ -55,8 +56,9 @@ class Shown:
 class Loop:
     """What the thread runs. It does not know its handles, so that they can be let go."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, keeping: Keeping | None = None) -> None:
         self.session = session
+        self.keeping = keeping
         self.shown = [Shown(number, answer) for number, answer in enumerate(session.answers)]
         self._error: WhimbrelError | None = None
         for number in session.left:
@@ -97,13 +99,17 @@ class Loop:
         state: State = "failed"
         try:
             state = self._read()
+            self._keep_last()
         except WhimbrelError as error:
             self._error = error
         except Exception as error:  # noqa: BLE001 - a bug must show in the view, not die with the thread
             self._error = WhimbrelError(f"{type(error).__name__}: {error}", hint="this is a fault of whimbrel itself")
             self._error.__cause__ = error
         finally:
+            state = state if self._error is None else "failed"
             self.session.close()
+            if self.keeping is not None:
+                self.keeping.close()
             with self._changed:
                 for shown in self._going():
                     self._end(shown, state)
@@ -151,11 +157,22 @@ class Loop:
                 if any(shown.state == "paused" for shown in going):
                     self._changed.wait(_IDLE_S)
                     continue
-            self.session.step()
+            outs = self.session.step()
+            if self.keeping is not None:
+                self.keeping.take(self.session, outs)
             if time.perf_counter() - self._measured > _IDLE_S:
                 for shown in going:
                     shown.metrics = shown.answer.metrics()
                 self._measured = time.perf_counter()
+
+    def _keep_last(self) -> None:
+        """What feeds had received is worked on still, and all of it is written down."""
+        if self.keeping is not None:
+            for outs in self.session.drain():
+                self.keeping.take(self.session, outs)
+            self.keeping.write(self.session)
+            if self.keeping.failed is not None:
+                raise self.keeping.failed
 
     def _end_some(self) -> None:
         """Queries whose sources have ended, and those that were stopped while others go on."""

@@ -222,6 +222,13 @@ class Reader:
         elif took_s > 2 * _SLICE_S:
             self._step_rows = max(self._step_rows // 2, _FEWEST_ROWS)
 
+    def drain(self) -> Iterator[list[list[Batch]]]:
+        """Process what feeds have received, and let them receive no more."""
+        for number, reading in self._readings.items():
+            for batch in reading.rest():
+                self.rows += len(batch)
+                yield self.pipeline.push(number, batch)
+
     def rejoin(self) -> None:
         """Follow the clock again, after all was closed."""
         if self.follower is not None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from whimbrel.connect import ReplayClock
 from whimbrel.errors import WhimbrelError
-from whimbrel.plan import Node
+from whimbrel.plan import Node, Sink
 from whimbrel.run.behind import Behind, behind
 from whimbrel.run.checkpoint import load
+from whimbrel.run.keeping import Checkpoints, Keeping
 from whimbrel.run.loop import FilePath, Loop, Shown, State
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.session import Session
 
 
-def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = None) -> tuple[Run, ...]:
+def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = None,
+          to: Sequence[Sink | None] = (), checkpoints: Checkpoints | None = None) -> tuple[Run, ...]:
     """Let queries run on one thread of their own, in one reading of their sources.
 
     Parameters
@@ -26,11 +28,20 @@ def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = N
         Settled result rows of each to keep; older ones are forgotten, and counted.
     restore : path, optional
         A checkpoint to go on from.
+    to : sequence of Sink or None
+        Where settled rows go, one for each plan.
+    checkpoints : Checkpoints, optional
+        Where it is written down from time to time, and goes on from.
     """
-    session = Session(*plans, keep_rows=keep_rows, rewindable=True)
-    if restore is not None:
-        load(session, restore)
-    loop = Loop(session)
+    keeping = None
+    if checkpoints is None and not any(to):
+        session = Session(*plans, keep_rows=keep_rows, rewindable=True)
+        if restore is not None:
+            load(session, restore)
+    else:
+        keeping = Keeping([*to, *[None] * (len(plans) - len(to))], checkpoints)
+        session = keeping.open(lambda: Session(*plans, keep_rows=keep_rows))
+    loop = Loop(session, keeping)
     runs = tuple(Run(loop, shown) for shown in loop.shown)
     loop.begin()
     return runs
@@ -131,6 +142,16 @@ class Run:
             When something else is there, or the run has failed.
         """
         self._loop.checkpoint(path)
+
+    @property
+    def checkpoint_error(self) -> WhimbrelError | None:
+        """Why the last of its own checkpoints could not be written, such as a full disk; it tries again."""
+        return None if self._loop.keeping is None else self._loop.keeping.failed
+
+    @property
+    def skipped_checkpoints(self) -> tuple[str, ...]:
+        """Names of checkpoints that were damaged, and passed over for an older one when it started."""
+        return () if self._loop.keeping is None else tuple(self._loop.keeping.skipped)
 
     def pause(self) -> None:
         """Stop reading; the sources wait, and so do the queries that were started together with this one."""

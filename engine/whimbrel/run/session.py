@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from whimbrel.batch import Batch
@@ -69,13 +69,22 @@ class Session:
         began = time.perf_counter()
         outs = self.reader.step()
         if outs is not None:
-            for number, (answer, out) in enumerate(zip(self.answers, outs, strict=True)):
-                if number not in self.left and not answer.finished:
-                    answer.add(out)
-                    self._end(answer)
+            self._add(outs)
             if self.marks is not None:
                 self.marks.worked(time.perf_counter() - began, self.reader.rows, self.mark)
         return outs
+
+    def drain(self) -> Iterator[list[list[Batch]]]:
+        """Work on what feeds have received, and receive no more; settled rows of each query."""
+        for outs in self.reader.drain():
+            self._add(outs)
+            yield outs
+
+    def _add(self, outs: list[list[Batch]]) -> None:
+        for number, (answer, out) in enumerate(zip(self.answers, outs, strict=True)):
+            if number not in self.left and not answer.finished:
+                answer.add(out)
+                self._end(answer)
 
     def follow_clock(self) -> bool:
         """Go back if the clock was set to where this session has been already; whether it went."""

@@ -1,6 +1,6 @@
 """What a notebook user types."""
 
-from whimbrel.stream import datasets, feeds
+from whimbrel.stream import datasets, feeds, sinks
 from whimbrel.stream.bands import Bands
 from whimbrel.stream.latencies import asked_at
 from whimbrel.stream.lateness import Lateness, late_rows, lateness, lateness_of
@@ -38,6 +38,6 @@ __all__ = [
     "Bands", "Lateness", "Stream", "aggregate", "all", "any", "approx_count_distinct", "approx_quantile", "asked_at",
     "collect", "count", "count_distinct", "datasets", "feeds", "first", "from_arrow", "from_edges", "from_pandas",
     "from_spark", "last", "late_rows", "lateness", "lateness_of", "max", "mean", "median", "min", "product", "quantile",
-    "read_parquet", "replay", "restore", "start", "std", "sum", "sum_of_squares", "top_k", "var", "window_end",
+    "read_parquet", "replay", "restore", "sinks", "start", "std", "sum", "sum_of_squares", "top_k", "var", "window_end",
     "window_start",
 ]

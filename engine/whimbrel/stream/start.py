@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from whimbrel import run as running
 from whimbrel.errors import PlanError
-from whimbrel.run import Run
+from whimbrel.plan import Sink
+from whimbrel.run import Checkpoints, Run
 from whimbrel.stream.bands import Bands
 from whimbrel.stream.stream import Stream
 
 
-def start(*queries: Stream, keep_rows: int = 1_000_000) -> tuple[Run, ...]:
+def start(*queries: Stream, keep_rows: int = 1_000_000, to: Sequence[Sink | None] = (),
+          checkpoints: Checkpoints | None = None) -> tuple[Run, ...]:
     """Start queries together: their sources are read once, and what they share is computed once.
 
     Streams are shared when they are the same objects: give a stream a name, and go on from it in several queries. All
@@ -22,6 +26,10 @@ def start(*queries: Stream, keep_rows: int = 1_000_000) -> tuple[Run, ...]:
     *queries : Stream
     keep_rows : int
         Settled result rows of each to keep, as in :meth:`whimbrel.Stream.start`.
+    to : sequence of Sink or None
+        Where settled rows go, one for each query.
+    checkpoints : Checkpoints, optional
+        As in :meth:`whimbrel.Stream.start`, of all of them together.
 
     Returns
     -------
@@ -40,7 +48,10 @@ def start(*queries: Stream, keep_rows: int = 1_000_000) -> tuple[Run, ...]:
     []
     """
     check(queries, "start()")
-    return running.start(*(query.node for query in queries), keep_rows=keep_rows)
+    if len(to) not in (0, len(queries)):
+        raise PlanError(f"There are {len(to)} sinks for {len(queries)} queries.", where="start(..., to=...)",
+                        hint="one for each, in their order; None for a query whose rows go nowhere")
+    return running.start(*(query.node for query in queries), keep_rows=keep_rows, to=to, checkpoints=checkpoints)
 
 
 def check(queries: tuple[Stream, ...], where: str) -> None:

@@ -17,8 +17,8 @@ from whimbrel.connect.instant import Instant
 from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, named_columns, type_of
 from whimbrel.optimize import optimize
-from whimbrel.plan import Node, Operator, Operators, Source, check_lookahead, explain
-from whimbrel.run import Behind, Pipeline, Profile, Run, Snapshot
+from whimbrel.plan import Node, Operator, Operators, Sink, Source, check_lookahead, explain
+from whimbrel.run import Behind, Checkpoints, Pipeline, Profile, Run, Snapshot
 from whimbrel.stream import display
 from whimbrel.stream.bands import Bands, Query, at_latencies
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
@@ -362,15 +362,21 @@ class Stream(Methods):
         """
         return running.behind(self.node, {**(row or {}), **columns}, most=most)
 
-    def start(self, *, keep_rows: int = 1_000_000) -> Run:
+    def start(self, *, keep_rows: int = 1_000_000, to: Sink | None = None,
+              checkpoints: Checkpoints | None = None) -> Run:
         """Run on a thread of its own.
 
         Parameters
         ----------
         keep_rows : int
             Settled result rows to keep; older ones are forgotten, and counted in the metrics.
+        to : Sink, optional
+            Where settled rows go, such as ``wb.sinks.parquet("out")``.
+        checkpoints : Checkpoints, optional
+            Where the run is written down from time to time. Started again with the same folder it goes on from there,
+            also when the process was killed: each settled row is in the sink once, if the sink can do that.
         """
-        return running.start(self.node, keep_rows=keep_rows)[0]
+        return running.start(self.node, keep_rows=keep_rows, to=(to,), checkpoints=checkpoints)[0]
 
     def view(self, **options: Any) -> Any:
         """A live view of the answer (needs the workbench)."""

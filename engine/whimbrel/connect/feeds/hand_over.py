@@ -112,8 +112,10 @@ class _HandingOver(Reading):
             self._feed.bell, self._feed.keeps_place = self._bell, self.keeps_place
         batch = next(self._feed)
         self._feed_place = self._feed.place
-        if batch is None:
-            return None
+        return None if batch is None else self._told(batch)
+
+    def _told(self, batch: Batch) -> Batch | None:
+        """Rows of the feed that the history has not."""
         kept = self._seam.of_feed(batch)
         self._duplicates += len(batch) - len(kept)
         self._read_rows += len(kept)
@@ -143,6 +145,14 @@ class _HandingOver(Reading):
             self._feed.keeps_place = True
             if place["feed"] is not None:
                 self._feed.acknowledge(place["feed"])
+
+    def rest(self) -> Iterator[Batch]:
+        if self._feed is not None:
+            for batch in self._feed.rest():
+                self._feed_place = self._feed.place
+                kept = self._told(batch)
+                if kept is not None:
+                    yield kept
 
     def close(self) -> None:
         self._close_history()

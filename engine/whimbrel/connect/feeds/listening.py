@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,7 @@ class Listening(Reading):
         self._came_at = monotonic()
         self._newest: int | None = None
         self._thread: threading.Thread | None = None
+        self._closed = False
         feed.letters.begin()
 
     def __next__(self) -> Batch | None:
@@ -129,16 +131,25 @@ class Listening(Reading):
             self._tell_safe = self._tell_safe or place != self._safe
             self._safe = place
 
+    def rest(self) -> Iterator[Batch]:
+        self._stop_receiving()
+        while self._queue:
+            batch = next(self)
+            if batch is not None:
+                yield batch
+
     def close(self) -> None:
-        """Let go of the connection."""
-        if self._stop.is_set():
-            return
+        self._stop_receiving()
+        if not self._closed:
+            self._closed = True
+            self.feed.letters.end()
+
+    def _stop_receiving(self) -> None:
         self._stop.set()
         with self._changed:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join(_CLOSE_S)
-        self.feed.letters.end()
 
     # What the thread does.
 

@@ -43,5 +43,9 @@ class Reading(Iterator["Batch | None"]):
         """Everything up to a place is safe."""
 
     @abstractmethod
+    def rest(self) -> Iterator[Batch]:
+        """Receive no more; the rows that are here."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of the connection."""

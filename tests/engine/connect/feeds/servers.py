@@ -109,8 +109,9 @@ def postgres(folder: Path) -> Server:
             each.chmod(each.stat().st_mode | 0o055)
         shutil.chown(folder, "postgres")
     if not data.exists():
-        subprocess.run([str(initdb), "-D", str(data), "-U", "test", "-A", "trust", "-N", "--no-locale", "-E", "UTF8"],
-                       check=True, capture_output=True, cwd=folder, **_as_somebody(initdb))
+        made = subprocess.run([str(initdb), "-D", str(data), "-U", "test", "-A", "trust", "-N", "--no-locale", "-E",
+                               "UTF8"], check=False, capture_output=True, text=True, cwd=folder, **_as_somebody(initdb))
+        assert made.returncode == 0, made.stderr
     return Server("postgres", lambda port, _: [
         "-D", str(data), "-p", str(port), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-k", ""], folder)
 

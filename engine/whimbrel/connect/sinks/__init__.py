@@ -1,0 +1,8 @@
+"""Where settled rows go: one file a sink."""
+
+from whimbrel.connect.sinks.kafka import KafkaSink
+from whimbrel.connect.sinks.parquet import ParquetSink
+from whimbrel.connect.sinks.postgres import PostgresSink
+from whimbrel.connect.sinks.redis import RedisSink
+
+__all__ = ["KafkaSink", "ParquetSink", "PostgresSink", "RedisSink"]

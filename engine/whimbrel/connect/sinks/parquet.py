@@ -1,0 +1,99 @@
+"""A directory of Parquet files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from whimbrel.connect.files import FilePath
+from whimbrel.errors import SinkError
+from whimbrel.plan.sink import Sink, Token
+
+_MOST_ROWS = 1 << 20
+
+
+class ParquetSink(Sink):
+    """Settled rows as Parquet files, which appear when they are complete and safe.
+
+    Exactly once: files are written under a hidden name, and renamed when a checkpoint knows of them. Whoever reads
+    ``rows-*.parquet`` sees each row once. Only where the newest checkpoints are damaged, and an older one is taken,
+    files disappear, to be written again.
+
+    Parameters
+    ----------
+    folder : str or path
+        It is made when it is needed; a run that begins wants one without rows.
+    """
+
+    guarantee: Literal["exactly once", "at least once"] = "exactly once"
+
+    def __init__(self, folder: FilePath) -> None:
+        self.folder = Path(folder)
+        self.name = str(folder)
+        self._parts: list[pa.RecordBatch] = []
+        self._files: list[str] = []
+        self._rows = self._held = 0
+
+    def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._schema, self._rows = schema, rows
+        self._parts, self._files, self._held = [], [], 0
+        if token is None and any(self.folder.glob("rows-*.parquet")):
+            raise SinkError(f"{self.name!r} has rows already.", where=f"sinks.parquet({self.name!r})",
+                            hint="go on from the checkpoints of the run that wrote them; or give an empty folder")
+        if token is not None:
+            self.commit(token)
+        for file in [*self.folder.glob(".rows-*.parquet"), *self.folder.glob("rows-*.parquet")]:
+            if file.name.startswith(".") or int(file.name.split("-")[1]) >= rows:
+                file.unlink()
+        self._sync()
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        self._parts.append(rows)
+        self._held += rows.num_rows
+        if self._held >= _MOST_ROWS:
+            self._write()
+
+    def _write(self) -> None:
+        if not self._held:
+            return
+        name = f"rows-{self._rows:015}-{self._rows + self._held:015}.parquet"
+        path = self.folder / f".{name}"
+        try:
+            with path.open("wb") as file:
+                parquet.write_table(pa.Table.from_batches(self._parts, self._schema), file, compression="zstd")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise SinkError(f"{self.name!r} cannot be written: {error.strerror or error}.",
+                            where=f"sinks.parquet({self.name!r})", hint="make room; then start the run again"
+                            ) from error
+        self._files.append(name)
+        self._rows += self._held
+        self._parts, self._held = [], 0
+
+    def prepare(self) -> Token:
+        self._write()
+        return list(self._files)
+
+    def commit(self, token: Any) -> None:
+        for name in token:
+            hidden = self.folder / f".{name}"
+            if hidden.exists():
+                hidden.rename(self.folder / name)
+        self._files = [name for name in self._files if name not in token]
+        self._sync()
+
+    def _sync(self) -> None:
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def close(self) -> None:
+        self._parts = []

@@ -1,0 +1,68 @@
+"""A Redis stream."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from whimbrel.connect.sinks.json_rows import json_rows
+from whimbrel.errors import MissingExtraError, SinkError
+from whimbrel.plan.sink import Sink, Token
+
+_TOGETHER = 1000
+
+
+class RedisSink(Sink):
+    """Settled rows as entries of a Redis stream, each with its number as id; needs ``whimbrel[redis]``.
+
+    Exactly once, where the sources give the same rows in the same order again: an entry whose number is there is not
+    added again. The stream belongs to one run.
+
+    Parameters
+    ----------
+    stream : str
+    url : str
+        ``redis://host:port``. A password in it is in no plan, log or checkpoint.
+    """
+
+    guarantee: Literal["exactly once", "at least once"] = "exactly once"
+
+    def __init__(self, stream: str, url: str = "redis://127.0.0.1:6379") -> None:
+        try:
+            import redis
+        except ImportError:
+            raise MissingExtraError("redis", "redis", "sinks.redis()") from None
+        self._library: Any = redis
+        self.name, self._url = stream, url
+
+    def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
+        self._row = rows
+        self._link = self._library.Redis.from_url(self._url, socket_timeout=10)
+        try:
+            last = self._link.xrevrange(self.name, count=1)
+        except self._library.RedisError as error:
+            raise self._failed(error) from error
+        self._there = int(last[0][0].split(b"-")[0]) if last else 0
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        for start in range(0, rows.num_rows, _TOGETHER):
+            pipe = self._link.pipeline(transaction=False)
+            for _, text in json_rows(rows.slice(start, _TOGETHER)):
+                self._row += 1
+                if self._row > self._there:
+                    pipe.xadd(self.name, {"row": text}, id=f"{self._row}-0")
+            try:
+                pipe.execute()
+            except self._library.RedisError as error:
+                raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> SinkError:
+        return SinkError(f"{self.name} cannot be written: {error}", where=f"sinks.redis({self.name!r})",
+                         hint="start the run again when it can: nothing is lost")
+
+    def prepare(self) -> Token:
+        return None
+
+    def close(self) -> None:
+        self._link.close()

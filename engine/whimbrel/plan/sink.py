@@ -1,0 +1,59 @@
+"""The contract of whatever settled rows go to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal
+
+import pyarrow as pa
+
+Token = Any
+"""What a sink needs to know of prepared rows to commit them, as JSON."""
+
+
+class Sink(ABC):
+    """Somewhere settled rows go, each once if it can.
+
+    Rows are written, then prepared (they are safe, and nobody sees them), then a checkpoint is written that holds the
+    token, then they are committed. A run that is killed between any two of these begins at its last checkpoint: it
+    commits the token that is there again, and writes what came after it anew.
+
+    Attributes
+    ----------
+    name : str
+        For errors.
+    guarantee : {"exactly once", "at least once"}
+        What is seen in it after a run was killed and went on from a checkpoint.
+    """
+
+    name: str
+    guarantee: Literal["exactly once", "at least once"] = "at least once"
+
+    @abstractmethod
+    def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
+        """Begin behind so many rows.
+
+        Parameters
+        ----------
+        schema : pyarrow.Schema
+            start, end and payload.
+        rows : int
+            How many rows are in the checkpoint from which the run goes on; 0 for a run that begins.
+        token : JSON value
+            Of the last of them, to be committed if it is not; None for a run that begins.
+        """
+
+    @abstractmethod
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Take in settled rows."""
+
+    @abstractmethod
+    def prepare(self) -> Token:
+        """Make what was written safe."""
+
+    def commit(self, token: Token) -> None:  # noqa: B027 - for most, what is safe is seen
+        """Let it be seen. May be asked twice."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of it. What was not prepared is lost."""

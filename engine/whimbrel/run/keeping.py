@@ -1,0 +1,156 @@
+"""Runs that outlive their process: settled rows go to sinks, and checkpoints are written from time to time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from whimbrel.batch import Batch, table_from_batches, table_schema
+from whimbrel.clock import Duration, duration_ticks
+from whimbrel.errors import CheckpointError, DamagedCheckpointError, PlanError
+from whimbrel.plan import Sink, Token
+from whimbrel.run.answer import in_order
+from whimbrel.run.checkpoint import load, save
+from whimbrel.run.session import Session
+
+_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """Where a run writes itself down, and how often; a run that is started with the same folder goes on from there.
+
+    Parameters
+    ----------
+    folder : str or path
+        For checkpoints of this run alone; it is made when it is needed.
+    every : str or timedelta
+        How often. Settled rows are seen in sinks as often.
+    keep : int
+        How many are kept. The newest that is not damaged is taken.
+
+    Examples
+    --------
+    >>> Checkpoints("state/flights", every="10s").every_s
+    10.0
+    """
+
+    folder: str | os.PathLike[str]
+    every: Duration = "10s"
+    keep: int = 3
+
+    def __post_init__(self) -> None:
+        if isinstance(self.every, int) or self.every_s <= 0:
+            raise PlanError(f"every={self.every!r} is no period.", where="Checkpoints(...)", hint='such as every="10s"')
+        if self.keep < 1:
+            raise PlanError(f"keep={self.keep!r} keeps none.", where="Checkpoints(...)", hint="1 or more; default 3")
+
+    @property
+    def every_s(self) -> float:
+        return duration_ticks(self.every, "us", where="Checkpoints(...)") / 1e6
+
+
+class Keeping:
+    """What a run keeps: it hands settled rows on, and writes checkpoints.
+
+    Parameters
+    ----------
+    sinks : sequence of Sink or None
+        One for each query.
+    checkpoints : Checkpoints, optional
+        Without them what sinks were given is prepared and committed every second, and a killed run begins anew.
+
+    Attributes
+    ----------
+    skipped : list of str
+        Checkpoints that were found damaged.
+    failed : CheckpointError or None
+        Why the last checkpoint could not be written; the run goes on, and tries again.
+    """
+
+    def __init__(self, sinks: Sequence[Sink | None], checkpoints: Checkpoints | None) -> None:
+        self._sinks, self._checkpoints = sinks, checkpoints
+        self._every_s = 1.0 if checkpoints is None else checkpoints.every_s
+        self._number = 0
+        self._due = 0.0
+        self.skipped: list[str] = []
+        self.failed: CheckpointError | None = None
+
+    def open(self, new: Callable[[], Session]) -> Session:
+        """A session that goes on from the newest checkpoint that is whole, or begins; and its sinks."""
+        session, tokens = self._restored(new)
+        for sink, answer, token in zip(self._sinks, session.answers, tokens, strict=True):
+            if sink is not None:
+                sink.open(table_schema(answer.schema), answer.settled_rows, token)
+        session.reader.acknowledge(None)
+        self._due = time.monotonic() + self._every_s
+        return session
+
+    def _restored(self, new: Callable[[], Session]) -> tuple[Session, list[Token]]:
+        for folder in reversed(self._written()):
+            self._number = max(self._number, int(folder.name))
+            session = new()
+            try:
+                tokens = load(session, folder)
+            except DamagedCheckpointError:
+                self.skipped.append(folder.name)
+                session.close()
+                continue
+            return session, tokens
+        if self.skipped:
+            raise CheckpointError(f"All of the {len(self.skipped)} checkpoints are damaged.",
+                                  where=f"Checkpoints({str(self._folder)!r})",
+                                  hint="give another folder, to begin anew; rows that sinks have stay there")
+        return new(), [None] * len(self._sinks)
+
+    @property
+    def _folder(self) -> Path:
+        assert self._checkpoints is not None
+        return Path(self._checkpoints.folder)
+
+    def _written(self) -> list[Path]:
+        if self._checkpoints is None or not self._folder.is_dir():
+            return []
+        return sorted(each for each in self._folder.iterdir() if each.name.isdigit())
+
+    def take(self, session: Session, outs: Sequence[list[Batch]] | None) -> None:
+        """Settled rows of a step; and a checkpoint, if it is time."""
+        for sink, answer, batches in zip(self._sinks, session.answers, outs or (), strict=False):
+            if sink is not None and batches:
+                for rows in in_order(table_from_batches(answer.schema, batches)).to_batches():
+                    sink.write(rows)
+        if time.monotonic() >= self._due:
+            self.write(session)
+
+    def write(self, session: Session) -> None:
+        """Prepare, write down, commit."""
+        tokens = [None if sink is None else sink.prepare() for sink in self._sinks]
+        self._due = time.monotonic() + self._every_s
+        if self._checkpoints is not None:
+            try:
+                self._number += 1
+                save(session, self._folder / f"{self._number:0{_DIGITS}}", tokens)
+            except CheckpointError as error:  # a full disk: rows are prepared still, and committed with the next one
+                self.failed = error
+                return
+            self.failed = None
+        for sink, token in zip(self._sinks, tokens, strict=True):
+            if sink is not None:
+                sink.commit(token)
+        session.reader.acknowledge(session.reader.places)
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._checkpoints is not None:
+            for folder in self._written()[:-self._checkpoints.keep]:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Let go of the sinks."""
+        for sink in self._sinks:
+            if sink is not None:
+                sink.close()

@@ -1,0 +1,84 @@
+"""Runs a query in processes that are killed without warning, again and again, until one comes to the end.
+
+Called with JSON: folder, redis, postgres and kafka addresses, kills, seed. Prints how many were killed, and how many of
+those had gone on first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import whimbrel as wb
+
+ROWS = 21_000
+
+
+def query(rows: int = ROWS) -> wb.Stream:
+    """Settled in disorder, by key, from a feed that takes some seconds."""
+    feed = wb.feeds.synthetic(rate=3000, rows=rows, disorder=0.2, late_by=0.2, keys=3, seed=5, reorder_latency="250ms")
+    return feed.group_by("key").tumbling_window("100ms").aggregate(n=wb.count(), total=wb.sum(wb.col.number))
+
+
+def sinks(told: dict[str, Any]) -> list[wb.sinks.Sink]:
+    return [wb.sinks.parquet(f"{told['folder']}/out"), wb.sinks.redis("settled", told["redis"]),
+            wb.sinks.postgres("settled", told["postgres"], key=["start", "key"]),
+            wb.sinks.kafka("settled", told["kafka"], key="key")]
+
+
+def run_to_the_end(told: dict[str, Any]) -> None:
+    asked = query()
+    runs = wb.start(*[asked] * 4, to=sinks(told),
+                    checkpoints=wb.Checkpoints(f"{told['folder']}/state", every="60ms"))
+    assert all(run.wait(120) for run in runs)
+    assert [run.state for run in runs] == ["finished"] * 4, runs[0].error
+
+
+def written(told: dict[str, Any]) -> int:
+    """How many files of settled rows are seen: each came with a checkpoint."""
+    return len(list((Path(told["folder"]) / "out").glob("rows-*")))
+
+
+def ended(child: int) -> bool:
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def main() -> None:
+    told = json.loads(sys.argv[1])
+    chance = random.Random(told["seed"])
+    killed = went_on = 0
+    query(rows=500).collect()  # what is compiled now need not be by each child
+    while True:
+        child = os.fork()
+        if child == 0:
+            try:
+                run_to_the_end(told)
+            except BaseException as error:  # noqa: BLE001
+                print(repr(error), error, file=sys.stderr, flush=True)
+                os._exit(1)
+            os._exit(0)
+        if killed < told["kills"]:
+            before = written(told)
+            if killed % 4:  # at any moment of its work; else wherever it may be, also while it starts
+                while written(told) == before and not ended(child):
+                    time.sleep(0.002)
+            end = time.monotonic() + chance.uniform(0, 0.25)
+            while time.monotonic() < end and not ended(child):
+                time.sleep(0.002)
+            os.kill(child, signal.SIGKILL)
+            went_on += written(told) > before
+        _, status = os.waitpid(child, 0)
+        if not os.WIFSIGNALED(status):
+            print(json.dumps({"killed": killed, "went_on": went_on}))
+            sys.exit(os.waitstatus_to_exitcode(status))
+        killed += 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""Runs that outlive their process: checkpoints, sinks, kills, full disks."""
+
+from __future__ import annotations
+
+import errno
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import psycopg
+import pyarrow as pa
+import pytest
+import redis
+from pyarrow import parquet
+
+import whimbrel as wb
+from tests.engine.connect.feeds import servers
+from tests.engine.connect.feeds.listen import PATIENCE_S, until
+from tests.engine.run import killed
+from whimbrel.connect.sinks.json_rows import json_rows
+from whimbrel.errors import CheckpointError, PlanError, SinkError
+from whimbrel.run import keeping
+
+
+def rows(first: int, stop: int) -> list[dict[str, int]]:
+    return [{"at": at, "x": at % 7} for at in range(first, stop)]
+
+
+def query(stop: int = 100) -> wb.Stream:
+    feed = wb.feeds.iterator(lambda: rows(0, stop), time="at", schema={"at": "int64", "x": "int64"})
+    return feed.tumbling_window(10).aggregate(total=wb.sum(wb.col.x))
+
+
+def in_parquet(folder: Path) -> list[Any]:
+    files = sorted(folder.glob("rows-*.parquet"))
+    return [row for file in files for row in parquet.read_table(file).to_pylist()]
+
+
+def started(folder: Path, asked: wb.Stream, **told: Any) -> wb.Run:
+    return asked.start(to=wb.sinks.parquet(folder / "out"), checkpoints=wb.Checkpoints(folder / "state", **told))
+
+
+def test_settled_rows_go_to_files_and_a_finished_run_stays_finished(tmp_path: Path) -> None:
+    for _ in range(2):
+        run = started(tmp_path, query(), every="1ms")
+        assert run.wait(PATIENCE_S)
+        assert (run.state, run.error) == ("finished", None)
+        assert in_parquet(tmp_path / "out") == query().collect().to_pylist()
+    assert len(list((tmp_path / "state").iterdir())) <= 3
+
+
+def test_a_graceful_stop_drains_what_was_received_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    feed = wb.feeds.synthetic(rate=2000, rows=3000, seed=1)
+    asked = feed.tumbling_window("100ms").aggregate(n=wb.count())
+    run = started(tmp_path, asked)
+    until(lambda: run.metrics.rows > 500)
+    run.stop()
+    assert run.wait(PATIENCE_S)
+    assert 0 < sum(row["n"] for row in in_parquet(tmp_path / "out")) < 3000
+    later = started(tmp_path, asked)
+    assert later.wait(PATIENCE_S)
+    assert in_parquet(tmp_path / "out") == asked.collect().to_pylist()
+
+
+@pytest.mark.parametrize("harm", ["cut", "bit", "gone"])
+def test_a_damaged_checkpoint_is_passed_over_for_an_older_one(tmp_path: Path, harm: str) -> None:
+    feed = wb.feeds.synthetic(rate=2000, rows=2000, seed=2)
+    asked = feed.tumbling_window("100ms").aggregate(n=wb.count())
+    run = started(tmp_path, asked, every="20ms")
+    until(lambda: len([*(tmp_path / "state").glob("0*")]) == 3 and run.metrics.settled_rows > 4)
+    run.stop()
+    assert run.wait(PATIENCE_S)
+    newest = max((tmp_path / "state").glob("0*"))
+    victim = newest / "step-00.arrow"
+    text = victim.read_bytes()
+    if harm == "gone":
+        victim.unlink()
+    else:
+        victim.write_bytes(text[:len(text) // 2] if harm == "cut" else text[:99] + bytes([text[99] ^ 1]) + text[100:])
+    later = started(tmp_path, asked)
+    assert later.skipped_checkpoints == (newest.name,)
+    assert later.wait(PATIENCE_S)
+    assert in_parquet(tmp_path / "out") == asked.collect().to_pylist()
+
+
+def test_when_all_are_damaged_nothing_is_done_in_silence(tmp_path: Path) -> None:
+    assert started(tmp_path, query()).wait(PATIENCE_S)
+    for folder in (tmp_path / "state").iterdir():
+        (folder / "run.arrow").write_bytes(b"")
+    with pytest.raises(CheckpointError, match="checkpoints are damaged"):
+        started(tmp_path, query())
+
+
+def test_a_full_disk_at_a_checkpoint_is_told_and_the_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                                 ) -> None:
+    full = [True]
+    saved = keeping.save
+
+    def save(*told: Any) -> None:
+        if full[0]:
+            raise CheckpointError("cannot be written") from OSError(errno.ENOSPC, "No space left on device")
+        saved(*told)
+
+    monkeypatch.setattr(keeping, "save", save)
+    feed = wb.feeds.synthetic(rate=2000, rows=2000, seed=3)
+    asked = feed.tumbling_window("100ms").aggregate(n=wb.count())
+    run = started(tmp_path, asked, every="10ms")
+    until(lambda: run.checkpoint_error is not None)
+    assert in_parquet(tmp_path / "out") == []
+    full[0] = False
+    assert run.wait(PATIENCE_S)
+    assert (run.state, run.checkpoint_error) == ("finished", None)
+    assert in_parquet(tmp_path / "out") == asked.collect().to_pylist()
+
+
+def test_a_folder_with_rows_of_others_is_not_written_to(tmp_path: Path) -> None:
+    assert query().start(to=wb.sinks.parquet(tmp_path)).wait(PATIENCE_S)
+    with pytest.raises(SinkError, match="has rows already"):
+        query().start(to=wb.sinks.parquet(tmp_path))
+
+
+def test_a_checkpoint_of_another_query_is_refused(tmp_path: Path) -> None:
+    assert started(tmp_path, query()).wait(PATIENCE_S)
+    with pytest.raises(CheckpointError, match="of another query"):
+        started(tmp_path, query().where(wb.col.total > 3))
+
+
+def test_what_is_no_period_is_refused() -> None:
+    with pytest.raises(PlanError, match="is no period"):
+        wb.Checkpoints("folder", every="0s")
+    with pytest.raises(PlanError, match="1 sinks for 2 queries"):
+        wb.start(query(), query(), to=[None])
+
+
+@pytest.mark.redis
+@pytest.mark.postgres
+@pytest.mark.fault("synthetic", "process killed")
+def test_killed_at_twenty_moments_the_settled_rows_are_those_of_an_uncut_run(tmp_path: Path) -> None:
+    with servers.running(servers.redis(tmp_path / "redis")) as red, \
+            servers.running(servers.postgres(tmp_path / "postgres")) as post:
+        producer = confluent_kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none:1", "log_level": 0})
+        broker, = producer.list_topics(timeout=10).brokers.values()
+        told = {"folder": str(tmp_path), "redis": f"redis://127.0.0.1:{red.port}", "kills": 20, "seed": 11,
+                "postgres": f"postgresql://test@127.0.0.1:{post.port}/postgres",
+                "kafka": f"{broker.host}:{broker.port}"}
+        until(lambda: _accepts(told["postgres"]))
+        done = subprocess.run([sys.executable, killed.__file__, json.dumps(told)], capture_output=True, text=True,
+                              check=False, timeout=250)
+        assert done.returncode == 0, done.stderr[-3000:]
+        counts = json.loads(done.stdout)
+        assert counts["killed"] == 20
+        assert counts["went_on"] >= 10
+        uncut = killed.query().collect().to_pylist()
+        assert _counted(in_parquet(tmp_path / "out")) == _counted(uncut)
+        with psycopg.connect(told["postgres"]) as link:  # type: ignore[arg-type]
+            names = ("start", "end", "key", "n", "total")
+            found = link.execute('SELECT start, "end", key, n, total FROM settled').fetchall()
+            assert _counted([dict(zip(names, row, strict=True)) for row in found]) == _counted(uncut)
+        texts = Counter(text for _, text in json_rows(pa.RecordBatch.from_pylist(uncut)))
+        with redis.Redis(port=red.port) as link:
+            assert Counter(fields[b"row"] for _, fields in link.xrange("settled")) == texts
+        sent = _all_of(told["kafka"], "settled")  # type: ignore[arg-type]
+        assert set(sent) == set(texts)
+
+
+def _accepts(url: Any) -> bool:
+    try:
+        psycopg.connect(url).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def _counted(found: list[Any]) -> Counter[Any]:
+    return Counter(tuple(row[name] for name in ("start", "end", "key", "n", "total")) for row in found)
+
+
+def _all_of(address: str, topic: str) -> list[bytes]:
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": address, "group.id": "check",
+                                         "auto.offset.reset": "earliest"})
+    partitions = consumer.list_topics(topic).topics[topic].partitions
+    consumer.assign([confluent_kafka.TopicPartition(topic, number, confluent_kafka.OFFSET_BEGINNING)
+                     for number in partitions])
+    found: list[bytes] = []
+    quiet = 0
+    while quiet < 3:
+        came = [message.value() for message in consumer.consume(1000, 0.3) if message.error() is None]
+        found += came
+        quiet = 0 if came else quiet + 1
+    consumer.close()
+    return found
