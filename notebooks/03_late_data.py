@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # Early answers and settled ones
+# # Late data, and answers at several latencies
 #
-# First a query at three latencies, on a year of flights. Then what sorting and several latencies cost here, beside what
+# You will see a query answered early and again when late rows are in, and then what that costs here, beside what
 # the paper says (Chandramouli, Goldstein and Li: Impatience is a virtue, ICDE 2018).
 
 # %%

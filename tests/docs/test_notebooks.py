@@ -1,4 +1,4 @@
-"""The first notebook runs from top to bottom, and its replay agrees with its back-test."""
+"""Notebooks run from top to bottom, and what they say at their end is so."""
 
 from __future__ import annotations
 
@@ -9,11 +9,25 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+ENDS = {
+    "01_first_picture": "replay and back-test agree: True",
+    "02_windows_and_lifetimes": "an instant with most events at once: {'start': 4, 'end': 7, 'n': 3, 'total': 60}",
+    "04_back_test_then_live": "93 days live, 93 in the back-test; the same: True",
+    "05_your_own_aggregate": "agrees with NumPy: True",
+    "07_inside": "as many as it says: True",
+}
+MEASURES = {"03_late_data"}
+"""Runs benches for some minutes."""
 
 
 @pytest.mark.slow
-def test_the_first_picture_runs_and_agrees() -> None:
-    program = [sys.executable, "scripts/run_notebook.py", "notebooks/01_first_picture.py"]
+@pytest.mark.parametrize("name", ENDS)
+def test_a_notebook_runs_and_agrees(name: str) -> None:
+    program = [sys.executable, "scripts/run_notebook.py", f"notebooks/{name}.py"]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("replay and back-test agree: True\n")
+    assert done.stdout.splitlines()[-1] == ENDS[name]
+
+
+def test_every_notebook_is_run_or_named() -> None:
+    assert {path.stem for path in (ROOT / "notebooks").glob("*.py")} == ENDS.keys() | MEASURES
