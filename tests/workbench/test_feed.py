@@ -138,8 +138,7 @@ def test_another_value_is_drawn_at_once_even_after_the_end(screen: Screen) -> No
     feed.choose_value("b")
     second = screen.frames[-1].picture
     assert second.value == "b"
-    assert dict(zip(second.names, second.lengths, strict=True)) == {
-        name: 2 * length for name, length in zip(first.names, first.lengths, strict=True)}
+    assert {bar.name: bar.length for bar in second.bars} == {bar.name: 2 * bar.length for bar in first.bars}
 
 
 def test_a_numeric_key_of_the_query_is_a_key_of_the_picture(screen: Screen) -> None:

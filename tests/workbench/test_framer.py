@@ -7,7 +7,7 @@ import pytest
 
 from tests.workbench.results import hourly
 from whimbrel.errors import PlanError, SchemaError
-from whimbrel_workbench.frames import Bars, Figures, Framer, Lines, Options, Rows
+from whimbrel_workbench.frames import Bars, Figures, Framer, Lines, Options, Result, Rows
 from whimbrel_workbench.frames.bars import MOST_BARS
 from whimbrel_workbench.frames.columns import roles
 from whimbrel_workbench.frames.rows import MOST_ROWS
@@ -31,78 +31,78 @@ def whole(**columns: list[object]) -> pa.Table:
     ),
 )
 def test_the_kind_follows_from_the_shape(table: pa.Table, kind: type) -> None:
-    assert isinstance(Framer(Options()).picture(table, 0), kind)
+    assert isinstance(Framer(Options()).picture(Result(table, (0,))), kind)
 
 
 @pytest.mark.parametrize(("kind", "expected"), (("table", Rows), ("bars", Bars), ("lines", Lines), ("number", Figures)))
 def test_the_user_may_choose_the_kind(kind: str, expected: type) -> None:
-    assert isinstance(Framer(Options(kind=kind)).picture(hourly(JFK=[1, 2], LGA=[3, 4]), 4), expected)
+    assert isinstance(Framer(Options(kind=kind)).picture(Result(hourly(JFK=[1, 2], LGA=[3, 4]), (4,))), expected)
 
 
 def test_an_empty_result_has_no_picture_yet() -> None:
-    assert Framer(Options()).picture(hourly(JFK=[1]).slice(1), 0) is None
+    assert Framer(Options()).picture(Result(hourly(JFK=[1]).slice(1), (0,))) is None
 
 
 def test_bars_become_lines_with_the_second_window_and_stay_lines() -> None:
     framer, table = Framer(Options()), hourly(JFK=[1, 2], LGA=[3, 4])
-    assert isinstance(framer.picture(table.slice(0, 2), 0), Bars)
-    assert isinstance(framer.picture(table, 0), Lines)
-    assert isinstance(framer.picture(table.slice(0, 2), 0), Lines)
+    assert isinstance(framer.picture(Result(table.slice(0, 2), (0,))), Bars)
+    assert isinstance(framer.picture(Result(table, (0,))), Lines)
+    assert isinstance(framer.picture(Result(table.slice(0, 2), (0,))), Lines)
     framer.forget()
-    assert isinstance(framer.picture(table.slice(0, 2), 0), Bars)
+    assert isinstance(framer.picture(Result(table.slice(0, 2), (0,))), Bars)
 
 
 def test_bars_show_the_newest_value_of_each_key_and_keep_their_order() -> None:
     framer = Framer(Options())
-    first = framer.picture(whole(k=["a", "b", "a"], n=[1, 5, 9]), 2)
-    assert (first.names, first.lengths, first.settled) == (("a", "b"), (9.0, 5.0), (False, True))
-    second = framer.picture(whole(k=["a", "b", "c"], n=[1, 5, 7]), 3)
+    first = framer.picture(Result(whole(k=["a", "b", "a"], n=[1, 5, 9]), (2,)))
+    assert [(bar.name, bar.length, bar.stage) for bar in first.bars] == [("a", 9.0, 0), ("b", 5.0, 1)]
+    second = framer.picture(Result(whole(k=["a", "b", "c"], n=[1, 5, 7]), (3,)))
     assert second.names == ("a", "b", "c")
     framer.fit()
-    assert framer.picture(whole(k=["a", "b", "c"], n=[1, 5, 7]), 3).names == ("c", "b", "a")
+    assert framer.picture(Result(whole(k=["a", "b", "c"], n=[1, 5, 7]), (3,))).names == ("c", "b", "a")
 
 
 def test_bars_beyond_the_page_are_named() -> None:
     names = [f"k{number}" for number in range(MOST_BARS + 3)]
-    picture = Framer(Options()).picture(whole(k=names, n=list(range(len(names)))), 0)
+    picture = Framer(Options()).picture(Result(whole(k=names, n=list(range(len(names)))), (0,)))
     assert len(picture.names) == MOST_BARS
     assert set(picture.others) == {"k0", "k1", "k2"}
 
 
 def test_a_table_shows_its_newest_rows_first_and_marks_open_ones() -> None:
     table = hourly(JFK=list(range(40)))
-    picture = Framer(Options(kind="table")).picture(table, 38)
-    assert len(picture.cells) == MOST_ROWS
-    assert picture.cells[0] == ("2013-12-02 15:00", "2013-12-02 16:00", "JFK", "39")
-    assert picture.settled[:3] == (False, False, True)
+    picture = Framer(Options(kind="table")).picture(Result(table, (38,)))
+    assert len(picture.table) == MOST_ROWS
+    assert picture.table[0].cells == ("2013-12-02 15:00", "2013-12-02 16:00", "JFK", "39")
+    assert [row.stage for row in picture.table[:3]] == [0, 0, 1]
     assert (picture.rows, picture.settled_rows) == (40, 38)
 
 
 def test_points_in_time_show_no_end() -> None:
     table = pa.table({"start": [3, 5], "end": [4, 6], "x": ["a", None]})
-    picture = Framer(Options()).picture(table, 2)
+    picture = Framer(Options()).picture(Result(table, (2,)))
     assert picture.names == ("start", "x")
-    assert picture.cells == (("5", "-"), ("3", "a"))
+    assert [row.cells for row in picture.table] == [("5", "-"), ("3", "a")]
 
 
 def test_an_unknown_end_is_open_and_not_an_accident() -> None:
     instants = pa.array([0], pa.timestamp("ns")), pa.array([None], pa.timestamp("ns"))
-    picture = Framer(Options(kind="table")).picture(pa.table({"start": instants[0], "end": instants[1]}), 0)
-    assert picture.cells == (("1970-01-01 00:00", "open"),)
+    picture = Framer(Options(kind="table")).picture(Result(pa.table({"start": instants[0], "end": instants[1]}), (0,)))
+    assert [row.cells for row in picture.table] == [("1970-01-01 00:00", "open")]
 
 
-@pytest.mark.parametrize("kind", ("lines", "bars", "table", "number"))
+@pytest.mark.parametrize("kind", ("line", "bar", "heatmap", "scatter", "density", "table", "number"))
 def test_integers_beyond_the_exact_floats_are_drawn(kind: str) -> None:
     table = pa.table({"start": [2**60, 2**60 + 1], "end": [2**60 + 1, 2**60 + 2], "n": [2**60 + 1, -(2**60)]})
-    assert Framer(Options(kind=kind)).picture(table, 1) is not None
+    assert Framer(Options(kind=kind)).picture(Result(table, (1,))) is not None
 
 
 def test_the_value_can_be_changed_while_it_runs() -> None:
     table = hourly(JFK=[1, 2]).append_column("delay", pa.array([100.0, 200.0]))
     framer = Framer(Options())
-    assert framer.picture(table, 2).value == "flights"
+    assert framer.picture(Result(table, (2,))).value == "flights"
     framer.choose_value("delay")
-    changed = framer.picture(table, 2)
+    changed = framer.picture(Result(table, (2,)))
     assert (changed.value, changed.y.high) == ("delay", 200.0)
 
 
@@ -110,7 +110,7 @@ def test_numeric_group_keys_are_keys_and_not_values() -> None:
     schema = pa.schema({"start": pa.int64(), "end": pa.int64(), "hour": pa.int64(), "n": pa.int64()})
     assert roles(schema, grouped=("hour",)).keys == ("hour",)
     assert roles(schema, grouped=("hour",)).value == "n"
-    assert roles(schema, by="n").value == "hour"
+    assert roles(schema, Options(by="n")).value == "hour"
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ def test_numeric_group_keys_are_keys_and_not_values() -> None:
 )
 def test_a_wrong_column_is_an_error_with_the_near_match(options: dict[str, str], hint: str) -> None:
     with pytest.raises(SchemaError) as error:
-        Framer(Options(**options)).picture(hourly(JFK=[1]), 0)
+        Framer(Options(**options)).picture(Result(hourly(JFK=[1]), (0,)))
     assert hint in error.value.hint
 
 
 def test_a_wrong_kind_is_an_error_with_the_near_match() -> None:
-    with pytest.raises(PlanError, match="no view of kind 'line'") as error:
-        Options(kind="line")
-    assert "did you mean 'lines'?" in error.value.hint
+    with pytest.raises(PlanError, match="no view of kind 'lin'") as error:
+        Options(kind="lin")
+    assert "did you mean 'line'?" in error.value.hint

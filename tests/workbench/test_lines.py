@@ -7,14 +7,14 @@ import pyarrow as pa
 import pytest
 
 from tests.workbench.results import hourly
-from whimbrel_workbench.frames import Framer, Lines, Options
+from whimbrel_workbench.frames import Framer, Lines, Options, Result
 from whimbrel_workbench.frames.lines import MOST_POINTS
 
 NAN = float("nan")
 
 
 def draw(table: pa.Table, settled: int, **options: object) -> Lines:
-    picture = Framer(Options(**options)).picture(table, settled)
+    picture = Framer(Options(**options)).picture(Result(table, (settled,)))
     assert isinstance(picture, Lines)
     return picture
 
@@ -27,7 +27,7 @@ def test_settled_stretches_are_solid_and_the_stretch_to_an_open_value_is_dashed(
     [line] = draw(hourly(JFK=[1, 2, 3, 4]), settled=2)
     assert line.settled.tolist() == [True, True, False, False]
     assert same(line.settled_path()[1], [1, 2])
-    assert same(line.provisional_path()[1], [2, 3, 4])
+    assert same(line.open_path()[1], [2, 3, 4])
 
 
 def test_an_hour_without_events_breaks_the_line() -> None:
@@ -43,13 +43,13 @@ def test_a_settled_point_between_open_ones_gets_no_solid_stretch() -> None:
     assert line.y.tolist() == [1, 2, 3]
     assert line.settled.tolist() == [False, True, False]
     assert len(line.settled_path()[0]) == 0
-    assert same(line.provisional_path()[1], [1, 2, 3])
+    assert same(line.open_path()[1], [1, 2, 3])
 
 
 def test_a_lonely_point_is_on_no_path() -> None:
     [line] = draw(hourly(JFK=[1, None, 3]), settled=2)
     assert len(line.settled_path()[0]) == 0
-    assert len(line.provisional_path()[0]) == 0
+    assert len(line.open_path()[0]) == 0
 
 
 def test_null_values_are_not_drawn() -> None:
@@ -82,18 +82,18 @@ def test_only_the_keys_with_most_rows_are_drawn_and_the_rest_is_named() -> None:
 
 def test_colours_and_axes_stay_while_rows_come_in() -> None:
     framer, table = Framer(Options()), hourly(EWR=[9, 1, 50, 2], JFK=[1, 8, 3, 4])
-    seen = [framer.picture(table.slice(0, rows), rows) for rows in (4, 6, 8)]
+    seen = [framer.picture(Result(table.slice(0, rows), (rows,))) for rows in (4, 6, 8)]
     assert all(isinstance(picture, Lines) for picture in seen)
     assert {tuple((line.label, line.place) for line in picture) for picture in seen} == {(("EWR", 0), ("JFK", 1))}
     assert seen[0].y.high < seen[1].y.high == seen[2].y.high
-    assert framer.picture(table.slice(0, 2), 2).y == seen[2].y
+    assert framer.picture(Result(table.slice(0, 2), (2,))).y == seen[2].y
 
 
 def test_fit_is_the_one_way_in_which_axes_shrink() -> None:
     framer, table = Framer(Options()), hourly(JFK=[1, 100, 3, 4])
-    wide = framer.picture(table, 4)
+    wide = framer.picture(Result(table, (4,)))
     framer.fit()
-    narrow = framer.picture(table.slice(2), 2)
+    narrow = framer.picture(Result(table.slice(2), (2,)))
     assert narrow.y.high < wide.y.high
     assert narrow.x.low > wide.x.low
 

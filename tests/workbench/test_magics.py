@@ -76,8 +76,8 @@ def test_what_is_no_option(line: str) -> None:
 
 
 def test_views_say_which_kinds_there_are(shell: InteractiveShell) -> None:
-    with pytest.raises(WhimbrelError, match="no view of kind 'bar'"):
-        magic(shell, "--kind bar", "log")
+    with pytest.raises(WhimbrelError, match="no view of kind 'bra'"):
+        magic(shell, "--kind bra", "log")
     with pytest.raises(WhimbrelError, match="latencies already"):
         magic(shell, "--latencies 5", "log.at_latencies(1)")
 

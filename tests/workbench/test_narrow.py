@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tests.workbench.results import hourly
-from whimbrel_workbench.frames import Bars, Framer, Lines, Options
+from whimbrel_workbench.frames import Bars, Framer, Lines, Options, Result
 from whimbrel_workbench.frames.framer import Picture
 from whimbrel_workbench.frames.narrow import narrowed, on_one_axis, values_of
 
@@ -14,7 +14,7 @@ TABLE = hourly(JFK=[5, 6, 7], LGA=[1, 2], EWR=[8])
 
 
 def drawn(table: pa.Table, settled: int = 2, **options: object) -> Picture:
-    return Framer(Options(**options), ()).picture(table, settled)
+    return Framer(Options(**options), ()).picture(Result(table, (settled,)))
 
 
 def test_values_are_those_that_are_shown_in_their_order() -> None:
@@ -44,15 +44,13 @@ def test_chosen_bars_keep_value_and_state() -> None:
     left = narrowed(whole, {"origin": frozenset({"LGA", "JFK"})})
     assert isinstance(left, Bars)
     assert left.names == ("JFK", "LGA")
-    assert dict(zip(left.names, left.lengths, strict=True)) == {"JFK": 7, "LGA": 2}
-    assert dict(zip(left.names, left.settled, strict=True)) == {
-        name: whole.settled[whole.names.index(name)] for name in left.names}
+    assert left.bars == tuple(bar for bar in whole.bars if bar.name in left.names)
+    assert [bar.length for bar in left.bars] == [7, 2]
 
 
 def test_chosen_rows() -> None:
     left = narrowed(drawn(TABLE, kind="table"), {"origin": frozenset({"LGA"})})
-    assert [row[left.names.index("origin")] for row in left.cells] == ["LGA", "LGA"]
-    assert len(left.settled) == 2
+    assert [row.cells[left.names.index("origin")] for row in left.table] == ["LGA", "LGA"]
 
 
 @pytest.mark.parametrize("kind", ("lines", "bars", "table"))

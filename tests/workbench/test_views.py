@@ -8,13 +8,14 @@ from xml.etree import ElementTree as ET
 
 import holoviews as hv
 import pytest
-from bokeh.models import HBar, MultiLine, Scatter
+from bokeh.models import MultiLine, Scatter, Text
 
 from tests.workbench.results import hourly
 from tests.workbench.test_framer import whole
-from whimbrel_workbench.frames import Failure, Frame, Framer, Options, Status
+from whimbrel_workbench.frames import Failure, Frame, Framer, Options, Result, Stages, Status
 from whimbrel_workbench.views import failure_html, still_html, view_of
-from whimbrel_workbench.views.legend import caption, legend_html
+from whimbrel_workbench.views.caption import caption
+from whimbrel_workbench.views.legend import legend_html
 from whimbrel_workbench.views.overlay import holoviews_of
 from whimbrel_workbench.views.palette import COLOURS, MARKERS, colour, marker
 
@@ -23,42 +24,46 @@ TABLE = hourly(JFK=[1, 2, 3, 4], LGA=[5, 6, 7, 8])
 
 
 def picture(table=TABLE, settled=4, **options):
-    return Framer(Options(**options)).picture(table, settled)
+    return Framer(Options(**options)).picture(Result(table, (settled,)))
 
 
-def glyphs(view, kind):
-    return [renderer for renderer in view.panel.object.renderers if isinstance(renderer.glyph, kind)]
+def chart_of(view):
+    return view.panel[0].object
 
 
-def test_lines_and_points_differ_by_dash_and_by_fill() -> None:
-    view = view_of(picture())
-    solid, dashed = glyphs(view, MultiLine)
-    assert (solid.glyph.line_dash, dashed.glyph.line_dash) == ("solid", [6, 4])
-    filled, hollow = glyphs(view, Scatter)
-    assert (filled.glyph.fill_alpha, hollow.glyph.fill_alpha) == (1, 0)
-    assert set(filled.data_source.data["state"]) == {"settled"}
-    assert set(hollow.data_source.data["state"]) == {"may still change"}
-    assert [len(filled.data_source.data["start"]), len(hollow.data_source.data["start"])] == [4, 4]
+def drawn_by(view, kind, *columns):
+    """The data behind the glyphs of a kind that have these columns."""
+    return [renderer.data_source.data for renderer in chart_of(view).renderers
+            if isinstance(renderer.glyph, kind) and set(columns) <= set(renderer.data_source.data)]
+
+
+def test_lines_and_points_differ_by_dash_lightness_and_fill() -> None:
+    view = view_of(Framer(Options()).picture(Result(hourly(JFK=[1, 2, 3, 4, 5, 6]), (4, 2), Stages(("1m", "1h")))))
+    paths = [renderer.glyph for renderer in chart_of(view).renderers if isinstance(renderer.glyph, MultiLine)]
+    assert [(path.line_dash, path.line_alpha) for path in paths] == [("solid", 1.0), ("solid", 0.5), ([5, 4], 0.9)]
+    assert [[len(x) for x in data["xs"]] for data in drawn_by(view, MultiLine)] == [[2], [3], [3]]
+    [marks] = drawn_by(view, Scatter, "state")
+    assert marks["fullness"] == [1, 1, 0.45, 0.45, 0, 0]
+    assert marks["state"] == ["settled after 1h"] * 2 + ["early: after 1m"] * 2 + ["may still change"] * 2
 
 
 def test_a_redraw_keeps_every_glyph_and_replaces_its_data() -> None:
     view = view_of(picture(settled=0))
-    before = glyphs(view, Scatter)
+    before = [renderer.id for renderer in chart_of(view).renderers]
     view.draw(picture(settled=8))
-    after = glyphs(view, Scatter)
-    assert [glyph.id for glyph in before] == [glyph.id for glyph in after]
-    assert [len(glyph.data_source.data["start"]) for glyph in after] == [8, 0]
+    assert [renderer.id for renderer in chart_of(view).renderers] == before
+    assert set(drawn_by(view, Scatter, "state")[0]["state"]) == {"settled"}
 
 
 def test_nothing_is_drawn_with_webgl() -> None:
-    assert view_of(picture()).panel.object.output_backend == "canvas"
+    assert chart_of(view_of(picture())).output_backend == "canvas"
 
 
 def test_bars_differ_by_hatch_and_by_fill() -> None:
-    filled, hollow = glyphs(view_of(picture(whole(k=["a", "b"], n=[3, 4]), 1)), HBar)
-    assert (filled.glyph.fill_alpha, hollow.glyph.fill_alpha) == (1, 0)
-    assert (filled.glyph.hatch_pattern, hollow.glyph.hatch_pattern) == (None, "/")
-    assert (filled.data_source.data["key"], hollow.data_source.data["key"]) == (["a"], ["b"])
+    three = Result(whole(k=["a", "b", "c"], n=[5, 4, 3]), (2, 1), Stages(("1m", "1h")))
+    [bars] = drawn_by(view_of(Framer(Options()).picture(three)), Text)
+    assert list(zip(bars["key"], bars["fullness"], bars["hatch"], strict=True)) == [
+        ("a", 1, " "), ("b", 0.45, " "), ("c", 0, "/")]
 
 
 def test_every_place_looks_different() -> None:

@@ -11,7 +11,7 @@ from whimbrel_workbench.controls import Gesture, Toolbar, Transport
 from whimbrel_workbench.feed import Feed, Owners
 from whimbrel_workbench.frames import Frame, Options
 from whimbrel_workbench.screen import Screen
-from whimbrel_workbench.views import still_html
+from whimbrel_workbench.views import Host, still_html
 
 if TYPE_CHECKING:
     from holoviews import DynamicMap
@@ -39,25 +39,26 @@ class LiveView:
     transport : bool
         Whether a view of a replay has the bar that steers it; one bar steers all views on its clock.
     **options
-        ``kind=``, ``y=``, ``by=``, ``top=``: see :class:`~whimbrel_workbench.frames.Options`.
+        ``kind=``, ``x=``, ``y=``, ``C=``, ``by=``, ``top=``, ``keep_rows=``: see
+        :class:`~whimbrel_workbench.frames.Options`; and those of :meth:`opts`.
 
     Attributes
     ----------
     stream : Stream or Bands
-    options : Options
     """
 
     def __init__(self, stream: Stream | Bands, *, redraws_per_s: float = 3.0, transport: bool = True,
                  **options: Any) -> None:
         self.stream = stream
-        self.options = Options(**options)
-        self._feed = Feed(stream, self.options, self._draw, redraws_per_s=redraws_per_s)
+        self._feed = Feed(stream, Options.of(**options), self._draw, redraws_per_s=redraws_per_s,
+                          ready=lambda: self._output.ready)
         self._pipe: Pipe | None = None
         self._piping = False
         self._started = threading.Lock()
         self._kept = (("", True), time.monotonic())
+        host = Host(changing=lambda: page.one_message(self.panel), resort=self._feed.resort)
         self._screen = Screen(Toolbar(self._gesture, self._feed.choose_value),
-                              Transport(self._feed.player) if transport else None)
+                              Transport(self._feed.player) if transport else None, host=host)
         self.panel = self._screen.panel
         self._output = page.Output(self.panel, on_drawn=self._feed.look_again, lock=self._feed.between_frames)
 
@@ -65,6 +66,11 @@ class LiveView:
     def run(self) -> Run | BandedRun | None:
         """The run behind the view; None before it was shown, or if the query could not start."""
         return self._feed.run
+
+    @property
+    def options(self) -> Options:
+        """What was asked of the view."""
+        return self._feed.options
 
     @property
     def hv(self) -> DynamicMap:
@@ -75,13 +81,39 @@ class LiveView:
         ``view.hv * hv.HLine(15)`` or ``view.hv.opts(height=500)`` in a notebook cell.
         """
         from holoviews import DynamicMap
-        from holoviews.streams import Pipe
+        from holoviews.streams import Pipe, RangeXY
 
         from whimbrel_workbench.views.overlay import holoviews_of
 
         self.start()
         self._pipe = self._pipe or Pipe(data=self._feed.picture)
-        return DynamicMap(holoviews_of, streams=[self._pipe])
+        style = self.options.style
+        # Only many points are drawn otherwise when somebody zooms.
+        ranges = [RangeXY()] if self._feed.draws_points else []
+        return DynamicMap(lambda data, **sight: holoviews_of(data, style, **sight), streams=[self._pipe, *ranges])
+
+    def opts(self, **options: Any) -> LiveView:
+        """Let the picture look otherwise, also while it runs.
+
+        Parameters
+        ----------
+        **options
+            ``width``, ``height``, ``title``, ``xlabel``, ``ylabel``, ``clabel``, ``color``, ``cmap``, ``xlim``,
+            ``ylim``, ``clim``, ``logx``, ``logy``, ``logz``, ``line_width``, ``size``, ``alpha``, ``show_grid``,
+            ``show_legend``: see :class:`~whimbrel_workbench.frames.Style`. None takes a choice back.
+
+        Returns
+        -------
+        LiveView
+            The view itself.
+
+        Raises
+        ------
+        PlanError
+            There is no such option, or its value means nothing.
+        """
+        self._feed.style(self.options.style.styled(**options))
+        return self
 
     def start(self) -> None:
         """Start the query, if it was not started yet."""
@@ -98,6 +130,7 @@ class LiveView:
         _cells.give(page.cell(), self)
         with self._feed.between_frames:
             self.start()
+            self._screen.renew()
             return self._output.open()
 
     def _gesture(self, gesture: Gesture) -> None:
@@ -123,6 +156,7 @@ class LiveView:
         if shown:
             with page.one_message(self.panel):
                 self._screen.draw(frame)
+                self._output.sending()
         if page.in_notebook():
             self._keep_still(frame)
         return shown

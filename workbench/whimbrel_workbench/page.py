@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 import warnings
@@ -52,8 +53,19 @@ if (window.whimbrelPages?.has("%(kernel)s")) {
 if (window.whimbrelPages?.has("%(kernel)s")) """
 
 _DRAWS_WITHIN_S: Final = 2.0
+_ON_THE_WAY: Final = 2
+"""So many messages may wait to be painted: with one, a fast page would wait for each answer's way back."""
+
+_PATIENCE_S: Final = 2.0
+_MOST_PATIENCE_S: Final = 16.0
+_DEAF_S: Final = 0.4
+_ANSWER: Final = "requestAnimationFrame(() => setTimeout(() => { source.value = source.placeholder }))"
+"""When a page has painted what it was sent, it says so; a tab that nobody sees paints nothing and says nothing."""
 
 _served: set[str] = set()
+_executing: Final = threading.Event()
+"""A cell is being executed."""
+
 _collected: ContextVar[list[Any] | None] = ContextVar("whimbrel_collected", default=None)
 
 
@@ -86,6 +98,15 @@ def cell() -> str:
     """Name of the cell that is being executed."""
     parent = _parent()
     return str(parent.get("metadata", {}).get("cellId") or parent.get("header", {}).get("msg_id", "page"))
+
+
+def _watch_cells() -> None:
+    """Know when cells are executed, from the present one on."""
+    shell = get_ipython()
+    if shell is not None and not _executing.is_set() and _executing.set not in shell.events.callbacks["pre_execute"]:
+        shell.events.register("pre_execute", _executing.set)
+        shell.events.register("post_execute", _executing.clear)
+        _executing.set()
 
 
 def soon(action: Callable[[], None]) -> None:
@@ -124,18 +145,45 @@ class Output:
         # The only way back from a page's script to the kernel is a widget's value.
         self._drawn = pn.widgets.Toggle(visible=False, width=0, height=0, margin=0)
         self._drawn.param.watch(self._heard, "value")
-        layout.append(self._drawn)
+        self._painted = pn.widgets.TextInput(visible=False, width=0, height=0, margin=0)
+        self._painted.jscallback(placeholder=_ANSWER)
+        self._painted.param.watch(self._heard_painted, "value")
+        self._sent_s, self._patience_s = 0.0, _PATIENCE_S
+        layout.extend([self._drawn, self._painted])
 
     @property
     def reachable(self) -> bool:
         """Whether changes to the view arrive: no page shows it yet, or the page has drawn it."""
         return not self._awaited
 
+    @property
+    def ready(self) -> bool:
+        """Whether the page has painted what it was sent, so that the next does not stand in a row.
+
+        A page that does not answer is sent something now and then, ever more seldom: it may have missed the question.
+        While a cell is being executed its answer may not be heard.
+        """
+        waited_s = time.monotonic() - self._sent_s
+        return self._waiting < _ON_THE_WAY or waited_s > (_DEAF_S if _executing.is_set() else self._patience_s)
+
+    def sending(self) -> None:
+        """Part of every message: ask the page to answer when it has painted it."""
+        if self._waiting >= _ON_THE_WAY and not _executing.is_set():
+            self._patience_s = min(2 * self._patience_s, _MOST_PATIENCE_S)
+        self._sent_s = time.monotonic()
+        self._painted.placeholder = str(int(self._painted.placeholder or 0) + 1)
+
+    @property
+    def _waiting(self) -> int:
+        """Messages that the page has not painted yet."""
+        return int(self._painted.placeholder or 0) - int(self._painted.value or 0)
+
     def open(self) -> Bundle:
         """Publish what has to stand before the view, and return the view.
 
         In a page that never got the scripts (a saved notebook) the view stays empty and the last frame is shown.
         """
+        _watch_cells()
         browser = str(_parent().get("header", {}).get("session", ""))
         if browser not in _served:
             _served.add(browser)
@@ -144,6 +192,7 @@ class Output:
                 _publish({LOAD_MIME: script}, self._scripts_id)
         _publish({"text/html": ""}, self._still_id)
         self._drawn.value = False
+        self._painted.value = self._painted.placeholder
         self._awaited, self._opened_s = True, time.monotonic()
         data, metadata = self._layout._repr_mimebundle_()
         view = metadata[EXEC_MIME]["id"]
@@ -160,6 +209,9 @@ class Output:
         drawn = "whimbrel-drawn " if self.reachable or soon else ""
         html = f'<div class="{drawn}whimbrel-{self._still_id}">{still}</div>'
         _publish({"text/html": html}, self._still_id, update=True)
+
+    def _heard_painted(self, _event: Any) -> None:
+        self._patience_s = _PATIENCE_S
 
     def _heard(self, event: Any) -> None:
         if not event.new:

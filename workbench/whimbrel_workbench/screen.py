@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from html import escape
 from typing import Final
 
 import panel as pn
 
 from whimbrel_workbench.controls import Toolbar, Transport
-from whimbrel_workbench.frames import Bars, Frame, Lines
-from whimbrel_workbench.frames.framer import Picture
-from whimbrel_workbench.views import View, failure_html, view_of
+from whimbrel_workbench.frames import Figures, Frame, Picture, Rows, Style
+from whimbrel_workbench.views import NOBODY, Host, View, failure_html, view_of
+from whimbrel_workbench.views.caption import caption
 from whimbrel_workbench.views.chart import page_html
-from whimbrel_workbench.views.legend import caption, legend_html
+from whimbrel_workbench.views.legend import legend_html
 from whimbrel_workbench.views.palette import CSS
 
 _MOST_WIDE_PX: Final = 1200
@@ -30,26 +31,37 @@ class Screen:
         Steers a replay.
     on_view : callable, optional
         Called with each new view before it is on the page.
+    host : Host
+        What a picture may ask of whoever shows it.
     """
 
     def __init__(self, toolbar: Toolbar | None = None, transport: Transport | None = None,
-                 on_view: Callable[[View], None] | None = None) -> None:
+                 on_view: Callable[[View], None] | None = None, host: Host = NOBODY) -> None:
         self._view: View | None = None
-        self._drawn: type | None = None
+        self._drawn: tuple[type[Picture], Style] | None = None
+        self._last: Frame | None = None
         self._toolbar, self._transport = toolbar, transport
         self._picture: Picture | None = None
-        self._on_view = on_view
+        self._on_view, self._host = on_view, host
         self._legend, self._caption, self._failure = (page_html("", CSS) for _ in range(3))
         self._stage = pn.Column(_waiting("Waiting for the first rows."), sizing_mode="stretch_width", margin=0)
         parts = [self._failure, self._legend, self._stage, self._caption]
         self.panel = pn.Column(*(bar.panel for bar in (toolbar, transport) if bar), *parts,
                                sizing_mode="stretch_width", max_width=_MOST_WIDE_PX, margin=0)
 
+    def renew(self) -> None:
+        """Build the picture anew, for a page that has not seen how its axes moved."""
+        self._view = None
+        if self._last is not None:
+            self.draw(self._last)
+
     def draw(self, frame: Frame, instead: str = "") -> None:
         """Show a frame; ``instead`` says why there is no picture where the frame itself does not know."""
+        self._last = frame
         if self._toolbar is not None:
+            charted = frame.picture is not None and not isinstance(frame.picture, Rows | Figures)
             self._toolbar.draw(frame.status)
-            self._toolbar.offer(frame.columns if isinstance(frame.picture, Lines | Bars) else None)
+            self._toolbar.offer(frame.columns if charted else None)
         if self._transport is not None:
             self._transport.draw(frame.status.playback)
         self._failure.object = failure_html(frame.status.failure) if frame.status.failure else ""
@@ -57,17 +69,17 @@ class Screen:
         if picture is None:
             self._stage[:] = [_waiting(instead or _nothing(frame))]
             self._view = None
-        elif self._view is None or self._drawn is not type(picture):
-            self._view, self._drawn = view_of(picture), type(picture)
+        elif self._view is None or self._drawn != (type(picture), frame.style):
+            self._view = view_of(picture, replace(self._host, style=frame.style))
+            self._drawn = type(picture), frame.style
             if self._on_view is not None:
                 self._on_view(self._view)
             self._stage[:] = [self._view.panel]
         elif picture is not self._picture:
             self._view.draw(picture)
         self._picture = picture
-        charted = picture if isinstance(picture, Lines | Bars) else None
-        self._legend.object = legend_html(charted) if charted else ""
-        self._caption.object = f'<div class="quiet">{escape(caption(charted))}</div>' if charted else ""
+        self._legend.object = legend_html(picture, frame.style) if picture else ""
+        self._caption.object = f'<div class="quiet">{escape(caption(picture))}</div>' if picture else ""
 
 
 def _nothing(frame: Frame) -> str:

@@ -71,6 +71,9 @@ class Answer:
         self._keep_rows = keep_rows
         self._clock = clock
         self._tables: deque[pa.Table] = deque()
+        self._newest_start = MIN_TIME
+        self._in_order = True
+        self._rearranged = 0
         self._forgotten = self._rows_before = 0
         self._began = time.perf_counter()
         self._ended: float | None = None
@@ -82,12 +85,24 @@ class Answer:
         if not batches:
             return
         table = table_from_batches(self.schema, batches)
+        self._watch_order(table)
         self._tables.append(table)
         self.settled_rows += table.num_rows
         if self._keep_rows is None:
             return
         while self._tables and self.settled_rows - self._forgotten - self._tables[0].num_rows >= self._keep_rows:
             self._forgotten += self._tables.popleft().num_rows
+            self._rearranged += not self._in_order
+
+    def _watch_order(self, table: pa.Table) -> None:
+        """Rows that follow in the order of start need not be looked at again with every snapshot."""
+        for chunk in table.column("start").chunks:
+            starts = Column.from_arrow(chunk).values
+            if len(starts):
+                if starts[0] < self._newest_start or (starts[1:] < starts[:-1]).any():
+                    self._in_order = False
+                    self._rearranged += 1
+                self._newest_start = max(self._newest_start, int(starts.max()))
 
     def go_on(self, settled: int) -> None:
         """So many rows went out before, from a pipeline whose state is restored, and are not kept here."""
@@ -102,6 +117,10 @@ class Answer:
         while self._tables and self.settled_rows > settled:
             self.settled_rows -= self._tables.pop().num_rows
         self.settled_rows = settled
+        self._rearranged += 1
+        self._newest_start = MIN_TIME
+        for table in self._tables:
+            self._watch_order(table)
         self._forgotten = min(self._forgotten, settled)
         self._lately = deque([(time.perf_counter(), self._rows)])
 
@@ -113,18 +132,20 @@ class Answer:
         """Drop everything that is settled."""
         self._forgotten = self.settled_rows
         self._tables.clear()
+        self._in_order = True
 
     def settled(self) -> pa.Table:
         """The settled rows that are kept, in the order of their start."""
         if not self._tables:
             return table_from_batches(self.schema, [])
-        return in_order(pa.concat_tables(self._tables))
+        table = pa.concat_tables(self._tables)
+        return table if self._in_order else in_order(table)
 
     def snapshot(self, rest: list[Batch]) -> Snapshot:
         """What is settled, and the rest as it would be if the sources ended now."""
         settled = self.settled()
         table = pa.concat_tables([settled, in_order(table_from_batches(self.schema, rest))]) if rest else settled
-        return Snapshot(table, settled.num_rows, self.version, self.metrics(), self.finished)
+        return Snapshot(table, settled.num_rows, self.version, self.metrics(), self.finished, self._rearranged)
 
     def metrics(self) -> Metrics:
         now = self._ended or time.perf_counter()

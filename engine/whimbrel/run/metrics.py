@@ -89,6 +89,9 @@ class Snapshot:
     metrics : Metrics
     final : bool
         The stream has ended; everything is settled.
+    rearranged : int
+        Grows when settled rows do not follow those before in the order of start: while it stays the same, they stand
+        where they stood in the snapshot before, less those that were forgotten.
     """
 
     table: pa.Table
@@ -96,6 +99,7 @@ class Snapshot:
     version: int
     metrics: Metrics
     final: bool
+    rearranged: int = 0
 
 
 def moment(ticks: int, schema: Schema) -> Moment:

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from whimbrel.run import Snapshot
+from whimbrel_workbench.feed.revisions import FIRST, first_answers
+from whimbrel_workbench.frames import Result, Stages
 from whimbrel_workbench.frames.numbers import value_words
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ class BandedRun:
 
     def __init__(self, bands: Bands, runs: Sequence[Run]) -> None:
         self._names = bands[0].schema.names
+        self._keys = [name for name in self._names if f"{name}_before" not in bands.revisions[-1].schema.names]
         self._latencies = bands.latencies
         self._runs = runs
         self._facts: tuple[tuple[str, str], ...] = ()
@@ -69,10 +73,11 @@ class BandedRun:
         return self._facts
 
     def snapshot(self, timeout: float = 1.0, *, after: int | None = None) -> Snapshot:
-        """The answer of all bands: first what the last one has settled, then ever earlier answers for later moments.
+        """The answer of all bands as one table. Parameters as of :meth:`whimbrel.Run.snapshot`."""
+        return self.look(timeout, after=after)[0]
 
-        Parameters as of :meth:`whimbrel.Run.snapshot`.
-        """
+    def look(self, timeout: float = 1.0, *, after: int | None = None) -> tuple[Snapshot, Result]:
+        """The answer of all bands: first what the last one has settled, then ever earlier answers for later moments."""
         if after is not None and self.version <= after:
             # What is new is new in the first band before it is in others.
             self._runs[0].snapshot(timeout, after=self._runs[0].version)
@@ -81,16 +86,23 @@ class BandedRun:
         self._facts = (("settled after", ", ".join(
             f"{latency}: {shot.settled:,} rows" for latency, shot in zip(self._latencies, snapshots, strict=True))),
             ("revised", _revised([shot.table for shot in snapshots[1:]], self._names)))
+        tables = first_answers([shot.table for shot in snapshots], self._keys)
         parts: list[pa.Table] = []
         since = None
-        for shot in reversed(snapshots):
-            settled = _later(shot.table.slice(0, shot.settled), since)
-            parts.append(settled)
+        for shot, table in zip(reversed(snapshots), reversed(tables), strict=True):
+            settled = _later(table.slice(0, shot.settled), since)
+            parts.append(_there(settled))
             since = pc.max(settled.column("start")) if len(settled) else since
-        parts.append(_later(snapshots[0].table.slice(snapshots[0].settled), since))
-        shown = [self._answer(part) for part in parts]
-        last = snapshots[-1]
-        return replace(last, table=pa.concat_tables(shown), settled=len(shown[0]), version=self.version)
+        parts.append(_there(_later(tables[0].slice(snapshots[0].settled), since)))
+        shown = pa.concat_tables(part.select(["start", "end", *self._names]) for part in parts)
+        before = pa.concat_tables(part.select([FIRST + name for name in self._measures]) for part in parts)
+        reached = tuple(np.cumsum([len(part) for part in parts[:-1]])[::-1].tolist())
+        snapshot = replace(snapshots[-1], table=shown, settled=reached[-1], version=self.version)
+        return snapshot, Result(shown, reached, Stages(self._latencies), before.rename_columns(self._measures))
+
+    @property
+    def _measures(self) -> list[str]:
+        return [name for name in self._names if name not in self._keys]
 
     def pause(self) -> None:
         self._runs[-1].pause()
@@ -105,10 +117,10 @@ class BandedRun:
     def wait(self, timeout: float | None = None) -> bool:
         return all(run.wait(timeout) for run in self._runs)
 
-    def _answer(self, part: pa.Table) -> pa.Table:
-        """The columns of the query; rows that a later band has not are no part of its answer."""
-        there = part.filter(pc.not_equal(part.column("revision"), "gone"))
-        return there.select(["start", "end", *self._names])
+
+def _there(part: pa.Table) -> pa.Table:
+    """Rows that a later band has not are no part of its answer."""
+    return part.filter(pc.not_equal(part.column("revision"), "gone"))
 
 
 def _later(table: pa.Table, since: pa.Scalar | None) -> pa.Table:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from whimbrel.errors import WhimbrelError
+from whimbrel.operators import GroupAggregate
 from whimbrel.stream import Stream
 from whimbrel_workbench.feed.banded import BandedRun
 from whimbrel_workbench.feed.player import Player, playback_of
 from whimbrel_workbench.feed.status import failure_of, status_of
-from whimbrel_workbench.frames import Columns, Failure, Frame, Framer, Options, Status
-from whimbrel_workbench.frames.columns import roles
-from whimbrel_workbench.frames.framer import Picture
+from whimbrel_workbench.frames import Columns, Failure, Frame, Framer, Options, Picture, Result, Status, Style
 
 if TYPE_CHECKING:
-    from whimbrel.run import Run
+    from whimbrel.run import Run, Snapshot
     from whimbrel.stream import Bands
 
 _FIRST_PICTURE_WAIT_S: Final = 0.05
 _UNDRAWABLE_HINT: Final = 'the run goes on; another picture may do: view(kind="table")'
+_KEPT_ROWS: Final = 1_000_000
+_KEPT_POINTS: Final = 10_000_000
+_READY_WAIT_S: Final = 0.005
 _FEEDBACK_S: Final = 0.1
 _LONGEST_AWAIT_S: Final = 0.1
 _ENDED: Final = ("finished", "stopped", "failed")
@@ -44,15 +47,17 @@ class Feed:
         was shown; a frame that was not is offered again.
     redraws_per_s : float
         Most frames in a second.
+    ready : callable
+        Whether the next frame would be shown at once. While it would not, nothing is drawn: the newest wins.
     """
 
     def __init__(self, stream: Stream | Bands, options: Options, on_frame: Callable[[Frame], bool], *,
-                 redraws_per_s: float = 3.0) -> None:
+                 redraws_per_s: float = 3.0, ready: Callable[[], bool] = lambda: True) -> None:
         self._stream = stream
         self._schema, keys = _result(stream)
-        self._framer = Framer(options, keys)
+        self._framer = Framer(options, keys, _raw(stream))
         self._framer.columns(self._schema)
-        self._on_frame = on_frame
+        self._on_frame, self._ready = on_frame, ready
         self._pause_s = 1.0 / redraws_per_s
         self._closed = threading.Event()
         self._watched = threading.Event()
@@ -75,11 +80,17 @@ class Feed:
         """What was drawn last."""
         return self._picture
 
+    @property
+    def keep_rows(self) -> int:
+        """How many settled rows a run keeps for this view."""
+        return self.options.keep_rows or (_KEPT_POINTS if self.draws_points else _KEPT_ROWS)
+
     def start(self) -> None:
         """Start the query and the looking. An error of the query becomes a frame that says so."""
         try:
-            stream = self._stream
-            self.follow(stream.start() if isinstance(stream, Stream) else BandedRun(stream, stream.start()))
+            stream, keep = self._stream, self.keep_rows
+            self.follow(stream.start(keep_rows=keep) if isinstance(stream, Stream)
+                        else BandedRun(stream, stream.start(keep_rows=keep)))
         except WhimbrelError as error:
             self.follow(error)
 
@@ -150,6 +161,29 @@ class Feed:
             self._framer.fit()
             self.look_again()
 
+    def resort(self) -> None:
+        """Put bars and rows into the order that is right now."""
+        with self.between_frames:
+            self._framer.resort()
+            self.look_again()
+
+    @property
+    def options(self) -> Options:
+        """What is asked of the view."""
+        return self._framer.options
+
+    @property
+    def draws_points(self) -> bool:
+        """Whether every row is a point of its own."""
+        return self._framer.drawn_as_points(self._schema)
+
+    def style(self, style: Style) -> None:
+        """Let it look otherwise."""
+        with self.between_frames:
+            self._framer.style(style)
+            if self._run is not None:
+                self.look_again()
+
     def look_again(self) -> None:
         """Hand on the present frame, new or not."""
         self.look(anyway=True)
@@ -170,15 +204,16 @@ class Feed:
         now = run.version, run.state
         playback = playback_of(run.clock)
         if anyway or self._seen != now:
-            snapshot = run.snapshot()
+            snapshot, result = run.look() if isinstance(run, BandedRun) else _look(run)
             # A failed run keeps what was drawn last; its error belongs to that state and to no earlier one.
             failed = now[1] == "failed"
             if not failed:
-                self._picture = self._framer.picture(snapshot.table, snapshot.settled)
+                self._picture = self._framer.picture(result)
             told = run.facts if isinstance(run, BandedRun) else ()
             self._status = status_of(now[1], snapshot.metrics, run.error if failed else None, told, playback)
             if self._on_frame(self._frame(snapshot.version, self._status)):
                 self._seen = now
+                self._framer.seen(self._picture)
         elif self._status is not None and self._status.playback != playback:  # time goes on, and brings no row
             told = run.facts if isinstance(run, BandedRun) else ()
             self._status = status_of(now[1], run.metrics, run.error, told, playback)
@@ -186,7 +221,8 @@ class Feed:
         return self._seen != now or now[1] not in _ENDED or (now[1] == "finished" and playback is not None)
 
     def _frame(self, version: int, status: Status) -> Frame:
-        return Frame(version, self._picture, self._framer.columns(self._schema), status, repr(self._stream))
+        return Frame(version, self._picture, self._framer.columns(self._schema), status, repr(self._stream),
+                     self._framer.options.style)
 
     def _steer(self, gesture: Callable[[Run | BandedRun], None]) -> None:
         if self._run is not None:
@@ -194,28 +230,47 @@ class Feed:
             self.look_again()
 
     def _keep_looking(self, closed: threading.Event) -> None:
-        while not closed.wait(self._pause_s if self._picture is not None else _FIRST_PICTURE_WAIT_S):
-            run, seen = self._run, self._seen
-            if not self._watched.is_set():
+        began_s = time.monotonic()
+        while not closed.wait(self._wait_s(began_s)):
+            if not self._watched.is_set() or not self._ready():
                 continue
+            run, seen = self._run, self._seen
             if run is not None and seen is not None and run.state == seen[1] == "running":
                 # Rows are drawn when they come, not when it is time to look again.
                 run.snapshot(_LONGEST_AWAIT_S, after=seen[0])
+            began_s = time.monotonic()
             if not self.look():
                 return
+
+    def _wait_s(self, began_s: float) -> float:
+        """Until the next look: so many of them a second, however long one takes; often, while a page is not ready."""
+        pause_s = self._pause_s if self._picture is not None else _FIRST_PICTURE_WAIT_S
+        return max(began_s + pause_s - time.monotonic(), _READY_WAIT_S)
 
 
 def columns_of(query: Stream | Bands, options: Options) -> Columns:
     """Which columns of the result a view of the query shows, and as what."""
     schema, keys = _result(query)
-    return roles(schema, grouped=keys, by=options.by, y=options.y)
+    return Framer(options, keys, _raw(query)).columns(schema)
+
+
+def _look(run: Run) -> tuple[Snapshot, Result]:
+    shot = run.snapshot()
+    return shot, Result(shot.table, (shot.settled,), forgotten=shot.metrics.forgotten_rows, rearranged=shot.rearranged)
+
+
+def _raw(query: Stream | Bands) -> bool:
+    """Whether the result is events as they came: several may be true at a time, and nothing was aggregated."""
+    answer = query if isinstance(query, Stream) else query[-1]
+    aggregated = any(isinstance(node.op, GroupAggregate) for node in answer.node.walk())
+    return not aggregated and not _result(query)[1] and answer.node.properties.apart is None
 
 
 def _result(query: Stream | Bands) -> tuple[pa.Schema, tuple[str, ...]]:
     """Columns of the result, and those that the query groups by, whatever their type."""
     answer = query if isinstance(query, Stream) else query[-1]
-    time = answer.schema.time_type
+    instant = answer.schema.time_type
     payload = [pa.field(field.name, field.type) for field in answer.schema]
     grouped = [name for node in answer.node.walk() for name, _ in getattr(node.op, "keys", ())]
     keys = tuple(name for name in dict.fromkeys(grouped) if name in answer.schema)
-    return pa.schema([pa.field("start", time), pa.field("end", time), *payload]), keys
+    return pa.schema([pa.field("start", instant), pa.field("end", instant), *payload]), keys

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from whimbrel_workbench.frames.bars import Bars
+from whimbrel_workbench.frames.bars import Bar, Bars
 from whimbrel_workbench.frames.columns import Columns
-from whimbrel_workbench.frames.figures import Figures
-from whimbrel_workbench.frames.framer import Frame, Framer, Options
+from whimbrel_workbench.frames.figures import Figure, Figures
+from whimbrel_workbench.frames.framer import Frame, Framer, Picture
+from whimbrel_workbench.frames.heat import Heat
 from whimbrel_workbench.frames.lines import Line, Lines
+from whimbrel_workbench.frames.options import Options
 from whimbrel_workbench.frames.playback import Playback
-from whimbrel_workbench.frames.rows import Rows
+from whimbrel_workbench.frames.result import Result
+from whimbrel_workbench.frames.rows import Row, Rows
+from whimbrel_workbench.frames.scatter import Scatter
+from whimbrel_workbench.frames.stages import Stages
 from whimbrel_workbench.frames.status import Failure, Status
+from whimbrel_workbench.frames.style import PLAIN, Style
 
-__all__ = ["Bars", "Columns", "Failure", "Figures", "Frame", "Framer", "Line", "Lines", "Options", "Playback",
-           "Rows", "Status"]
+__all__ = ["PLAIN", "Bar", "Bars", "Columns", "Failure", "Figure", "Figures", "Frame", "Framer", "Heat", "Line",
+           "Lines", "Options", "Picture", "Playback", "Result", "Row", "Rows", "Scatter", "Stages", "Status", "Style"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
-from whimbrel.errors import SchemaError, near_match
+from whimbrel.errors import PlanError, SchemaError, near_match
+from whimbrel_workbench.frames.options import Options
+
+_TIME: Final = "start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,53 +21,93 @@ class Columns:
     Parameters
     ----------
     keys : tuple of str
-        Columns that tell one series or bar from another.
+        Columns that tell one series, bar or row from another.
     value : str or None
         The column on the value axis; None when nothing can be measured.
     values : tuple of str
         Every column that could be on the value axis.
-
-    Examples
-    --------
-    >>> rows = pa.schema({"start": pa.int64(), "end": pa.int64(), "origin": pa.string(), "n": pa.int64()})
-    >>> roles(rows)
-    Columns(keys=('origin',), value='n', values=('n',))
+    x : str or None
+        The column along the x axis; None when it is time.
     """
 
     keys: tuple[str, ...]
     value: str | None
     values: tuple[str, ...]
+    x: str | None = None
 
 
-def roles(schema: pa.Schema, *, grouped: Sequence[str] = (), by: str | Sequence[str] | None = None,
-          y: str | None = None) -> Columns:
+def roles(schema: pa.Schema, options: Options = Options(), grouped: Sequence[str] = ()) -> Columns:  # noqa: B008 - frozen
     """Tell keys from values.
 
     Keys are what the user chose (``by``), else what the query groups by, else every column of labels. The value is
-    what the user chose (``y``), else the first number.
+    what the user chose (``y``, or ``C`` of a heat map), else the first number. A scatter tells nothing apart unless it
+    is asked to.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the result.
+    options : Options
+    grouped : sequence of str
+        Columns that the query groups by.
 
     Raises
     ------
     SchemaError
-        A named column is not part of the result, or ``y`` is no number.
+        A named column is not part of the result, or the value is no number.
+    PlanError
+        The kind of picture has no such axis.
+
+    Examples
+    --------
+    >>> rows = pa.schema({"start": pa.int64(), "end": pa.int64(), "origin": pa.string(), "n": pa.int64()})
+    >>> roles(rows)
+    Columns(keys=('origin',), value='n', values=('n',), x=None)
     """
-    payload = {field.name: field.type for field in schema if field.name not in ("start", "end")}
-    chosen = (by,) if isinstance(by, str) else tuple(by) if by is not None else None
-    for name in (*(chosen or ()), *((y,) if y is not None else ())):
-        if name not in payload:
-            raise SchemaError(f"The result has no column {name!r}.", where="view(...)", hint=near_match(name, payload))
+    payload = {field.name: field.type for field in schema if field.name not in (_TIME, "end")}
+    x = None if options.x == _TIME else options.x
+    by = (options.by,) if isinstance(options.by, str) else None if options.by is None else tuple(options.by)
+    _expect_there((x, options.y, options.C, *(by or ())), payload)
+    value = options.y
+    match options.kind:
+        case "heatmap":
+            value = options.C or value
+            if options.y is not None and (options.C is not None or not _is_measure(payload[options.y])):
+                by, value = by or (options.y,), options.C
+        case "scatter" | "density":
+            by = by or ()
+        case "bar" | "auto" if x is not None and (options.kind == "bar" or not _is_position(payload[x])):
+            by, x = by or (x,), None
+        case "auto" if x is not None:
+            by = by or ()
+        case _ if x is not None:
+            raise PlanError(f"A view of kind {options.kind!r} runs over time.", where=f"view(x={x!r})",
+                            hint='kind="scatter" or kind="heatmap" can have another column there')
     labels = tuple(name for name, kind in payload.items() if _is_label(kind))
-    keys = chosen if chosen is not None else tuple(grouped) or labels
-    values = tuple(name for name, kind in payload.items() if _is_measure(kind) and name not in keys)
-    if y is not None and y not in values:
-        raise SchemaError(f"Column {y!r} is not a number.", where=f"view(y={y!r})", hint=near_match(y, values))
-    return Columns(keys, y if y is not None else next(iter(values), None), values)
+    keys = by if by is not None else tuple(name for name in tuple(grouped) or labels if name != x)
+    values = tuple(name for name, kind in payload.items() if _is_measure(kind) and name not in (*keys, x))
+    if options.kind in ("scatter", "density") and x is not None and not _is_position(payload[x]):
+        raise SchemaError(f"Column {x!r} is not a number.", where=f"view(x={x!r})", hint=near_match(x, values))
+    if value is not None and value not in values:
+        raise SchemaError(f"Column {value!r} is not a number.", where=f"view(y={value!r})",
+                          hint=near_match(value, values))
+    return Columns(keys, value if value is not None else next(iter(values), None), values, x)
+
+
+def _expect_there(names: Iterable[str | None], payload: dict[str, pa.DataType]) -> None:
+    for name in names:
+        if name is not None and name not in payload:
+            raise SchemaError(f"The result has no column {name!r}.", where="view(...)", hint=near_match(name, payload))
 
 
 def _is_label(kind: pa.DataType) -> bool:
     types = pa.types
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind)
                 or types.is_boolean(kind))
+
+
+def _is_position(kind: pa.DataType) -> bool:
+    return _is_measure(kind) or bool(pa.types.is_timestamp(kind))
 
 
 def _is_measure(kind: pa.DataType) -> bool:

@@ -35,7 +35,7 @@ class Extent:
     high: float
 
 
-def grown(extent: Extent | None, low: float, high: float, *, calendar: bool = False) -> Extent:
+def grown(extent: Extent | None, low: float, high: float, *, calendar: bool = False, log: bool = False) -> Extent:
     """The extent that also shows ``low`` and ``high``; the same object if it already does.
 
     Parameters
@@ -46,29 +46,55 @@ def grown(extent: Extent | None, low: float, high: float, *, calendar: bool = Fa
         Smallest and largest value to show; milliseconds when ``calendar``.
     calendar : bool
         Round to seconds, minutes, hours, days instead of powers of ten.
+    log : bool
+        Round to whole powers of ten, for an axis on which each is as wide as the next.
     """
     if extent is not None:
         if extent.low <= low and high <= extent.high:
             return extent
         low, high = min(low, extent.low), max(high, extent.high)
-    elif not calendar and (0 < low < 0.6 * high or 0 < low == high):
+    elif not calendar and not log and (0 < low < 0.6 * high or 0 < low == high):
         low = 0.0
-    step = _calendar_step(high - low) if calendar else _decimal_step(high - low, high)
+    if log:
+        bottom, top = math.floor(math.log10(low)), math.ceil(math.log10(high))
+        return Extent(10.0**bottom, 10.0 ** max(top, bottom + 1))
+    rough = (high - low) / _STEPS_PER_SPAN
+    step = calendar_step(rough) if calendar else decimal_step(rough or abs(high) / _STEPS_PER_SPAN or 1.0)
     if extent is not None and extent.low == low:
         return Extent(low, max(high, math.ceil(high / step) * step))
     if extent is not None and extent.high == high:
         return Extent(min(low, math.floor(low / step) * step), high)
-    low, high = min(low, math.floor(low / step) * step), max(high, math.ceil(high / step) * step)
+    # Time goes on to the right: an axis of time begins where the first row is, to the minute or the day.
+    down = calendar_step(rough / _STEPS_PER_SPAN) if calendar and extent is None else step
+    low, high = min(low, math.floor(low / down) * down), max(high, math.ceil(high / step) * step)
     return Extent(low, high if high > low else low + step)
 
 
-def _decimal_step(span: float, high: float) -> float:
-    """1, 2, 2.5 or 5 times a power of ten, about a sixth of the span."""
-    rough = span / _STEPS_PER_SPAN or abs(high) / _STEPS_PER_SPAN or 1.0
-    power = 10.0 ** math.floor(math.log10(rough))
-    return float(next(nice * power for nice in (1, 2, 2.5, 5, 10) if nice * power >= rough * 0.999))
+def limited(extent: Extent, limits: tuple[float | None, float | None] | None) -> Extent:
+    """The extent with the ends that the user has fixed.
+
+    >>> limited(Extent(0.0, 80.0), (None, 50.0))
+    Extent(low=0.0, high=50.0)
+    """
+    low, high = limits or (None, None)
+    low, high = extent.low if low is None else low, extent.high if high is None else high
+    return Extent(low, high) if low < high else Extent(low, low + (abs(low) or 1.0))
 
 
-def _calendar_step(span_ms: float) -> float:
-    rough = span_ms / _STEPS_PER_SPAN
-    return next((step for step in _CALENDAR_STEPS_MS if step >= rough), _CALENDAR_STEPS_MS[-1])
+def decimal_step(at_least: float) -> float:
+    """1, 2, 2.5 or 5 times a power of ten.
+
+    >>> decimal_step(0.03), decimal_step(217.0)
+    (0.05, 250.0)
+    """
+    power = 10.0 ** math.floor(math.log10(at_least))
+    return float(next(nice * power for nice in (1, 2, 2.5, 5, 10) if nice * power >= at_least * 0.999))
+
+
+def calendar_step(at_least_ms: float) -> float:
+    """A stretch that clocks and calendars know, in milliseconds.
+
+    >>> calendar_step(50 * 60e3) == 3600e3
+    True
+    """
+    return next((step for step in _CALENDAR_STEPS_MS if step >= at_least_ms), _CALENDAR_STEPS_MS[-1])

@@ -2,30 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import pyarrow as pa
+from dataclasses import dataclass, replace
+from typing import Self
 
 from whimbrel_workbench.frames.columns import Columns
-from whimbrel_workbench.frames.numbers import value_words
+from whimbrel_workbench.frames.numbers import moved_words, value_words
+from whimbrel_workbench.frames.result import Result
+from whimbrel_workbench.frames.stages import Stages
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of the newest row.
+
+    Parameters
+    ----------
+    name, words : str
+    value : float
+        NaN when it is null.
+    moved : str
+        By how much it moved since the reader's last look; empty when it did not.
+    revised : str
+        From which early answer it was revised; empty when it was not.
+    """
+
+    name: str
+    words: str
+    value: float
+    moved: str = ""
+    revised: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The values of the newest row, each with its column's name."""
+    """The values of the newest row, each with its column's name, and how final they are."""
 
-    names: tuple[str, ...]
-    values: tuple[str, ...]
-    settled: bool
+    figures: tuple[Figure, ...]
+    stage: int
+    stages: Stages
     settled_rows: int
     rows: int
 
+    def compared(self, earlier: Figures) -> Self:
+        """The same, with what is otherwise than in an earlier picture marked."""
+        known = {figure.name: figure.value for figure in earlier.figures}
+        return replace(self, figures=tuple(
+            replace(figure, moved=moved_words(known.get(figure.name, figure.value), figure.value))
+            for figure in self.figures))
 
-def figures(table: pa.Table, settled: int, columns: Columns) -> Figures | None:
-    """The newest row of ``table`` as numbers; None without rows or numbers."""
-    if not len(table) or columns.value is None:
+
+def figures(result: Result, columns: Columns) -> Figures | None:
+    """The newest row of a result as numbers; None without rows or numbers."""
+    rows = len(result.table)
+    if not rows or columns.value is None:
         return None
-    names = (columns.value, *(name for name in columns.values if name != columns.value))
-    newest = table.slice(len(table) - 1)
-    values = tuple(value_words(newest.column(name)[0].as_py()) for name in names)
-    return Figures(names, values, settled == len(table), settled, len(table))
+    newest = Result(result.table.slice(rows - 1), (0,), before=result.before and result.before.slice(rows - 1))
+    drawn = []
+    for name in (columns.value, *(name for name in columns.values if name != columns.value)):
+        before = float(newest.values_before(name)[0])
+        words = value_words(newest.table.column(name)[0].as_py())
+        drawn.append(Figure(name, words, float(newest.values(name)[0]),
+                            revised=value_words(before) if before == before else ""))  # noqa: PLR0124 - not NaN
+    return Figures(tuple(drawn), int(result.stage[-1]), result.stages, result.settled, rows)

@@ -2,52 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal
+import time
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whimbrel.errors import PlanError, near_match
-from whimbrel_workbench.frames.bars import BarMemory, Bars, bars
+from whimbrel_workbench.frames.bars import MOST_BARS, BarMemory, Bars, bars
 from whimbrel_workbench.frames.columns import Columns, roles
 from whimbrel_workbench.frames.figures import Figures, figures
-from whimbrel_workbench.frames.labels import Places
-from whimbrel_workbench.frames.lines import LineMemory, Lines, lines
+from whimbrel_workbench.frames.heat import MOST_KEYS, Heat, HeatMemory, heat
+from whimbrel_workbench.frames.labels import Labels, Places, labels
+from whimbrel_workbench.frames.lines import MOST_LINES, LineMemory, Lines, lines
+from whimbrel_workbench.frames.looks import Looks
+from whimbrel_workbench.frames.options import Kind, Options
+from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.rows import Rows, rows
+from whimbrel_workbench.frames.scatter import MOST_COLOURS, Scatter, ScatterMemory, scatter
 from whimbrel_workbench.frames.status import Status
+from whimbrel_workbench.frames.style import PLAIN, Style
 
-Kind = Literal["auto", "lines", "bars", "table", "number"]
-Picture = Lines | Bars | Rows | Figures
-_MOST_KEYS: Final = 3
-_FULLNESS: Final[dict[Kind, int]] = {"auto": 0, "number": 1, "bars": 2, "lines": 3, "table": 4}
+Picture = Lines | Bars | Heat | Scatter | Rows | Figures
 
+_MOST_TOLD_APART: Final = 3
+_MOST_LINES: Final = 2 * MOST_LINES
+"""Twice as many keys as lines that read well: a heat map shows them all."""
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the user asked of a view; nothing asked means: choose by the result's shape.
-
-    Parameters
-    ----------
-    kind : {"auto", "lines", "bars", "table", "number"}
-    y : str, optional
-        Column on the value axis.
-    by : str or sequence of str, optional
-        Columns that tell one line or bar from another.
-    top : int
-        Most lines in one picture; the rest is named below it.
-    """
-
-    kind: Kind = "auto"
-    y: str | None = None
-    by: str | Sequence[str] | None = None
-    top: int = 6
-
-    def __post_init__(self) -> None:
-        if self.kind not in _FULLNESS:
-            raise PlanError(f"There is no view of kind {self.kind!r}.", where=f"view(kind={self.kind!r})",
-                            hint=near_match(self.kind, _FULLNESS, noun="kind"))
+_FULLNESS: Final[tuple[Kind, ...]] = ("auto", "number", "bar", "line", "heatmap", "scatter", "density", "table")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +41,7 @@ class Frame:
     columns: Columns
     status: Status
     query: str
+    style: Style = PLAIN
 
 
 @dataclass(slots=True)
@@ -73,65 +56,125 @@ class Framer:
     options : Options
     keys : tuple of str
         Columns that the query is known to group by.
+    raw : bool
+        Whether the result is events as they came, not answers about them.
     """
 
     options: Options
     keys: tuple[str, ...] = ()
+    raw: bool = False
     _kind: Kind = "auto"
     _lines: LineMemory = field(init=False)
     _bars: BarMemory = field(init=False)
-    _y: str | None = field(init=False)
+    _heat: HeatMemory = field(init=False)
+    _scatter: ScatterMemory = field(init=False)
+    _looks: Looks = field(init=False)
 
     def __post_init__(self) -> None:
-        self._y = self.options.y
         self.forget()
 
     def choose_value(self, name: str) -> None:
         """Put another column on the value axis; keys keep their places."""
-        self._y = name
+        coloured = self.options.kind == "heatmap" and self.options.C is not None
+        self.options = replace(self.options, C=name) if coloured else replace(self.options, y=name)
         self._lines = LineMemory(self._lines.places, self._lines.x)
         self._bars = BarMemory(self._bars.names)
+        self._heat = replace(self._heat, shade=None)
+        self._scatter = ScatterMemory(x=self._scatter.x)
+        self._looks.forget()
+
+    def style(self, style: Style) -> None:
+        """Look otherwise; axes that are now logarithmic begin anew."""
+        before = self.options.style
+        self.options = replace(self.options, style=style)
+        if (before.logx, before.logy, before.logz) != (style.logx, style.logy, style.logz):
+            self.fit()
 
     def forget(self) -> None:
         """Start afresh: a new run of the query."""
         self._kind = "auto"
-        self._lines = LineMemory(Places(self.options.top))
+        self._lines = LineMemory(Places(self.options.top or MOST_LINES))
         self._bars = BarMemory()
+        self._heat = HeatMemory()
+        self._scatter = ScatterMemory()
+        self._looks = Looks()
 
     def fit(self) -> None:
         """Let axes and the order of bars fit what is there now; the one way in which axes shrink."""
         self._lines = LineMemory(self._lines.places)
         self._bars = BarMemory()
+        self._heat = HeatMemory(per_cell=self._heat.per_cell)
+        self._scatter = ScatterMemory()
+
+    def resort(self) -> None:
+        """Put bars and rows into the order that is right now; axes stay."""
+        self._bars = self._bars.unsorted()
+        self._heat = self._heat.unsorted()
 
     def columns(self, schema: pa.Schema) -> Columns:
-        return roles(schema, grouped=self.keys, by=self.options.by, y=self._y)
+        """The roles of a result's columns. Raw events are points unless something else is asked for."""
+        options = replace(self.options, kind="scatter") if self.raw and self.options.kind == "auto" else self.options
+        return roles(schema, options, self.keys)
 
-    def picture(self, table: pa.Table, settled: int) -> Picture | None:
-        """Draw ``table``, whose first ``settled`` rows are final."""
-        if not len(table):
+    def drawn_as_points(self, schema: pa.Schema) -> bool:
+        """Whether every row will be a point of its own."""
+        as_points = self.raw or self.options.x is not None or self.options.kind in ("scatter", "density")
+        fits = self.options.kind in ("auto", "scatter", "density") and self.columns(schema).value is not None
+        return as_points and fits
+
+    def seen(self, picture: Picture | None, at_s: float | None = None) -> None:
+        """The reader has this picture in front of them: what becomes otherwise from now on is marked."""
+        if picture is not None:
+            self._looks.look(picture, time.monotonic() if at_s is None else at_s)
+
+    def picture(self, result: Result, at_s: float | None = None) -> Picture | None:
+        """Draw a result, and mark what changed since the reader's last look.
+
+        Parameters
+        ----------
+        result : Result
+        at_s : float, optional
+            The time of a steady clock, in seconds.
+        """
+        if not len(result.table):
             return None
-        columns = self.columns(table.schema)
-        self._kind = max(self._kind, _fitting(table, columns, self.options.kind), key=_FULLNESS.__getitem__)
+        drawn = self._drawn(result, self.columns(result.table.schema))
+        before = self._looks.before(time.monotonic() if at_s is None else at_s)
+        alike = type(before) is type(drawn)
+        return drawn.compared(before) if drawn is not None and alike else drawn
+
+    def _drawn(self, result: Result, columns: Columns) -> Picture | None:
+        style, top = self.options.style, self.options.top
+        named = labels(result.table, columns.keys) if self._kind not in ("scatter", "density", "table") else None
+        self._kind = max(self._kind, self._fitting(result.table, columns, named), key=_FULLNESS.index)
         match self._kind:
-            case "lines":
-                frame, self._lines = lines(table, settled, columns, self._lines)
+            case "line" if named:
+                frame, self._lines = lines(result, named, columns, self._lines, style)
                 return frame
-            case "bars":
-                barred, self._bars = bars(table, settled, columns, self._bars)
+            case "bar" if named:
+                barred, self._bars = bars(result, named, columns, self._bars, style, top or MOST_BARS)
                 return barred
+            case "heatmap" if named:
+                heated, self._heat = heat(result, named, columns, self._heat, style, top or MOST_KEYS)
+                return heated
+            case "scatter" | "density":
+                dotted, self._scatter = scatter(result, columns, self._scatter, style, dense=self._kind == "density",
+                                                most=top or MOST_COLOURS)
+                return dotted
             case "number":
-                return figures(table, settled, columns)
+                return figures(result, columns)
             case _:
-                return rows(table, settled)
+                return rows(result, columns)
 
-
-def _fitting(table: pa.Table, columns: Columns, asked: Kind) -> Kind:
-    """The plainest picture that shows all of the result."""
-    if asked != "auto":
-        return asked
-    if columns.value is None or len(columns.keys) > _MOST_KEYS:
-        return "table"
-    times = pc.min_max(table.column("start"))
-    if times["min"].as_py() != times["max"].as_py():
-        return "lines"
-    return "bars" if columns.keys else "number"
+    def _fitting(self, table: pa.Table, columns: Columns, named: Labels | None) -> Kind:
+        """The plainest picture that shows all of the result."""
+        if self.options.kind != "auto":
+            return self.options.kind
+        if columns.value is None or (len(columns.keys) > _MOST_TOLD_APART and not self.raw):
+            return "table"
+        if self.raw or columns.x is not None:
+            return "scatter"
+        times = pc.min_max(table.column("start"))
+        if times["min"].as_py() == times["max"].as_py():
+            return "bar" if columns.keys else "number"
+        return "heatmap" if named and len(named.names) > _MOST_LINES and self.options.top is None else "line"

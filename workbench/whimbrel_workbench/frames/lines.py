@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -12,15 +12,21 @@ from numpy.typing import NDArray
 
 from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.decimate import keep_extremes
-from whimbrel_workbench.frames.extent import Extent, grown
-from whimbrel_workbench.frames.labels import Places, labels
+from whimbrel_workbench.frames.extent import Extent, grown, limited
+from whimbrel_workbench.frames.labels import Labels, Places
+from whimbrel_workbench.frames.looks import changed_points
+from whimbrel_workbench.frames.result import Floats, Result, StageCodes
+from whimbrel_workbench.frames.stages import OPEN, Stages
+from whimbrel_workbench.frames.style import Style
 from whimbrel_workbench.frames.times import positions
-from whimbrel_workbench.frames.values import floats
 
 MOST_POINTS: Final = 2_000
 """Points of one line: two per pixel of a wide cell."""
 
-Floats = NDArray[np.float64]
+MOST_LINES: Final = 6
+_MOST_REVISIONS: Final = 100
+
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,39 +41,74 @@ class Line:
         Which colour and marker it has; kept during a run.
     x, y : array of float
         Starts of the lifetimes (axis positions) and values; never null.
-    settled : array of bool
-        Whether the value is final.
+    stage : array of int
+        How final each value is: a number of ``stages``.
     joined : array of bool
         Whether a point is joined to the one before it: False where nothing was true in between.
+    before : array of float
+        What the earliest answer was where it was revised, else NaN.
+    changed : array of bool
+        Whether the value is another than at the reader's last look.
     """
 
     label: str
     place: int
     x: Floats
     y: Floats
-    settled: NDArray[np.bool_]
-    joined: NDArray[np.bool_]
+    stage: StageCodes
+    joined: Bools
+    before: Floats
+    changed: Bools
+    stages: Stages
+
+    @property
+    def settled(self) -> Bools:
+        """Whether each value is final."""
+        return self.stage == self.stages.final
+
+    @property
+    def revised(self) -> NDArray[np.intp]:
+        """Positions of the values that the earliest answer had otherwise, by at most a hundred largest moves."""
+        found = np.flatnonzero(~np.isnan(self.before))
+        if len(found) <= _MOST_REVISIONS:
+            return found
+        moves = np.abs(self.y[found] - self.before[found])
+        return np.sort(found[np.argpartition(-moves, _MOST_REVISIONS)[:_MOST_REVISIONS]])
 
     def settled_path(self) -> tuple[Floats, Floats]:
         """The stretches between settled points; NaN parts them."""
-        return self._path(self.settled[1:] & self.settled[:-1])
+        return self._path(self._reached == self.stages.final)
 
-    def provisional_path(self) -> tuple[Floats, Floats]:
+    def early_path(self) -> tuple[Floats, Floats]:
+        """The stretches between points of which the lesser is an early answer; NaN parts them."""
+        return self._path((self._reached != OPEN) & (self._reached != self.stages.final))
+
+    def open_path(self) -> tuple[Floats, Floats]:
         """The stretches that touch a value that may still change; NaN parts them."""
-        return self._path(~(self.settled[1:] & self.settled[:-1]))
+        return self._path(self._reached == OPEN)
 
     def thinned(self, most_points: int) -> Line:
-        """The same picture with at most ``most_points`` points."""
+        """The same picture with about that many points: extremes and the largest revisions stay."""
         kept = keep_extremes(self.y, most_points)
         if len(kept) == len(self.y):
             return self
+        kept = np.union1d(kept, self.revised)
         # A gap narrower than a few kept points is narrower than a pixel: breaking the line there only frays it.
         wide = np.diff(self.x, prepend=self.x[0]) > 4 * (self.x[-1] - self.x[0]) / len(kept)
         pieces = np.cumsum(~self.joined & wide)
         joined = np.diff(pieces[kept], prepend=-1) == 0
-        return Line(self.label, self.place, self.x[kept], self.y[kept], self.settled[kept], joined)
+        return replace(self, x=self.x[kept], y=self.y[kept], stage=self.stage[kept], joined=joined,
+                       before=self.before[kept], changed=self.changed[kept])
 
-    def _path(self, drawn: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    def compared(self, earlier: Line) -> Line:
+        return replace(self, changed=changed_points(self.x, self.y, earlier.x, earlier.y))
+
+    @property
+    def _reached(self) -> StageCodes:
+        """Of each stretch, the stage of its less final end."""
+        return np.minimum(self.stage[1:], self.stage[:-1])
+
+    def _path(self, drawn: Bools) -> tuple[Floats, Floats]:
         drawn = drawn & self.joined[1:]
         touched = np.zeros(len(self.x), np.bool_)
         touched[1:] |= drawn
@@ -90,11 +131,18 @@ class Lines:
     x: Extent
     y: Extent
     others: tuple[str, ...]
+    stages: Stages
     settled_rows: int
     rows: int
 
     def __iter__(self) -> Iterator[Line]:
         return iter(self.lines)
+
+    def compared(self, earlier: Lines) -> Self:
+        """The same, with what is otherwise than in an earlier picture marked."""
+        known = {line.label: line for line in earlier}
+        return replace(self, lines=tuple(line.compared(known[line.label]) if line.label in known else line
+                                         for line in self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,48 +154,52 @@ class LineMemory:
     y: Extent | None = None
 
 
-def lines(table: pa.Table, settled: int, columns: Columns, memory: LineMemory) -> tuple[Lines | None, LineMemory]:
-    """Draw ``table`` as lines; the first ``settled`` rows are final. None when no row can be placed."""
+def lines(result: Result, named: Labels, columns: Columns, memory: LineMemory,
+          style: Style) -> tuple[Lines | None, LineMemory]:
+    """Draw a result as lines. None when no row can be placed."""
     if columns.value is None:
         return None, memory
+    table = result.table
     start, end = positions(table.column("start")), positions(table.column("end"))
-    y = floats(table.column(columns.value))
-    named = labels(table, columns.keys)
+    y, before, stage = result.values(columns.value), result.values_before(columns.value), result.stage
     totals = np.bincount(named.codes, np.nan_to_num(np.abs(y)), len(named.names))
     places = memory.places.seat(named.names, named.rows, totals)
-    final = np.arange(len(table)) < settled
+    shown = np.isfinite(y) & np.isfinite(start)
+    if style.logy:
+        shown, before = shown & (y > 0), np.where(before > 0, before, np.nan)
     drawn = []
     for place, name in enumerate(places.names):
         if name in named.names:
-            rows = np.flatnonzero((named.codes == named.names.index(name)) & np.isfinite(y) & np.isfinite(start))
+            rows = np.flatnonzero((named.codes == named.names.index(name)) & shown)
             if len(rows):
-                drawn.append(_line(name, place, start[rows], end[rows], y[rows], final[rows]))
+                joined = np.zeros(len(rows), np.bool_)
+                line = Line(name, place, start[rows], y[rows], stage[rows], joined, before[rows], joined, result.stages)
+                drawn.append(_in_time(line, end[rows]).thinned(MOST_POINTS))
     if not drawn:
         return None, LineMemory(places, memory.x, memory.y)
     kind = table.schema.field("start").type
     calendar = bool(pa.types.is_timestamp(kind))
     x_extent = grown(memory.x, min(line.x[0] for line in drawn), max(line.x[-1] for line in drawn), calendar=calendar)
-    y_extent = grown(memory.y, *_reach([line.y for line in drawn]))
+    y_extent = grown(memory.y, *_reach(drawn), log=bool(style.logy))
     others = tuple(name for name in named.names if name not in places.names)
     frame = Lines(tuple(drawn), columns.value, columns.keys, calendar, kind.tz if calendar else None,
-                  x_extent, y_extent, others, settled, len(table))
+                  limited(x_extent, style.xlim), limited(y_extent, style.ylim), others, result.stages, result.settled,
+                  len(table))
     return frame, LineMemory(places, x_extent, y_extent)
 
 
-def _reach(values: list[Floats]) -> tuple[float, float]:
-    return min(float(y.min()) for y in values), max(float(y.max()) for y in values)
+def _reach(drawn: list[Line]) -> tuple[float, float]:
+    """Lowest and highest of what is drawn, early answers that were revised included."""
+    values = [each for line in drawn for each in (line.y, line.before[line.revised])]
+    return min(float(y.min()) for y in values if len(y)), max(float(y.max()) for y in values if len(y))
 
 
-def _line(label: str, place: int, start: Floats, end: Floats, y: Floats, settled: NDArray[np.bool_]) -> Line:
-    if (np.diff(start) < 0).any():
-        order = np.argsort(start, kind="stable")
-        start, end, y, settled = start[order], end[order], y[order], settled[order]
-    return Line(label, place, start, y, settled, _joined(start, end)).thinned(MOST_POINTS)
-
-
-def _joined(start: Floats, end: Floats) -> NDArray[np.bool_]:
-    """A point continues the one before it if that one was still true when it began."""
-    joined = np.zeros(len(start), np.bool_)
-    reach = np.where(np.isnan(end), np.inf, end)[:-1]
-    joined[1:] = start[1:] <= reach
-    return joined
+def _in_time(line: Line, end: Floats) -> Line:
+    """The points in the order of time, each joined to the one before it if that one was still true when it began."""
+    if (np.diff(line.x) < 0).any():
+        order = np.argsort(line.x, kind="stable")
+        line = replace(line, x=line.x[order], y=line.y[order], stage=line.stage[order], before=line.before[order])
+        end = end[order]
+    joined = np.zeros(len(end), np.bool_)
+    joined[1:] = line.x[1:] <= np.where(np.isnan(end), np.inf, end)[:-1]
+    return replace(line, joined=joined)

@@ -9,8 +9,10 @@ from typing import Final
 from whimbrel_workbench.frames.bars import Bars
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.framer import Picture
+from whimbrel_workbench.frames.heat import Heat
 from whimbrel_workbench.frames.lines import Lines
 from whimbrel_workbench.frames.rows import Rows
+from whimbrel_workbench.frames.scatter import Scatter
 
 Chosen = Mapping[str, frozenset[str]]
 """Chosen values, as words, by key column; a column that is not there is not restricted."""
@@ -23,7 +25,7 @@ def values_of(picture: Picture | None) -> dict[str, tuple[str, ...]]:
     match picture:
         case Lines():
             names = [line.label for line in picture]
-        case Bars():
+        case Bars() | Heat():
             names = list(picture.names)
         case _:
             return {}
@@ -50,26 +52,24 @@ def narrowed(picture: Picture | None, chosen: Chosen) -> Picture | None:
             kept = [place for place, name in enumerate(picture.names) if _is_chosen(name, picture.keys, chosen)]
             if not kept:
                 return None
-            names = tuple(picture.names[place] for place in kept)
-            hidden = tuple(name for name in picture.names if name not in names)
-            return replace(picture, names=names, lengths=tuple(picture.lengths[place] for place in kept),
-                           settled=tuple(picture.settled[place] for place in kept), others=picture.others + hidden)
+            hidden = tuple(name for place, name in enumerate(picture.names) if place not in kept)
+            return replace(picture, bars=tuple(picture.bars[place] for place in kept), others=picture.others + hidden)
+        case Heat():
+            return picture.only([_is_chosen(name, picture.keys, chosen) for name in picture.names])
         case Rows():
             texts = {name: column for column, name in enumerate(picture.names) if not picture.numeric[column]}
             columns = {name: texts[name] for name in chosen if name in texts}
-            kept = [place for place, cells in enumerate(picture.cells)
-                    if all(cells[column] in chosen[name] for name, column in columns.items())]
-            if not kept:
-                return None
-            return replace(picture, cells=tuple(picture.cells[place] for place in kept),
-                           settled=tuple(picture.settled[place] for place in kept))
+            rows = tuple(row for row in picture.table
+                         if all(row.cells[column] in chosen[name] for name, column in columns.items()))
+            return replace(picture, table=rows) if rows else None
         case _:
             return picture
 
 
 def on_one_axis(pictures: Mapping[str, Picture | None]) -> dict[str, Picture | None]:
     """The same pictures with one range of time for all charts over time that speak of the same kind of time."""
-    charts = {name: picture for name, picture in pictures.items() if isinstance(picture, Lines)}
+    charts = {name: picture for name, picture in pictures.items() if isinstance(picture, Lines)
+              or (isinstance(picture, Heat | Scatter) and picture.along == "start")}
     reach = {calendar: Extent(min(each.x.low for each in some), max(each.x.high for each in some))
              for calendar in (True, False)
              if (some := [each for each in charts.values() if each.calendar is calendar])}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 
 def value_words(value: object) -> str:
     """One value of a result, for a table cell, a bar or a headline.
@@ -22,6 +24,16 @@ def value_words(value: object) -> str:
             return f"{value:,.4g}"
         case _:
             return str(value)
+
+
+def moved_words(before: float, now: float) -> str:
+    """By how much a number moved; empty when it did not.
+
+    >>> moved_words(12.0, 15.0), moved_words(0.5, 0.25), moved_words(3.0, 3.0), moved_words(float("nan"), 3.0)
+    ('+3', '-0.25', '', '')
+    """
+    by = now - before
+    return ("+" if by > 0 else "-") + value_words(abs(by)) if by and not isnan(by) else ""
 
 
 def rate_words(rows_per_s: float) -> str:

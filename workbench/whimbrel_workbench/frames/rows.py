@@ -2,48 +2,118 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, Self
 
 import pyarrow as pa
 
+from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.numbers import value_words
+from whimbrel_workbench.frames.result import Result
+from whimbrel_workbench.frames.stages import Stages
 from whimbrel_workbench.frames.times import words
 
 MOST_ROWS: Final = 15
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """One row as words.
+
+    Parameters
+    ----------
+    cells : tuple of str
+    stage : int
+        How final the row is.
+    before : tuple of str
+        For each cell what its earliest answer was if it was revised, else nothing.
+    changed : frozenset of int
+        Cells that are otherwise than at the reader's last look.
+    fresh : bool
+        Whether the row is new since then.
+    """
+
+    cells: tuple[str, ...]
+    stage: int
+    before: tuple[str, ...]
+    changed: frozenset[int] = frozenset()
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Rows:
-    """The newest rows, newest first, as words."""
+    """The newest rows, newest first, as words.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Columns.
+    numeric : tuple of bool
+        Which columns are numbers.
+    told_by : tuple of int
+        Columns that say what a row speaks of: its time and its keys.
+    table : tuple of Row
+    """
 
     names: tuple[str, ...]
     numeric: tuple[bool, ...]
-    cells: tuple[tuple[str, ...], ...]
-    settled: tuple[bool, ...]
+    told_by: tuple[int, ...]
+    table: tuple[Row, ...]
+    stages: Stages
     settled_rows: int
     rows: int
 
+    def compared(self, earlier: Rows) -> Self:
+        """The same, with what is otherwise than in an earlier picture marked."""
+        if earlier.names != self.names:
+            return self
+        known = {self._subject(row): row for row in earlier.table}
+        marked = tuple(self._marked(row, known.get(self._subject(row))) for row in self.table)
+        several = len({self._subject(row) for row in self.table}) < len(self.table)
+        # Where rows cannot be told apart, or all are new, marks would say nothing.
+        return self if several or all(row.fresh for row in marked) else replace(self, table=marked)
 
-def rows(table: pa.Table, settled: int) -> Rows:
-    """The last rows of ``table``; the first ``settled`` rows are final."""
-    first = max(0, len(table) - MOST_ROWS)
-    shown = table.slice(first)
+    def _subject(self, row: Row) -> tuple[str, ...]:
+        return tuple(row.cells[column] for column in self.told_by)
+
+    def _marked(self, row: Row, earlier: Row | None) -> Row:
+        if earlier is None:
+            return replace(row, fresh=True)
+        pairs = enumerate(zip(row.cells, earlier.cells, strict=True))
+        return replace(row, changed=frozenset(cell for cell, (now, before) in pairs if now != before))
+
+
+def rows(result: Result, columns: Columns) -> Rows:
+    """The last rows of a result."""
+    first = max(0, len(result.table) - MOST_ROWS)
+    shown = result.table.slice(first)
     lifetimes = [shown.column(name).cast(pa.int64()).to_pylist() for name in ("start", "end")]
     if all(end == start + 1 for start, end in zip(*lifetimes, strict=True)):
         shown = shown.drop_columns("end")
     starts = shown.column("start").to_pylist()
     order = sorted(range(len(shown)), key=lambda row: starts[row], reverse=True)
-    columns = [_cells(shown.column(name)) for name in shown.column_names]
+    cells = [_cells(shown.column(name)) for name in shown.column_names]
+    before = [_before(result, name, first) for name in shown.column_names]
+    stage = result.stage[first:].tolist()
+    subject = ("start", "end", *columns.keys)
     return Rows(
         names=tuple(shown.column_names),
         numeric=tuple(pa.types.is_integer(field.type) or pa.types.is_floating(field.type) for field in shown.schema),
-        cells=tuple(tuple(column[row] for column in columns) for row in order),
-        settled=tuple(first + row < settled for row in order),
-        settled_rows=settled,
-        rows=len(table),
+        told_by=tuple(place for place, name in enumerate(shown.column_names) if name in subject),
+        table=tuple(Row(tuple(column[row] for column in cells), stage[row], tuple(column[row] for column in before))
+                    for row in order),
+        stages=result.stages,
+        settled_rows=result.settled,
+        rows=len(result.table),
     )
+
+
+def _before(result: Result, name: str, first: int) -> list[str]:
+    if result.before is None or name not in result.before.column_names:
+        return [""] * (len(result.table) - first)
+    values = result.before.column(name).slice(first).to_pylist()
+    return ["" if value is None else value_words(value) for value in values]
 
 
 def _cells(column: pa.ChunkedArray) -> list[str]:

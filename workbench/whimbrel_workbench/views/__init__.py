@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from whimbrel_workbench.views.contract import View
+from whimbrel_workbench.views.contract import NOBODY, Host, View
 from whimbrel_workbench.views.failure import failure_html
 from whimbrel_workbench.views.still import still_html
 from whimbrel_workbench.views.view_of import view_of
 
-__all__ = ["View", "failure_html", "still_html", "view_of"]
+__all__ = ["NOBODY", "Host", "View", "failure_html", "still_html", "view_of"]

@@ -1,29 +1,43 @@
-"""Bars by key: settled filled, provisional hollow and hatched."""
+"""Bars by key: settled filled, early lighter, provisional hollow and hatched."""
 
 from __future__ import annotations
 
-from typing import Any
+from math import ceil, isnan
+from typing import Any, Final
 
 import panel as pn
 from bokeh.core.properties import value
-from bokeh.models import ColumnDataSource, FactorRange, HoverTool, Range1d
+from bokeh.models import ColumnDataSource, FactorRange, GlyphRenderer, HoverTool, Range1d
 
-from whimbrel_workbench.frames import Bars
-from whimbrel_workbench.frames.numbers import value_words
-from whimbrel_workbench.views.chart import chart
-from whimbrel_workbench.views.palette import COLOURS, FONT, INK
+from whimbrel_workbench.frames import Bar, Bars, Style
+from whimbrel_workbench.frames.extent import Extent
+from whimbrel_workbench.frames.numbers import moved_words, value_words
+from whimbrel_workbench.frames.stages import OPEN
+from whimbrel_workbench.views.chart import chart, name_axes
+from whimbrel_workbench.views.contract import Host
+from whimbrel_workbench.views.follow import Follow
+from whimbrel_workbench.views.palette import FONT, INK, colour
+from whimbrel_workbench.views.resort import Resort
+
+_COLUMNS: Final = ("key", "low", "value", "words", "state", "fullness", "hatch", "colour", "before", "halo")
+_THICK: Final = 0.68
 
 
 class BarsView:
-    """Draws :class:`~whimbrel_workbench.frames.Bars`; each redraw replaces the data of two sources."""
+    """Draws :class:`~whimbrel_workbench.frames.Bars`; each redraw replaces the data of one source."""
 
-    def __init__(self, picture: Bars) -> None:
+    def __init__(self, picture: Bars, host: Host) -> None:
+        self._style = host.style
         hover = HoverTool(tooltips=[("", "@key"), ("", "@words"), ("", "@state")])
-        self._figure = chart(hover, x_range=Range1d(), y_range=FactorRange())
+        self._figure = chart(self._style, hover, x_range=Range1d(), y_range=FactorRange(), tools="save",
+                             x_axis_type="log" if self._style.logy else "linear")
         self._figure.ygrid[0].visible = False
         self._figure.yaxis[0].update(major_tick_line_color=None, axis_line_color=None)
-        self._bars = {settled: self._add_bars(settled) for settled in (True, False)}
-        self._panel = pn.pane.Bokeh(self._figure, sizing_mode="stretch_width", margin=0)
+        self._follow = Follow(self._figure, *_axes(picture, self._style))
+        self._source = ColumnDataSource({name: [] for name in _COLUMNS})
+        hover.renderers = [self._add_bars()]
+        self._resort = Resort(host)
+        self._panel = self._follow.panel(self._resort.panel)
         self.draw(picture)
 
     @property
@@ -31,32 +45,53 @@ class BarsView:
         return self._panel
 
     def draw(self, picture: Bars) -> None:
-        names = list(reversed(picture.names))
-        if self._figure.y_range.factors != names:
-            self._figure.y_range.factors = names
-            self._figure.height = 60 + 25 * max(2, len(names))
-        for settled, source in self._bars.items():
-            source.data = _columns(picture, settled=settled)
-        self._figure.xaxis[0].axis_label = picture.value
-        reach = picture.extent.high - picture.extent.low
-        self._figure.x_range.update(start=picture.extent.low, end=picture.extent.high + 0.16 * reach)
+        self._source.data = _columns(picture, self._style)
+        name_axes(self._figure, self._style, picture.value, "")
+        self._follow.move(*_axes(picture, self._style))
+        self._resort.offer(picture.stale)
 
-    def _add_bars(self, settled: bool) -> ColumnDataSource:
-        source = ColumnDataSource({name: [] for name in ("key", "value", "words", "state")})
-        hatch = {} if settled else {"hatch_pattern": "/", "hatch_color": COLOURS[0], "hatch_scale": 8}
-        self._figure.hbar("key", right="value", height=0.68, source=source, line_color=COLOURS[0], line_width=1.5,
-                          fill_color=COLOURS[0], fill_alpha=1 if settled else 0, **hatch)
-        self._figure.text("value", "key", "words", source=source, x_offset=6, text_baseline="middle",
-                          text_color=INK, text_font=value(FONT), text_font_size="12px")
-        return source
+    def _add_bars(self) -> GlyphRenderer:
+        source, add = self._source, self._figure
+        add.hbar("key", left="low", right="value", height=_THICK, source=source, fill_color=None, line_color="colour",
+                 line_width=9, line_alpha="halo", line_join="round")
+        bars = add.hbar("key", left="low", right="value", height=_THICK, source=source, line_color="colour",
+                        line_width=1.5, fill_color="colour", fill_alpha="fullness", hatch_pattern="hatch",
+                        hatch_color="colour", hatch_scale=8)
+        add.segment("before", "key", "value", "key", source=source, line_color=INK, line_width=1.5)
+        add.scatter("before", "key", source=source, marker="dash", angle=1.5708, size=17, line_color=INK, line_width=2)
+        add.text("value", "key", "words", source=source, x_offset=6, text_baseline="middle", text_color=INK,
+                 text_font=value(FONT), text_font_size="12px")
+        return bars
 
 
-def _columns(picture: Bars, *, settled: bool) -> dict[str, list[Any]]:
-    bars = zip(picture.names, picture.lengths, picture.settled, strict=True)
-    chosen = [(name, length) for name, length, flag in bars if flag == settled]
+def words_of(bar: Bar) -> str:
+    """The value of a bar, with what it was at first if it was revised."""
+    if isnan(bar.before):
+        return value_words(bar.length)
+    return f"{value_words(bar.length)} ({moved_words(bar.before, bar.length)} since {value_words(bar.before)})"
+
+
+def _axes(picture: Bars, style: Style) -> tuple[Extent, None, list[str], int]:
+    low, high = picture.extent.low, picture.extent.high
+    # Words stand behind the bars, and must not be cut off in a narrow cell.
+    room = 0.06 * ceil(max(len(words_of(bar)) for bar in picture.bars) / 4)
+    roomy = Extent(low, high * (high / low) ** room if style.logy else high + room * (high - low))
+    height_px = style.height or 60 + 25 * max(2, len(picture.bars)) + (24 if style.title else 0)
+    return roomy, None, list(reversed(picture.names)), height_px
+
+
+def _columns(picture: Bars, style: Style) -> dict[str, list[Any]]:
+    bars, stages = picture.bars, picture.stages
     return {
-        "key": [name for name, _ in chosen],
-        "value": [length for _, length in chosen],
-        "words": [value_words(length) for _, length in chosen],
-        "state": ["settled" if settled else "may still change"] * len(chosen),
+        "key": [bar.name for bar in bars],
+        "low": [picture.extent.low if style.logy else 0.0] * len(bars),
+        "value": [bar.length for bar in bars],
+        "words": [words_of(bar) for bar in bars],
+        "state": [stages.words(bar.stage) for bar in bars],
+        "fullness": [stages.fullness(bar.stage) for bar in bars],
+        "hatch": ["/" if bar.stage == OPEN else " " for bar in bars],
+        "colour": [colour(0 if isinstance(style.color, str | None) else place, style, bar.name)
+                   for place, bar in enumerate(bars)],
+        "before": [bar.before for bar in bars],
+        "halo": [0.3 if bar.changed else 0.0 for bar in bars],
     }

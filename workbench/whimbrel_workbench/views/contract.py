@@ -1,14 +1,41 @@
-"""What every view offers to the page."""
+"""What every view offers to the page, and what it may ask of it."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
 import panel as pn
 
-from whimbrel_workbench.frames import Bars, Figures, Lines, Rows
+from whimbrel_workbench.frames import PLAIN, Picture, Style
 
-Picture = Lines | Bars | Rows | Figures
+__all__ = ["NOBODY", "Host", "Picture", "View"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """Whoever shows a view, as the view sees it.
+
+    Parameters
+    ----------
+    style : Style
+        How the user wants it to look.
+    changing : callable
+        Gives the context in which a view changes itself between two frames, as when the reader zooms: the host sends
+        what was changed when it is left.
+    resort : callable
+        Asks for the order that is right now; None where a reader cannot ask.
+    """
+
+    style: Style = PLAIN
+    changing: Callable[[], AbstractContextManager[None]] = nullcontext
+    resort: Callable[[], None] | None = None
+
+
+NOBODY: Final = Host()
+"""Where a view stands alone."""
 
 
 class View(Protocol):

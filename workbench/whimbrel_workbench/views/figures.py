@@ -7,13 +7,17 @@ from typing import Final
 
 import panel as pn
 
-from whimbrel_workbench.frames import Figures
+from whimbrel_workbench.frames import Figure, Figures
 from whimbrel_workbench.views.chart import page_html
+from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.palette import CSS
+from whimbrel_workbench.views.rows import mark_of
 
 _FIGURE_CSS: Final = CSS + """
 .figures { display: flex; flex-wrap: wrap; gap: 8px 48px; padding: 12px 0 4px; }
 .open .value { color: transparent; -webkit-text-stroke: 1.3px var(--jp-ui-font-color1, #333); }
+.early .value { opacity: .62; }
+.moved { font-size: 13px; min-height: 19px; font-weight: 600; }
 """
 _VALUE: Final = "font-size:44px;line-height:1.15;font-weight:600;font-variant-numeric:tabular-nums"
 
@@ -21,7 +25,7 @@ _VALUE: Final = "font-size:44px;line-height:1.15;font-weight:600;font-variant-nu
 class FiguresView:
     """Draws :class:`~whimbrel_workbench.frames.Figures` as one piece of HTML."""
 
-    def __init__(self, picture: Figures) -> None:
+    def __init__(self, picture: Figures, host: Host) -> None:
         self._panel = page_html(figures_html(picture), _FIGURE_CSS)
 
     @property
@@ -33,9 +37,13 @@ class FiguresView:
 
 
 def figures_html(picture: Figures) -> str:
-    state = "● settled" if picture.settled else "○ may still change"
-    each = "".join(f'<div><div class="value" style="{_VALUE}">{escape(value)}</div>'
-                   f'<div class="quiet">{escape(name)}</div></div>'
-                   for name, value in zip(picture.names, picture.values, strict=True))
-    return (f'<div class="figures {"settled" if picture.settled else "open"}">{each}</div>'
-            f'<div class="quiet">{state}</div>')
+    state = "settled" if picture.stage == picture.stages.final else "early" if picture.stage else "open"
+    return (f'<div class="figures {state}">{"".join(map(_figure_html, picture.figures))}</div>'
+            f'<div class="quiet">{mark_of(picture.stage, picture.stages)}</div>')
+
+
+def _figure_html(figure: Figure) -> str:
+    revised = f", revised from {figure.revised}" if figure.revised else ""
+    return (f'<div><div class="value" style="{_VALUE}">{escape(figure.words)}</div>'
+            f'<div class="quiet">{escape(figure.name)}{escape(revised)}</div>'
+            f'<div class="moved">{escape(figure.moved)}</div></div>')

@@ -1,4 +1,4 @@
-"""Lines over time: settled solid with filled markers, provisional dashed with hollow ones."""
+"""Lines over time: settled solid with filled markers, early lighter, provisional dashed with hollow ones."""
 
 from __future__ import annotations
 
@@ -6,30 +6,48 @@ from typing import Any, Final
 
 import numpy as np
 import panel as pn
-from bokeh.models import ColumnDataSource, HoverTool, Range1d
+from bokeh.models import ColumnDataSource, GlyphRenderer, HoverTool, Range1d
 from bokeh.plotting import figure
+from numpy.typing import NDArray
 
-from whimbrel_workbench.frames import Line, Lines
-from whimbrel_workbench.views.chart import chart, extent_data, follow
+from whimbrel_workbench.frames import Line, Lines, Style
+from whimbrel_workbench.frames.numbers import moved_words, value_words
+from whimbrel_workbench.views.chart import chart, name_axes
+from whimbrel_workbench.views.contract import Host
+from whimbrel_workbench.views.follow import Follow
 from whimbrel_workbench.views.palette import colour, marker
 
 MOST_MARKED: Final = 60
 """A line with more points than this shows no markers: they would hide it."""
 
+_MOST_WIDE: Final = 1_000
+"""With more points in all strokes are one pixel wide: without a graphics card those are painted ten times faster."""
+
+_PATHS: Final = (("settled", "solid", 1.0), ("early", "solid", 0.5), ("may still change", [5, 4], 0.9))
+HALO: Final = {"line_color": None, "fill_alpha": 0.28}
+
 
 class LinesView:
-    """Draws :class:`~whimbrel_workbench.frames.Lines`; each redraw replaces the data of four sources."""
+    """Draws :class:`~whimbrel_workbench.frames.Lines`; each redraw replaces the data of its sources."""
 
-    def __init__(self, picture: Lines) -> None:
-        when = "@start{%F %H:%M}" if picture.calendar else "@start{0,0}"
-        self._hover = HoverTool(tooltips=[("", "@key"), ("", "@value{0,0.[00]}"), ("from", when), ("", "@state")],
-                                formatters={"@start": "datetime"} if picture.calendar else {})
-        self._figure = chart(self._hover, x_axis_type="datetime" if picture.calendar else "linear",
-                             x_range=Range1d(), y_range=Range1d())
-        self._extent = follow(self._figure, picture.x, picture.y)
-        self._paths = {settled: self._add_paths(settled) for settled in (True, False)}
-        self._points = {settled: self._add_points(settled) for settled in (True, False)}
-        self._panel = pn.pane.Bokeh(self._figure, sizing_mode="stretch_width", margin=0)
+    def __init__(self, picture: Lines, host: Host) -> None:
+        self._style = host.style
+        time, when = ("datetime", "{%F %H:%M}") if picture.calendar else ("numeral", "{0,0}")
+        on_marks = HoverTool(tooltips=[("", "@key"), ("", "@words"), ("from", f"@start{when}"), ("", "@state")],
+                             formatters={"@start": time})
+        # Where there are too many points for markers, the lines themselves answer.
+        on_paths = HoverTool(tooltips=[("", "@key"), ("", "$snap_y{0,0.[00]}"), ("from", f"$snap_x{when}"),
+                                       ("", "@state")],
+                             formatters={"$snap_x": time}, line_policy="nearest", limit=1)
+        self._figure = chart(self._style, on_marks, on_paths, x_axis_type="datetime" if picture.calendar else "linear",
+                             y_axis_type="log" if self._style.logy else "linear", x_range=Range1d(), y_range=Range1d())
+        self._follow = Follow(self._figure, picture.x, picture.y)
+        self._halo = self._add_halo()
+        self._whiskers = self._add_whiskers()
+        self._paths = [self._add_path(dash, alpha) for _, dash, alpha in _PATHS]
+        self._marks = self._add_marks()
+        on_marks.renderers, on_paths.renderers = [self._marks], self._paths
+        self._panel = self._follow.panel()
         self.draw(picture)
 
     @property
@@ -42,64 +60,105 @@ class LinesView:
         return self._figure
 
     def draw(self, picture: Lines) -> None:
-        for settled, source in self._paths.items():
-            source.data = _paths(picture, settled=settled)
-        for settled, source in self._points.items():
-            source.data = _points(picture, settled=settled)
-        self._figure.yaxis[0].axis_label = picture.value
-        self._figure.xaxis[0].axis_label = time_label(picture)
-        extent = extent_data(picture.x, picture.y)
-        if dict(self._extent.data) != extent:
-            self._extent.data = extent
+        wide = sum(len(line.x) for line in picture) <= _MOST_WIDE
+        width = self._style.line_width or (2.0 if wide else 1.0)
+        for (state, _, _), path in zip(_PATHS, self._paths, strict=True):
+            path.data_source.data = _paths(picture, state, width, self._style)
+        self._marks.data_source.data = _marks(picture, self._style)
+        self._halo.data = _halo(picture, self._style)
+        self._whiskers.data = _whiskers(picture, self._style)
+        name_axes(self._figure, self._style, time_label(picture), picture.value)
+        self._follow.move(picture.x, picture.y)
 
-    def _add_paths(self, settled: bool) -> ColumnDataSource:
-        source = ColumnDataSource({"xs": [], "ys": [], "colour": [], "width": []})
-        self._figure.multi_line("xs", "ys", source=source, line_color="colour", line_width="width",
-                                line_dash="solid" if settled else [6, 4], line_join="round")
+    def _add_path(self, dash: str | list[int], alpha: float) -> GlyphRenderer:
+        source = ColumnDataSource({name: [] for name in ("xs", "ys", "colour", "width", "key", "state")})
+        return self._figure.multi_line("xs", "ys", source=source, line_color="colour", line_width="width",
+                                       line_dash=dash, line_join="round", line_alpha=alpha * (self._style.alpha or 1))
+
+    def _add_marks(self) -> GlyphRenderer:
+        names = ("start", "value", "words", "size", "key", "colour", "marker", "fullness", "state")
+        return self._figure.scatter("start", "value", source=ColumnDataSource({name: [] for name in names}),
+                                    size="size", marker="marker", line_color="colour", line_width=1.5,
+                                    fill_color="colour", fill_alpha="fullness")
+
+    def _add_halo(self) -> ColumnDataSource:
+        source = ColumnDataSource({name: [] for name in ("start", "value", "colour")})
+        self._figure.scatter("start", "value", source=source, size=17, fill_color="colour", **HALO)
         return source
 
-    def _add_points(self, settled: bool) -> ColumnDataSource:
-        names = ("start", "value", "size", "key", "colour", "marker", "state")
-        source = ColumnDataSource({name: [] for name in names})
-        drawn = self._figure.scatter("start", "value", source=source, size="size", marker="marker", line_color="colour",
-                                     line_width=1.5, fill_color="colour", fill_alpha=1 if settled else 0)
-        self._hover.renderers = [*(self._hover.renderers if isinstance(self._hover.renderers, list) else []), drawn]
+    def _add_whiskers(self) -> ColumnDataSource:
+        """From each early answer to what it became."""
+        source = ColumnDataSource({name: [] for name in ("start", "value", "before", "colour")})
+        self._figure.segment("start", "before", "start", "value", source=source, line_color="colour", line_width=1,
+                             line_alpha=0.8)
+        self._figure.scatter("start", "before", source=source, marker="dash", size=9, line_color="colour",
+                             line_width=1.5, line_alpha=0.8)
         return source
 
 
-def time_label(picture: Lines) -> str:
+def time_label(picture: Any) -> str:
     """Name of the time axis, with the zone whose clock it shows."""
     return f"start ({picture.zone})" if picture.zone else "start"
 
 
-def sizes(line: Line) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Marker sizes in pixels; on a crowded line only points that no stroke reaches, or that may change, keep theirs."""
+def marked(line: Line) -> NDArray[np.intp]:
+    """Points that have a marker; of a crowded line only those that no stroke reaches, or that may change or did."""
     if len(line.x) <= MOST_MARKED:
-        return np.full(len(line.x), 7.0)
+        return np.arange(len(line.x))
     alone = ~line.joined & ~np.append(line.joined[1:], False)
-    open_ones = ~line.settled if np.count_nonzero(~line.settled) <= MOST_MARKED else np.zeros_like(alone)
-    return np.where(open_ones, 6.0, np.where(alone, 4.0, 0.0))
+    open_ones = ~line.settled
+    shown = alone | (open_ones if np.count_nonzero(open_ones) <= MOST_MARKED else False)
+    shown[line.revised] = True
+    return np.flatnonzero(shown)
 
 
-def _paths(picture: Lines, *, settled: bool) -> dict[str, list[Any]]:
-    paths = [line.settled_path() if settled else line.provisional_path() for line in picture]
+def words_of(line: Line, at: int) -> str:
+    """The value of one point, with what it was at first if it was revised."""
+    now, before = float(line.y[at]), float(line.before[at])
+    if np.isnan(before):
+        return value_words(now)
+    return f"{value_words(now)}, revised from {value_words(before)} ({moved_words(before, now)})"
+
+
+def _paths(picture: Lines, state: str, width: float, style: Style) -> dict[str, list[Any]]:
+    paths = [{"settled": line.settled_path, "early": line.early_path}.get(state, line.open_path)() for line in picture]
+    there = [(line, path) for line, path in zip(picture, paths, strict=True) if len(path[0])]
     return {
-        "xs": [x for x, _ in paths],
-        "ys": [y for _, y in paths],
-        "colour": [colour(line.place) for line in picture],
-        "width": [2.0 if len(line.x) <= 4 * MOST_MARKED else 1.3 for line in picture],
+        "xs": [x for _, (x, _) in there],
+        "ys": [y for _, (_, y) in there],
+        "colour": [colour(line.place, style, line.label) for line, _ in there],
+        "width": [width] * len(there),
+        "key": [line.label for line, _ in there],
+        "state": [state] * len(there),
     }
 
 
-def _points(picture: Lines, *, settled: bool) -> dict[str, Any]:
-    chosen = [(line, line.settled if settled else ~line.settled) for line in picture]
-    counts = [int(np.count_nonzero(mask)) for _, mask in chosen]
+def _marks(picture: Lines, style: Style) -> dict[str, Any]:
+    chosen = [(line, marked(line)) for line in picture]
+    stages = [stage for line, at in chosen for stage in line.stage[at].tolist()]
     return {
-        "start": np.concatenate([line.x[mask] for line, mask in chosen]),
-        "value": np.concatenate([line.y[mask] for line, mask in chosen]),
-        "size": np.concatenate([sizes(line)[mask] for line, mask in chosen]),
-        "key": np.repeat([line.label for line in picture], counts).tolist(),
-        "colour": np.repeat([colour(line.place) for line in picture], counts).tolist(),
-        "marker": np.repeat([marker(line.place) for line in picture], counts).tolist(),
-        "state": ["settled" if settled else "may still change"] * sum(counts),
+        **_points(chosen, style),
+        "words": [words_of(line, place) for line, at in chosen for place in at.tolist()],
+        "size": [style.size or (7.0 if len(line.x) <= MOST_MARKED else 5.0) for line, at in chosen for _ in at],
+        "key": [line.label for line, at in chosen for _ in at],
+        "marker": [marker(line.place) for line, at in chosen for _ in at],
+        "fullness": [picture.stages.fullness(stage) for stage in stages],
+        "state": [picture.stages.words(stage) for stage in stages],
+    }
+
+
+def _halo(picture: Lines, style: Style) -> dict[str, Any]:
+    return _points([(line, np.flatnonzero(line.changed)[-MOST_MARKED:]) for line in picture], style)
+
+
+def _whiskers(picture: Lines, style: Style) -> dict[str, Any]:
+    chosen = [(line, line.revised) for line in picture]
+    return {**_points(chosen, style), "before": np.concatenate([line.before[at] for line, at in chosen])}
+
+
+def _points(chosen: list[tuple[Line, NDArray[np.intp]]], style: Style) -> dict[str, Any]:
+    return {
+        "start": np.concatenate([line.x[at] for line, at in chosen]),
+        "value": np.concatenate([line.y[at] for line, at in chosen]),
+        "colour": [colour(line.place, style, line.label) for line, at in chosen for _ in at],
     }

@@ -1,4 +1,4 @@
-"""Pictures as HoloViews objects, to overlay and to style; the look is the one of the live chart."""
+"""Pictures as HoloViews objects, to overlay and to style; the look is the one of the live view."""
 
 from __future__ import annotations
 
@@ -7,66 +7,162 @@ from typing import Any, Final
 import holoviews as hv
 import holoviews.plotting.bokeh
 import numpy as np
+from numpy.typing import NDArray
 
-from whimbrel_workbench.frames import Bars, Figures, Lines, Rows
+from whimbrel_workbench.frames import PLAIN, Bars, Figures, Heat, Line, Lines, Picture, Rows, Scatter, Style
+from whimbrel_workbench.frames.extent import Extent
+from whimbrel_workbench.frames.stages import OPEN
 from whimbrel_workbench.views.chart import HEIGHT_PX
-from whimbrel_workbench.views.contract import Picture
-from whimbrel_workbench.views.lines import sizes, time_label
+from whimbrel_workbench.views.lines import marked, time_label
 from whimbrel_workbench.views.palette import COLOURS, colour, marker
+from whimbrel_workbench.views.raster import Raster, Window
+from whimbrel_workbench.views.scatter import MOST_POINTS
+from whimbrel_workbench.views.shades import palette_of
+from whimbrel_workbench.views.sight import in_sight
 
 hv.Store.set_current_backend("bokeh")
 hv.renderer("bokeh").webgl = False
 
-# Every layer says it, so that an overlay with the user's own elements keeps it; framewise lets axes follow the data.
-_SHAPE: Final = {"responsive": True, "height": HEIGHT_PX, "framewise": True}
+Range = tuple[Any, Any] | None
+
+_CELLS: Final = (550, 140)
 
 
-def holoviews_of(data: Picture | None) -> hv.Overlay | hv.Table:
-    """A picture as a HoloViews object; an empty overlay while there is nothing to draw."""
+def holoviews_of(data: Picture | None, style: Style = PLAIN, x_range: Range = None,
+                 y_range: Range = None) -> hv.Overlay | hv.Table:
+    """A picture as a HoloViews object; an empty overlay while there is nothing to draw.
+
+    Parameters
+    ----------
+    data : Picture or None
+    style : Style
+    x_range, y_range : tuple, optional
+        What is in sight; a picture of many points counts those that are.
+    """
     match data:
         case Lines():
-            return _lines(data)
+            return _lines(data, style)
         case Bars():
-            return _bars(data)
+            return _bars(data, style)
+        case Heat():
+            return _heat(data, style)
+        case Scatter():
+            return _scatter(data, style, x_range, y_range)
         case Rows():
-            return hv.Table(list(data.cells), list(data.names))
+            return hv.Table([row.cells for row in data.table], list(data.names))
         case Figures():
-            return hv.Table(list(zip(data.names, data.values, strict=True)), ["name"], ["value"])
+            return hv.Table([(figure.name, figure.words) for figure in data.figures], ["name"], ["value"])
         case None:
             return hv.Overlay([hv.Curve([])])
 
 
-def _lines(picture: Lines) -> hv.Overlay:
-    time = hv.Dimension("start", label=time_label(picture))
-    value = hv.Dimension(picture.value)
+def _lines(picture: Lines, style: Style) -> hv.Overlay:
+    time, value, shape = hv.Dimension("start", label=time_label(picture)), hv.Dimension(picture.value), _shape(style)
     layers = []
     for line in picture:
-        paint, label = colour(line.place), line.label or picture.value
-        for settled, (x, y) in ((True, line.settled_path()), (False, line.provisional_path())):
-            dash = "solid" if settled else "dashed"
+        paint, label = colour(line.place, style, line.label), line.label or picture.value
+        for (x, y), dash, alpha in ((line.settled_path(), "solid", 1), (line.early_path(), "solid", 0.5),
+                                    (line.open_path(), "dashed", 1)):
             curve = hv.Curve((_instants(picture, x), y), time, value, label=label)
-            layers.append(curve.opts(color=paint, line_dash=dash, line_width=2 if settled else 1.6, **_SHAPE))
-            shown = (line.settled if settled else ~line.settled) & (sizes(line) > 0)
-            points = hv.Scatter((_instants(picture, line.x[shown]), line.y[shown]), time, value, label=label)
-            look = {"color": paint, "marker": marker(line.place), "size": 7, "fill_alpha": float(settled)}
-            layers.append(points.opts(**look, **_SHAPE))
-    return hv.Overlay(layers).opts(legend_position="top", show_grid=True, **_SHAPE)
+            width = style.line_width or 1.6
+            layers.append(curve.opts(color=paint, line_dash=dash, alpha=alpha, line_width=width, **shape))
+        layers += [_points(picture, line, stage, paint, style).opts(**shape)
+                   for stage in range(picture.stages.final, -1, -1)]
+        revised = line.revised
+        x = _instants(picture, line.x[revised])
+        moves = hv.Segments((x, line.before[revised], x, line.y[revised]), [time, value, "until", "now"], label=label)
+        layers.append(moves.opts(color=paint, line_width=1, **shape))
+    return hv.Overlay(layers).opts(legend_position="top", show_grid=style.show_grid is not False, **shape)
 
 
-def _bars(picture: Bars) -> hv.Overlay:
-    layers = []
-    for settled in (True, False):
-        rows = [(name, length) for name, length, flag in
-                zip(picture.names, picture.lengths, picture.settled, strict=True) if flag == settled]
+def _points(picture: Lines, line: Line, stage: int, paint: str, style: Style) -> hv.Scatter:
+    at = marked(line)
+    at = at[line.stage[at] == stage]
+    label = line.label or picture.value
+    points = hv.Scatter((_instants(picture, line.x[at]), line.y[at]), "start", picture.value, label=label)
+    return points.opts(color=paint, marker=marker(line.place), size=style.size or 7,
+                       fill_alpha=picture.stages.fullness(stage))
+
+
+def _bars(picture: Bars, style: Style) -> hv.Overlay:
+    layers, paint = [], colour(0, style)
+    for stage in range(picture.stages.final, -1, -1):
+        rows = [(bar.name, bar.length) for bar in picture.bars if bar.stage == stage]
         bars = hv.Bars(rows, ", ".join(picture.keys) or "result", picture.value)
-        layers.append(bars.opts(invert_axes=True, line_color=COLOURS[0], fill_color=COLOURS[0],
-                                fill_alpha=float(settled), hooks=[] if settled else [_hatch], **_SHAPE))
-    return hv.Overlay(layers).opts(**_SHAPE)
+        look = {"line_color": paint, "fill_color": paint, "fill_alpha": picture.stages.fullness(stage)}
+        hooks = [_hatch] if stage == OPEN else []
+        layers.append(bars.opts(invert_axes=True, hooks=hooks, **look, **_shape(style)))
+    return hv.Overlay(layers).opts(**_shape(style))
+
+
+def _heat(picture: Heat, style: Style) -> hv.Overlay:
+    left, right = (_instants(picture, edge) for edge in (picture.left, picture.right))
+    cells = (left, picture.row.astype(float), right, picture.row + 1.0, picture.values)
+    along = time_label(picture) if not picture.columns else picture.along
+    edges = [hv.Dimension("x0", label=along), hv.Dimension("y0", label=" "), "x1", "y1"]
+    ticks = {"yticks": [(place + 0.5, name or picture.value) for place, name in enumerate(picture.names)]}
+    if picture.columns:
+        ticks["xticks"] = [(place + 0.5, name) for place, name in enumerate(picture.columns)]
+    shape = _shape(style, max(140, 70 + 22 * len(picture.names)))
+    look = {"invert_yaxis": True, "line_color": None, **ticks, **shape}
+    layers = [hv.Rectangles(cells, edges, picture.value).opts(
+        color=picture.value, cmap=palette_of(style, picture.shade), colorbar=style.show_legend is not False,
+        clim=(picture.shade.low, picture.shade.high), **look)]
+    unsettled = picture.stage != picture.stages.final
+    hatched = hv.Rectangles(tuple(column[unsettled] for column in cells), edges, picture.value)
+    layers.append(hatched.opts(color="#0000", hooks=[_hatch_white], **look))
+    return hv.Overlay(layers).opts(**shape)
+
+
+def _scatter(picture: Scatter, style: Style, x_range: Range, y_range: Range) -> hv.Overlay:
+    x, y = _sight(x_range, picture.x), _sight(y_range, picture.y)
+    window = Window(x, y, *_CELLS, picture.log)
+    counts = Raster().counts(picture.points, window)
+    dense = picture.dense or int(counts.sum()) > MOST_POINTS
+    along = hv.Dimension(picture.along, label=time_label(picture) if picture.along == "start" else picture.along)
+    dims, shape = [along, hv.Dimension(picture.value)], _shape(style)
+    axes = {"logx": picture.log[0], "logy": picture.log[1]}
+    shown = np.where(counts, counts, np.nan) if dense else np.full((2, 2), np.nan)
+    if any(picture.log):
+        edges = [(np.geomspace if log else np.linspace)(ends.low, ends.high, cells + 1) for ends, log, cells in
+                 zip((x, y), picture.log, reversed(shown.shape), strict=True)]
+        image = hv.QuadMesh((_instants(picture, edges[0]), edges[1], shown), dims, "points")
+    else:
+        left, right = _instants(picture, np.array([x.low, x.high]))
+        image = hv.Image(shown[::-1], bounds=(left, y.low, right, y.high), kdims=dims, vdims="points")
+    seen = in_sight(picture, window, settled=not dense)
+    points = hv.Points((_instants(picture, seen.x), seen.y), dims)
+    shades = {"cmap": palette_of(style, picture.y)[24:], "cnorm": "log", "clim": (1, max(2, int(counts.max()))),
+              "clipping_colors": {"NaN": "#0000"}, "colorbar": dense and style.show_legend is not False}
+    layers = [image.opts(**shades, **axes, **shape),
+              points.opts(color=colour(0, style), size=style.size or 5, alpha=style.alpha or 0.8, **axes, **shape)]
+    return hv.Overlay(layers).opts(**shape)
+
+
+def _shape(style: Style, height_px: int = HEIGHT_PX) -> dict[str, Any]:
+    """Every layer says it, so that an overlay with other elements keeps it; framewise lets axes follow the data."""
+    chosen = {name: getattr(style, name) for name in ("width", "title", "xlabel", "ylabel", "xlim", "ylim")}
+    given = {name: value for name, value in chosen.items() if value is not None}
+    wide = {} if style.width else {"responsive": True}
+    return {"height": style.height or height_px, "framewise": True, **wide, **given}
+
+
+def _sight(range_: Range, extent: Extent) -> Extent:
+    """What is in sight; all of it while nobody has zoomed."""
+    if range_ is None or range_[0] is None or range_[1] is None:
+        return extent
+    low, high = (np.datetime64(end).astype("datetime64[us]").astype(float) / 1e3
+                 if isinstance(end, np.datetime64) or hasattr(end, "year") else float(end) for end in range_)
+    return Extent(low, high) if low < high else extent
 
 
 def _hatch(plot: Any, _element: hv.Element) -> None:
     plot.handles["glyph"].update(hatch_pattern="/", hatch_color=COLOURS[0], hatch_scale=8)
 
 
-def _instants(picture: Lines, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _hatch_white(plot: Any, _element: hv.Element) -> None:
+    plot.handles["glyph"].update(hatch_pattern="/", hatch_color="#ffffff", hatch_alpha=0.6, hatch_scale=7)
+
+
+def _instants(picture: Any, x: NDArray[np.float64]) -> NDArray[Any]:
     return x.astype("datetime64[ms]") if picture.calendar else x

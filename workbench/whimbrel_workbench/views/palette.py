@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
+
+from whimbrel_workbench.frames import PLAIN, Style
 
 COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 MARKERS: Final = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex")
@@ -19,8 +22,17 @@ CSS: Final = """
 """
 
 
-def colour(place: int) -> str:
-    return COLOURS[place % len(COLOURS)]
+def colour(place: int, style: Style = PLAIN, name: str = "") -> str:
+    """The colour of a key: what the user chose, else that of its place."""
+    match style.color:
+        case None:
+            return COLOURS[place % len(COLOURS)]
+        case str() as one:
+            return one
+        case Mapping() as named:
+            return named.get(name, GRID)
+        case several:
+            return several[place % len(several)]
 
 
 def marker(place: int) -> str:

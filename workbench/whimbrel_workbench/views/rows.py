@@ -1,4 +1,4 @@
-"""The newest rows as a table: settled upright, provisional italic with a hollow mark."""
+"""The newest rows as a table: settled upright, early lighter, provisional italic with a hollow mark."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Final
 
 import panel as pn
 
-from whimbrel_workbench.frames import Rows
+from whimbrel_workbench.frames import Row, Rows, Stages
+from whimbrel_workbench.frames.stages import OPEN
 from whimbrel_workbench.views.chart import page_html
+from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.palette import CSS
 
 _TABLE_CSS: Final = CSS + """
@@ -19,14 +21,17 @@ th, td { text-align: left; padding: 3px 12px 3px 0; white-space: nowrap; border-
 th { font-weight: 600; border-bottom-color: #8f8f8f80; }
 th.number, td.number { text-align: right; }
 tr.open td { font-style: italic; }
-td.state { color: var(--jp-ui-font-color2, #767676); font-size: 12px; }
+tr.early td { opacity: .78; }
+td.state { color: var(--jp-ui-font-color2, #767676); font-size: 12px; opacity: 1 !important; }
+td.changed, tr.fresh td.state { box-shadow: inset 0 0 0 100px #0072B226, inset 0 -2px 0 #0072B2; }
+s { opacity: .65; margin-right: 6px; }
 """
 
 
 class RowsView:
     """Draws :class:`~whimbrel_workbench.frames.Rows` as one piece of HTML."""
 
-    def __init__(self, picture: Rows) -> None:
+    def __init__(self, picture: Rows, host: Host) -> None:
         self._panel = page_html(table_html(picture), _TABLE_CSS)
 
     @property
@@ -37,16 +42,32 @@ class RowsView:
         self._panel.object = table_html(picture)
 
 
+def mark_of(stage: int, stages: Stages) -> str:
+    """A filled, half or hollow mark, and what it means."""
+    sign = "●" if stage == stages.final else "○" if stage == OPEN else "◐"
+    return f"{sign} <span>{'may change' if stage == OPEN else escape(stages.words(stage))}</span>"
+
+
 def table_html(picture: Rows) -> str:
-    kinds = ['class="number"' if numeric else "" for numeric in picture.numeric]
-    head = "".join(f"<th {kind}>{escape(name)}</th>" for name, kind in zip(picture.names, kinds, strict=True))
-    body = []
-    for cells, settled in zip(picture.cells, picture.settled, strict=True):
-        row = "".join(f"<td {kind}>{escape(cell)}</td>" for cell, kind in zip(cells, kinds, strict=True))
-        state = "● <span>settled</span>" if settled else "○ <span>may change</span>"
-        body.append(f'<tr class="{"settled" if settled else "open"}"><td class="state">{state}</td>{row}</tr>')
-    shown = f"Newest {len(picture.cells):,} of {picture.rows:,} rows; {picture.settled_rows:,} are settled."
+    kinds = ["number" if numeric else "" for numeric in picture.numeric]
+    head = "".join(f'<th class="{kind}">{escape(name)}</th>' for name, kind in zip(picture.names, kinds, strict=True))
+    body = "".join(_row_html(row, kinds, picture.stages) for row in picture.table)
+    shown = f"Newest {len(picture.table):,} of {picture.rows:,} rows; {picture.settled_rows:,} are settled."
     if "end" not in picture.names:
         shown += " Each is a point in time."
-    table = f'<table><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
+    if any(any(row.before) for row in picture.table):
+        shown += " Struck out: what an early answer was."
+    if any(row.changed or row.fresh for row in picture.table):
+        shown += " Underlined: new or changed since you last looked."
+    table = f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll">{table}</div><div class="quiet" style="margin-top:6px">{shown}</div>'
+
+
+def _row_html(row: Row, kinds: list[str], stages: Stages) -> str:
+    state = "settled" if row.stage == stages.final else "open" if row.stage == OPEN else "early"
+    cells = "".join(
+        f'<td class="{kind}{" changed" if place in row.changed else ""}">'
+        f'{f"<s>{escape(row.before[place])}</s>" if row.before[place] else ""}{escape(cell)}</td>'
+        for place, (cell, kind) in enumerate(zip(row.cells, kinds, strict=True)))
+    fresh = " fresh" if row.fresh else ""
+    return f'<tr class="{state}{fresh}"><td class="state">{mark_of(row.stage, stages)}</td>{cells}</tr>'

@@ -1,104 +1,66 @@
-"""Charts as small SVG texts, for places where no plotting library is at hand."""
+"""Lines and bars as small SVG texts, for places where no plotting library is at hand."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from html import escape
 from math import isnan
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
+from whimbrel_workbench.frames import PLAIN, Bar, Bars, Line, Lines, Style
+from whimbrel_workbench.frames.stages import OPEN
+from whimbrel_workbench.views.bars import words_of
+from whimbrel_workbench.views.lines import marked
+from whimbrel_workbench.views.palette import INK, colour
+from whimbrel_workbench.views.svg import WIDTH_PX, Scale, along_axis, dot, path, svg, text, text_px, values_axis
 
-from whimbrel_workbench.frames import Bars, Lines
-from whimbrel_workbench.frames.extent import Extent
-from whimbrel_workbench.frames.numbers import value_words
-from whimbrel_workbench.views.palette import COLOURS, FONT, GRID, INK, colour
-
-_WIDTH_PX: Final = 900
+_LEFT_PX: Final = 64.0
 _MOST_POINTS: Final = 500
-_MOST_MARKED: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    """From axis positions to pixels."""
-
-    extent: Extent
-    low_px: float
-    high_px: float
-
-    def __call__(self, at: float) -> float:
-        share = (at - self.extent.low) / (self.extent.high - self.extent.low)
-        return self.low_px + share * (self.high_px - self.low_px)
-
-    def ticks(self, count: int) -> list[float]:
-        return list(np.linspace(self.extent.low, self.extent.high, count).tolist())
-
-
-def lines_svg(picture: Lines, height_px: int = 300) -> str:
-    """Lines over time: settled solid, provisional dashed, keys named on top."""
-    x, y = _Scale(picture.x, 64, _WIDTH_PX - 20), _Scale(picture.y, height_px - 30, 30)
-    parts = [f'<path d="M64 {y(at):.1f} H{_WIDTH_PX - 20}" stroke="{GRID}" stroke-opacity=".3"/>'
-             + _text(56, y(at) + 4, value_words(at), "end") for at in y.ticks(5)]
-    span_ms = picture.x.high - picture.x.low if picture.calendar else None
-    parts += [_text(x(at), height_px - 8, value_words(at) if span_ms is None else _instant(at, span_ms), anchor)
-              for at, anchor in zip(x.ticks(5), ("start", "middle", "middle", "middle", "end"), strict=True)]
-    along = 64.0
+def lines_svg(picture: Lines, style: Style = PLAIN, height_px: int = 300) -> str:
+    """Lines over time: settled solid, early light, provisional dashed, keys named on top."""
+    x = Scale(picture.x, _LEFT_PX, WIDTH_PX - 20)
+    y = Scale(picture.y, height_px - 30, 30, log=bool(style.logy))
+    parts = values_axis(y, _LEFT_PX) + along_axis(x, height_px - 8, calendar=picture.calendar)
+    along = _LEFT_PX
     for line in picture:
-        thin, tint = line.thinned(_MOST_POINTS), colour(line.place)
-        for path, dash in ((thin.settled_path(), "none"), (thin.provisional_path(), "5 4")):
-            parts.append(f'<path d="{_path(*path, x, y)}" fill="none" stroke="{tint}" stroke-width="1.8" '
-                         f'stroke-dasharray="{dash}"/>')
-        if len(line.x) <= _MOST_MARKED:
-            points = zip(line.x, line.y, line.settled, strict=True)
-            parts += [_dot(x(at), y(value), tint, settled) for at, value, settled in points]
+        tint = colour(line.place, style, line.label)
+        parts += _line(line, tint, x, y)
         if line.label:
-            parts.append(_dot(along + 5, 12, colour(line.place), True) + _text(along + 14, 16, line.label, "start"))
-            along += 34 + 7.5 * len(line.label)
-    return _svg(parts, height_px)
+            parts.append(dot(along + 5, 12, tint, 1.0) + text(along + 14, 16, line.label, "start"))
+            along += 34 + text_px(line.label)
+    return svg(parts, height_px)
 
 
-def bars_svg(picture: Bars) -> str:
-    """Bars by key: settled filled, provisional hollow with a dashed edge."""
-    height_px = 24 + 24 * len(picture.names)
-    x = _Scale(picture.extent, 150, _WIDTH_PX - 90)
-    parts = []
-    for rank, (name, length, settled) in enumerate(zip(picture.names, picture.lengths, picture.settled, strict=True)):
-        top, ends = 12 + 24 * rank, sorted((x(0.0), x(length)))
-        fill, dash = (COLOURS[0], "none") if settled else ("none", "4 3")
-        parts.append(f'<rect x="{ends[0]:.1f}" y="{top}" width="{ends[1] - ends[0]:.1f}" height="17" fill="{fill}" '
-                     f'stroke="{COLOURS[0]}" stroke-width="1.5" stroke-dasharray="{dash}"/>')
-        parts.append(_text(142, top + 13, name, "end") + _text(ends[1] + 6, top + 13, value_words(length), "start"))
-    return _svg(parts, height_px)
+def bars_svg(picture: Bars, style: Style = PLAIN) -> str:
+    """Bars by key: settled filled, early light, provisional hollow with a dashed edge."""
+    left = min(300.0, 16 + max(text_px(name) for name in picture.names))
+    right = WIDTH_PX - 20 - max(text_px(words_of(bar)) for bar in picture.bars)
+    x = Scale(picture.extent, left, right, log=bool(style.logy))
+    parts = [_bar(bar, 12 + 24 * rank, x, picture, style) for rank, bar in enumerate(picture.bars)]
+    return svg(parts, 24 + 24 * len(picture.bars))
 
 
-def _path(xs: NDArray[np.float64], ys: NDArray[np.float64], x: _Scale, y: _Scale) -> str:
-    """SVG path commands; NaN lifts the pen."""
-    commands, down = [], False
-    for a, b in zip(xs.tolist(), ys.tolist(), strict=True):
-        here = not isnan(a)
-        if here:
-            commands.append(f"{'L' if down else 'M'}{x(a):.1f} {y(b):.1f}")
-        down = here
-    return "".join(commands)
+def _line(line: Line, tint: str, x: Scale, y: Scale) -> list[str]:
+    thin = line.thinned(_MOST_POINTS)
+    looks = ((thin.settled_path(), "none", 1), (thin.early_path(), "none", 0.5), (thin.open_path(), "5 4", 1))
+    parts = [f'<path d="{path(*points, x, y)}" fill="none" stroke="{tint}" stroke-width="1.8" '
+             f'stroke-dasharray="{dash}" stroke-opacity="{alpha:g}"/>' for points, dash, alpha in looks]
+    moves = zip(*(each[line.revised].tolist() for each in (line.x, line.before, line.y)), strict=True)
+    parts += [f'<path d="M{x(at):.1f} {y(before):.1f} V{y(now):.1f} M{x(at) - 4:.1f} {y(before):.1f} h8" '
+              f'stroke="{tint}"/>' for at, before, now in moves]
+    at = marked(line)
+    points = zip(line.x[at].tolist(), line.y[at].tolist(), line.stage[at].tolist(), strict=True)
+    return parts + [dot(x(when), y(value), tint, line.stages.fullness(stage)) for when, value, stage in points]
 
 
-def _dot(x: float, y: float, tint: str, settled: bool) -> str:
-    fill = tint if settled else "white"
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" fill="{fill}" stroke="{tint}" stroke-width="1.4"/>'
-
-
-def _text(x: float, y: float, words: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{INK}">{escape(words)}</text>'
-
-
-def _instant(at_ms: float, span_ms: float) -> str:
-    shape = "%Y-%m-%d" if span_ms > 5 * 86_400_000 else "%m-%d %H:%M" if span_ms > 300_000 else "%H:%M:%S"
-    return datetime.fromtimestamp(at_ms / 1e3, UTC).strftime(shape)
-
-
-def _svg(parts: list[str], height_px: int) -> str:
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH_PX} {height_px}" font-size="12" '
-            f'font-family="{escape(FONT)}">{"".join(parts)}</svg>')
+def _bar(bar: Bar, top: float, x: Scale, picture: Bars, style: Style) -> str:
+    tint = colour(0, style)
+    ends = sorted((x(picture.extent.low if style.logy else 0.0), x(bar.length)))
+    dash = "4 3" if bar.stage == OPEN else "none"
+    drawn = (f'<rect x="{ends[0]:.1f}" y="{top}" width="{ends[1] - ends[0]:.1f}" height="17" fill="{tint}" '
+             f'fill-opacity="{picture.stages.fullness(bar.stage):g}" stroke="{tint}" stroke-width="1.5" '
+             f'stroke-dasharray="{dash}"/>')
+    if not isnan(bar.before):
+        drawn += f'<path d="M{x(bar.before):.1f} {top} v17 m0 -8.5 H{x(bar.length):.1f}" stroke="{INK}" fill="none"/>'
+    after = max(ends[1], x(bar.before) if not isnan(bar.before) else 0)
+    return drawn + text(x.low_px - 8, top + 13, bar.name, "end") + text(after + 6, top + 13, words_of(bar), "start")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 from html import escape
 
-from whimbrel_workbench.frames import Bars, Figures, Frame, Lines, Rows
+from whimbrel_workbench.frames import Bars, Figures, Frame, Heat, Lines, Picture, Rows, Scatter, Stages
+from whimbrel_workbench.views.caption import caption
 from whimbrel_workbench.views.failure import failure_html
 from whimbrel_workbench.views.figures import figures_html
-from whimbrel_workbench.views.legend import caption
 from whimbrel_workbench.views.rows import table_html
 from whimbrel_workbench.views.sketch import bars_svg, lines_svg
+from whimbrel_workbench.views.sketch_cells import heat_svg, scatter_svg
 
 
 def still_html(frame: Frame) -> str:
@@ -25,11 +26,19 @@ def still_html(frame: Frame) -> str:
 
 
 def _picture(frame: Frame) -> str:
+    style = frame.style
     match frame.picture:
         case Lines() as picture:
-            return _image(lines_svg(picture), f"{caption(picture)} Dashed: may still change.")
+            early = ", lighter: an early answer" * _banded(picture.stages)
+            return _image(frame, lines_svg(picture, style), f"Dashed: may still change{early}.")
         case Bars() as picture:
-            return _image(bars_svg(picture), f"{caption(picture)} Hollow: may still change.")
+            early = ", lighter: an early answer" * _banded(picture.stages)
+            return _image(frame, bars_svg(picture, style), f"Hollow: may still change{early}.")
+        case Heat() as picture:
+            early = ", dotted: an early answer" * _banded(picture.stages)
+            return _image(frame, heat_svg(picture, style), f"Hatched: may still change{early}.")
+        case Scatter() as picture:
+            return _image(frame, scatter_svg(picture, style), "Hollow: may still change.")
         case Rows() as picture:
             return table_html(picture)
         case Figures() as picture:
@@ -38,8 +47,15 @@ def _picture(frame: Frame) -> str:
             return "" if frame.status.failure else "<div>No rows.</div>"
 
 
-def _image(svg: str, words: str) -> str:
+def _image(frame: Frame, svg: str, meaning: str) -> str:
     """An image rather than inline SVG: viewers that clean foreign HTML keep images."""
+    picture: Picture | None = frame.picture
+    words = f"{caption(picture)} {meaning}" if picture else meaning
+    title = f'<div style="font-size:15px;padding:4px 0">{escape(frame.style.title)}</div>' if frame.style.title else ""
     data = base64.b64encode(svg.encode()).decode()
-    return (f'<img alt="{escape(words)}" src="data:image/svg+xml;base64,{data}" style="width:100%;max-width:900px"/>'
-            f'<div style="font-size:12px;opacity:.75">{escape(words)}</div>')
+    return (f'{title}<img alt="{escape(words)}" src="data:image/svg+xml;base64,{data}" '
+            f'style="width:100%;max-width:900px"/><div style="font-size:12px;opacity:.75">{escape(words)}</div>')
+
+
+def _banded(stages: Stages) -> bool:
+    return stages.final > 1

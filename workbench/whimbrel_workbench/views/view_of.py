@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from whimbrel_workbench.frames import Bars, Figures, Lines, Rows
+from whimbrel_workbench.frames import Bars, Figures, Heat, Lines, Picture, Rows, Scatter
 from whimbrel_workbench.views.bars import BarsView
-from whimbrel_workbench.views.contract import Picture, View
+from whimbrel_workbench.views.contract import NOBODY, Host, View
 from whimbrel_workbench.views.figures import FiguresView
+from whimbrel_workbench.views.heat import HeatView
 from whimbrel_workbench.views.lines import LinesView
 from whimbrel_workbench.views.rows import RowsView
+from whimbrel_workbench.views.scatter import ScatterView
 
 
-def view_of(picture: Picture) -> View:
-    """A view that draws this picture and later ones of its kind."""
+def view_of(picture: Picture, host: Host = NOBODY) -> View:
+    """A view that draws this picture and later ones of its kind, on the page of a host."""
     match picture:
         case Lines():
-            return LinesView(picture)
+            return LinesView(picture, host)
         case Bars():
-            return BarsView(picture)
+            return BarsView(picture, host)
+        case Heat():
+            return HeatView(picture, host)
+        case Scatter():
+            return ScatterView(picture, host)
         case Rows():
-            return RowsView(picture)
+            return RowsView(picture, host)
         case Figures():
-            return FiguresView(picture)
+            return FiguresView(picture, host)

@@ -119,7 +119,8 @@ class Shared:
     def _start(self) -> None:
         self._started = True
         try:
-            for feed, run in zip(self.feeds.values(), start_together(self._queries), strict=True):
+            keep = max(feed.keep_rows for feed in self.feeds.values())
+            for feed, run in zip(self.feeds.values(), start_together(self._queries, keep), strict=True):
                 feed.follow(run)
         except WhimbrelError as error:
             for feed in self.feeds.values():

@@ -1,0 +1,83 @@
+"""What the user asks of a view: kind, columns, look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Literal, Self
+
+from whimbrel.errors import PlanError, near_match
+from whimbrel_workbench.frames.style import NAMES, Style
+
+Kind = Literal["auto", "number", "bar", "line", "heatmap", "scatter", "density", "table"]
+
+_KINDS: Final[tuple[Kind, ...]] = ("auto", "number", "bar", "line", "heatmap", "scatter", "density", "table")
+_ALSO: Final[dict[str, Kind]] = {"bars": "bar", "barh": "bar", "lines": "line", "points": "scatter"}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked of a view; nothing asked means: choose by the result's shape.
+
+    Kinds and columns are called as in hvPlot.
+
+    Parameters
+    ----------
+    kind : {"auto", "line", "bar", "heatmap", "scatter", "density", "table", "number"}
+        ``lines``, ``bars``, ``barh`` and ``points`` are understood too.
+    x : str, optional
+        Column along the x axis of a heat map, a scatter or a density; else the time.
+    y : str, optional
+        Column on the value axis. Of a heat map its value, or its rows if ``C`` names the value.
+    C : str, optional
+        Value of a heat map's cells.
+    by : str or sequence of str, optional
+        Columns that tell one line, bar, row or colour from another.
+    top : int, optional
+        Most lines, bars, rows or colours in one picture; the rest is named below it. Without it as many as read well.
+    keep_rows : int, optional
+        Most rows of the result to keep in memory; the oldest go first. Without it a million, and ten million of raw
+        events in a scatter or a density.
+    style : Style
+        How it looks.
+    """
+
+    kind: Kind = "auto"
+    x: str | None = None
+    y: str | None = None
+    C: str | None = None
+    by: str | Sequence[str] | None = None
+    top: int | None = None
+    keep_rows: int | None = None
+    style: Style = field(default_factory=Style)
+
+    def __post_init__(self) -> None:
+        kind = _ALSO.get(self.kind, self.kind)
+        if kind not in _KINDS:
+            raise PlanError(f"There is no view of kind {self.kind!r}.", where=f"view(kind={self.kind!r})",
+                            hint=near_match(str(self.kind), _KINDS, noun="kind"))
+        object.__setattr__(self, "kind", kind)
+        for name in ("top", "keep_rows"):
+            given = getattr(self, name)
+            if given is not None and (not isinstance(given, int) or given < 1):
+                raise PlanError(f"{name} cannot be {given!r}.", where=f"view({name}={given!r})", hint="1 or more")
+
+    @classmethod
+    def of(cls, **given: Any) -> Self:
+        """Options as typed in one call: those of the picture and those of its look side by side.
+
+        >>> Options.of(kind="bars", y="n", title="Flights").style.title
+        'Flights'
+        """
+        mine = {each.name for each in fields(cls)} - {"style"}
+        for name in given:
+            if name not in mine and name not in NAMES:
+                raise PlanError(f"A view has no option {name!r}.", where=f"view({name}=...)",
+                                hint=near_match(name, (*sorted(mine), "redraws_per_s", *NAMES), noun="option"))
+        chosen = {name: value for name, value in given.items() if name in mine}
+        style = Style().styled(**{name: value for name, value in given.items() if name not in mine})
+        return cls(**chosen, style=style)
+
+    def styled(self, **given: Any) -> Self:
+        """The same with another look. See :meth:`Style.styled`."""
+        return replace(self, style=self.style.styled(**given))

@@ -1,0 +1,74 @@
+"""What a query has answered so far, as pictures need it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from whimbrel_workbench.frames.stages import ONE_BAND, Stages
+from whimbrel_workbench.frames.values import floats
+
+Floats = NDArray[np.float64]
+StageCodes = NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """A result table and how final each of its rows is.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        ``start``, ``end`` and the columns of the answer: first the rows that are settled for good, then ever earlier
+        answers, at last what may still change.
+    reached : tuple of int
+        For each latency, the earliest first, how many leading rows it or a later one has settled. The last of them
+        counts the rows that are final.
+    stages : Stages
+        Names of the latencies.
+    before : pyarrow.Table, optional
+        For each row the values that its earliest answer had; null where nothing was revised.
+    forgotten : int
+        Settled rows that stood before the first row and are no longer kept.
+    rearranged : int or None
+        While it stays the same, settled rows stand where they stood in the result before, less the forgotten ones; None
+        when nobody knows.
+
+    Examples
+    --------
+    >>> Result(pa.table({"start": [0, 5, 9]}), (2, 1), Stages(("1s", "1m"))).stage.tolist()
+    [2, 1, 0]
+    """
+
+    table: pa.Table
+    reached: tuple[int, ...]
+    stages: Stages = ONE_BAND
+    before: pa.Table | None = None
+    forgotten: int = 0
+    rearranged: int | None = None
+
+    @property
+    def settled(self) -> int:
+        """How many leading rows are final."""
+        return self.reached[-1]
+
+    @property
+    def stage(self) -> StageCodes:
+        """The stage of each row."""
+        codes = np.zeros(len(self.table), np.int8)
+        for rows in self.reached:
+            codes[:rows] += 1
+        return codes
+
+    def values(self, name: str) -> Floats:
+        """A column as floats; null is NaN."""
+        return floats(self.table.column(name))
+
+    def values_before(self, name: str) -> Floats:
+        """What each value was in its earliest answer; NaN where it was not revised."""
+        if self.before is None or name not in self.before.column_names:
+            return np.full(len(self.table), np.nan)
+        return floats(self.before.column(name))

@@ -1,0 +1,46 @@
+"""What is drawn and what is not, in one sentence or two."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from whimbrel_workbench.frames import Bars, Heat, Lines, Picture, Scatter
+from whimbrel_workbench.frames.numbers import value_words
+
+MOST_NAMED: Final = 12
+
+
+def caption(picture: Picture) -> str:
+    """Which values are drawn by which keys, how many are settled, and what is left out."""
+    match picture:
+        case Lines():
+            shown = len(picture.lines)
+        case Bars():
+            shown = len(picture.bars)
+        case Heat():
+            shown = len(picture.names)
+        case Scatter():
+            shown = len(picture.names)
+        case _:
+            return ""
+    by = " and ".join(picture.keys)
+    provisional = picture.rows - picture.settled_rows
+    words = f"{picture.value}" + (f" against {picture.along}" if isinstance(picture, Scatter) else "")
+    words += f" by {by}" if by else ""
+    words += f". {picture.settled_rows:,} rows settled, {provisional:,} may still change."
+    if isinstance(picture, Heat) and picture.per_cell:
+        width = str(timedelta(milliseconds=picture.per_cell)) if picture.calendar else value_words(picture.per_cell)
+        words += f" A cell is the mean of {width}."
+    if isinstance(picture, Scatter) and picture.forgotten:
+        words += f" {picture.forgotten:,} older rows are no longer kept: view(keep_rows=...) keeps more."
+    if picture.others and isinstance(picture, Scatter):
+        words += f" Grey: {_listed(picture.others)}"
+    elif picture.others:
+        words += f" Shown: {shown} of {shown + len(picture.others)}; not shown: {_listed(picture.others)}"
+    return words
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more." if more > 0 else ".")

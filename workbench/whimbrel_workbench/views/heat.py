@@ -1,0 +1,148 @@
+"""A heat map: a row for each key, a colour for each value; what is not settled is hatched."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import panel as pn
+from bokeh.models import ColorBar, ColumnDataSource, FixedTicker, HoverTool, LinearColorMapper, LogColorMapper, Range1d
+from bokeh.models import NumeralTickFormatter as Numeral
+from bokeh.plotting import figure
+from numpy.typing import NDArray
+
+from whimbrel_workbench.frames import Heat, Style
+from whimbrel_workbench.frames.extent import Extent
+from whimbrel_workbench.frames.stages import OPEN
+from whimbrel_workbench.views.chart import chart, name_axes
+from whimbrel_workbench.views.contract import Host
+from whimbrel_workbench.views.follow import Follow
+from whimbrel_workbench.views.lines import time_label
+from whimbrel_workbench.views.palette import FONT, INK
+from whimbrel_workbench.views.resort import Resort
+from whimbrel_workbench.views.shades import palette_of
+
+_ROW_PX: Final = 22
+_CELLS: Final = ("left", "right", "top", "bottom", "value", "key", "state", "hatch", "ink")
+_MARKED: Final = ("x", "y", "left", "right", "top", "bottom", "ink")
+
+
+class HeatView:
+    """Draws :class:`~whimbrel_workbench.frames.Heat`; each redraw replaces the data of three sources."""
+
+    def __init__(self, picture: Heat, host: Host) -> None:
+        self._style, self._columns = host.style, picture.columns
+        when = ("@left{%F %H:%M}" if picture.calendar else "@left{0,0}") if not picture.columns else "@along"
+        self._hover = HoverTool(tooltips=[("", "@key"), ("", "@value{0,0.[00]}"), (picture.along, when), ("", "@state"),
+                                          ("", "@revised")],
+                                formatters={"@left": "datetime"} if picture.calendar else {})
+        self._figure = chart(self._style, self._hover, x_range=Range1d(), y_range=Range1d(),
+                             x_axis_type="datetime" if picture.calendar else "linear")
+        for grid in self._figure.grid:
+            grid.visible = False
+        self._figure.yaxis[0].update(major_tick_line_color=None, axis_line_color=None)
+        shades = LogColorMapper if self._style.logz else LinearColorMapper
+        self._mapper = shades(palette=palette_of(self._style, picture.shade))
+        self._follow = Follow(self._figure, picture.x, *_rows(picture, self._style))
+        self._cells, self._changed, self._revised = self._add_cells(), self._add_outlines(), self._add_corners()
+        self._add_scale()
+        self._resort = Resort(host)
+        self._panel = self._follow.panel(self._resort.panel)
+        self.draw(picture)
+
+    @property
+    def panel(self) -> pn.viewable.Viewable:
+        return self._panel
+
+    @property
+    def over_time(self) -> figure | None:
+        """The chart, for views that share its range of time."""
+        return None if self._columns else self._figure
+
+    def draw(self, picture: Heat) -> None:
+        ink = _ink(picture, self._mapper.palette)
+        self._cells.data = _cells(picture, ink)
+        self._changed.data = _marked(picture, np.flatnonzero(picture.changed), ink)
+        self._revised.data = _marked(picture, np.flatnonzero(~np.isnan(picture.before)), ink)
+        self._mapper.update(low=picture.shade.low, high=picture.shade.high)
+        self._name(picture)
+        self._follow.move(picture.x, *_rows(picture, self._style))
+        self._resort.offer(picture.stale)
+
+    def _name(self, picture: Heat) -> None:
+        along = picture.along if picture.columns else time_label(picture)
+        name_axes(self._figure, self._style, along, "")
+        self._scale.title = picture.value if self._style.clabel is None else self._style.clabel
+        for axis, names in ((self._figure.yaxis[0], picture.names), (self._figure.xaxis[0], picture.columns)):
+            if names and len(axis.major_label_overrides) != len(names):
+                axis.ticker = FixedTicker(ticks=[place + 0.5 for place in range(len(names))])
+            labels = {place + 0.5: name or picture.value for place, name in enumerate(names)}
+            if axis.major_label_overrides != labels:
+                axis.major_label_overrides = labels
+
+    def _add_cells(self) -> ColumnDataSource:
+        source = ColumnDataSource({name: [] for name in (*_CELLS, "along", "revised")})
+        shade = {"field": "value", "transform": self._mapper}
+        self._hover.renderers = [self._figure.quad(
+            "left", "right", "top", "bottom", source=source, fill_color=shade, line_color=shade, line_width=0.5,
+            hatch_pattern="hatch", hatch_color="ink", hatch_alpha=0.55, hatch_scale=7, hatch_weight=1)]
+        return source
+
+    def _add_outlines(self) -> ColumnDataSource:
+        source = ColumnDataSource({name: [] for name in _MARKED})
+        self._figure.quad("left", "right", "top", "bottom", source=source, fill_color=None, line_color="ink",
+                          line_width=1.6, line_alpha=0.85)
+        return source
+
+    def _add_corners(self) -> ColumnDataSource:
+        source = ColumnDataSource({name: [] for name in _MARKED})
+        self._figure.scatter("x", "y", source=source, marker="diamond", size=6, fill_color="ink", line_color=None)
+        return source
+
+    def _add_scale(self) -> None:
+        self._scale = ColorBar(color_mapper=self._mapper, width=10, bar_line_color=None, background_fill_alpha=0,
+                               major_label_text_color=INK, major_label_text_font=FONT, major_tick_line_color=None,
+                               title_text_color=INK, title_text_font=FONT, title_text_font_style="normal", padding=6,
+                               formatter=Numeral(format="0,0.[00]"))
+        if self._style.show_legend is not False:
+            self._figure.add_layout(self._scale, "right")
+
+
+def _rows(picture: Heat, style: Style) -> tuple[Extent, None, int]:
+    """From top to bottom, each row as high as its name."""
+    height_px = style.height or max(140, 70 + _ROW_PX * len(picture.names))
+    return Extent(float(len(picture.names)), 0.0), None, height_px
+
+
+def _ink(picture: Heat, palette: list[str]) -> NDArray[np.str_]:
+    """Dark on light cells, light on dark ones."""
+    span = picture.shade.high - picture.shade.low
+    place = np.clip((picture.values - picture.shade.low) / span * (len(palette) - 1), 0, len(palette) - 1).astype(int)
+    light = np.array([sum(int(each[at:at + 2], 16) * weight for at, weight in ((1, 0.3), (3, 0.59), (5, 0.11))) > 128
+                      for each in palette])
+    return np.where(light[place], "#000000", "#ffffff")
+
+
+def _cells(picture: Heat, ink: NDArray[np.str_]) -> dict[str, Any]:
+    words = [picture.stages.words(stage) for stage in range(picture.stages.final + 1)]
+    hatches = ["/" if stage == OPEN else " " if stage == picture.stages.final else "." for stage in range(len(words))]
+    stages, places = picture.stage.tolist(), picture.row.tolist()
+    revised = np.flatnonzero(~np.isnan(picture.before)).tolist()
+    notes = [""] * len(places)
+    for at in revised:
+        notes[at] = f"revised from {picture.before[at]:,.4g}"
+    return {
+        "left": picture.left, "right": picture.right,
+        # A thin gap between the rows lets each be read on its own.
+        "top": picture.row + 0.04, "bottom": picture.row + 0.96,
+        "value": picture.values, "key": [picture.names[place] for place in places],
+        "state": [words[stage] for stage in stages], "hatch": [hatches[stage] for stage in stages], "ink": ink.tolist(),
+        "along": [picture.columns[int(at)] for at in picture.left] if picture.columns else [""] * len(places),
+        "revised": notes,
+    }
+
+
+def _marked(picture: Heat, at: NDArray[np.intp], ink: NDArray[np.str_]) -> dict[str, Any]:
+    return {"x": (picture.left[at] + picture.right[at]) / 2, "y": picture.row[at] + 0.5, "left": picture.left[at],
+            "right": picture.right[at], "top": picture.row[at] + 0.06, "bottom": picture.row[at] + 0.94,
+            "ink": ink[at].tolist()}

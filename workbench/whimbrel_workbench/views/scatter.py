@@ -1,0 +1,131 @@
+"""Points: each of its own while few are in sight, counted by cell when there are many."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import panel as pn
+from bokeh.models import ColorBar, ColumnDataSource, HoverTool, LogColorMapper, NumeralTickFormatter, Range1d
+from bokeh.plotting import figure
+
+from whimbrel_workbench.frames import Scatter, Style
+from whimbrel_workbench.frames.points import OTHERS
+from whimbrel_workbench.views.chart import chart, name_axes
+from whimbrel_workbench.views.contract import Host
+from whimbrel_workbench.views.follow import Follow
+from whimbrel_workbench.views.lines import HALO, time_label
+from whimbrel_workbench.views.palette import FONT, GRID, INK, colour, marker
+from whimbrel_workbench.views.raster import Counts, Raster, Window, warm
+from whimbrel_workbench.views.shades import palette_of
+from whimbrel_workbench.views.sight import Sight, in_sight
+from whimbrel_workbench.views.viewport import Viewport
+
+MOST_POINTS: Final = 4_000
+"""So many points a browser still paints one by one in a moment."""
+
+_CELL_PX: Final = 2
+_SCALE_PX: Final = 84
+"""Room for the colours' scale, whether it is shown or not: points must not jump when they become too many."""
+
+_MARKS: Final = ("x", "y", "colour", "marker", "fullness", "key", "state")
+_TOOLS: Final = "pan,wheel_zoom,box_zoom,reset,save"
+
+
+class ScatterView:
+    """Draws :class:`~whimbrel_workbench.frames.Scatter`. When the reader zooms, what is in sight is counted anew."""
+
+    def __init__(self, picture: Scatter, host: Host) -> None:
+        warm()
+        self._style, self._host = host.style, host
+        self._picture, self._raster = picture, Raster()
+        time, when = ("datetime", "{%F %T}") if picture.calendar else ("numeral", "{0,0.[000]}")
+        on_points = HoverTool(tooltips=[("", "@key"), (picture.along, f"@x{when}"), (picture.value, "@y{0,0.[000]}"),
+                                        ("", "@state")], formatters={"@x": time}, limit=3)
+        on_cells = HoverTool(tooltips=[("", "@image{0,0} points"), (picture.along, f"$x{when}"),
+                                       (picture.value, "$y{0,0.[000]}")], formatters={"$x": time})
+        x_axis = "datetime" if picture.calendar else "log" if picture.log[0] else "linear"
+        self._figure = chart(self._style, on_points, on_cells, min_border_right=_SCALE_PX, tools=_TOOLS,
+                             x_range=Range1d(), y_range=Range1d(), x_axis_type=x_axis,
+                             y_axis_type="log" if picture.log[1] else "linear")
+        shades = palette_of(self._style, picture.y)[24:]
+        self._mapper = LogColorMapper(palette=shades, low=1, high=10, low_color="#0000")
+        self._cells = ColumnDataSource({name: [] for name in ("image", "x", "y", "dw", "dh")})
+        on_cells.renderers = [self._figure.image("image", "x", "y", "dw", "dh", source=self._cells,
+                                                 color_mapper=self._mapper)]
+        self._halo = ColumnDataSource({name: [] for name in ("x", "y", "colour")})
+        self._figure.scatter("x", "y", source=self._halo, size=15, fill_color="colour", **HALO)
+        self._marks = ColumnDataSource({name: [] for name in _MARKS})
+        on_points.renderers = [self._figure.scatter(
+            "x", "y", source=self._marks, size=self._style.size or 6, marker="marker", line_color="colour",
+            fill_color="colour", fill_alpha="fullness", line_alpha=self._style.alpha or 0.9)]
+        self._add_scale()
+        self._follow = Follow(self._figure, picture.x, picture.y)
+        self._viewport = Viewport(self._look_closer)
+        self._panel = self._follow.panel(self._viewport.panel)
+        self._viewport.watch(self._panel[0])
+        self.draw(picture)
+
+    @property
+    def panel(self) -> pn.viewable.Viewable:
+        return self._panel
+
+    @property
+    def over_time(self) -> figure | None:
+        """The chart, for views that share its range of time."""
+        return self._figure if self._picture.along == "start" else None
+
+    def draw(self, picture: Scatter) -> None:
+        self._picture = picture
+        self._draw_window()
+        along = time_label(picture) if picture.along == "start" else picture.along
+        name_axes(self._figure, self._style, along, picture.value)
+        self._follow.move(picture.x, picture.y)
+
+    def _look_closer(self) -> None:
+        with self._host.changing():
+            self._draw_window()
+
+    def _draw_window(self) -> None:
+        picture = self._picture
+        x, y = self._viewport.held or (picture.x, picture.y)
+        width, height = self._viewport.pixels
+        window = Window(x, y, max(1, width // _CELL_PX), max(1, height // _CELL_PX), picture.log)
+        counts = self._raster.counts(picture.points, window)
+        dense = picture.dense or int(counts.sum()) > MOST_POINTS
+        self._cells.data = _image(counts, window) if dense else {name: [] for name in self._cells.data}
+        self._mapper.high = max(2, int(counts.max()))
+        self._scale.visible = dense
+        seen = in_sight(picture, window, settled=not dense)
+        marks = _marks(picture, seen, self._style)
+        self._marks.data = marks
+        self._halo.data = {name: [value for value, fresh in zip(marks[name], seen.fresh, strict=True) if fresh]
+                           for name in self._halo.data}
+
+    def _add_scale(self) -> None:
+        self._scale = ColorBar(color_mapper=self._mapper, width=10, bar_line_color=None, background_fill_alpha=0,
+                               major_label_text_color=INK, major_label_text_font=FONT, major_tick_line_color=None,
+                               title_text_color=INK, title_text_font=FONT, title_text_font_style="normal", padding=6,
+                               title=self._style.clabel or "points", formatter=NumeralTickFormatter(format="0,0"))
+        if self._style.show_legend is not False:
+            self._figure.add_layout(self._scale, "right")
+
+
+def _image(counts: Counts, window: Window) -> dict[str, Any]:
+    """The cells as they travel: in as few bytes as the largest of them needs."""
+    kind = next(kind for kind in (np.uint8, np.uint16, np.uint32) if counts.max() <= np.iinfo(kind).max)
+    x, y = window.x, window.y
+    return {"image": [counts.astype(kind)], "x": [x.low], "y": [y.low], "dw": [x.high - x.low], "dh": [y.high - y.low]}
+
+
+def _marks(picture: Scatter, seen: Sight, style: Style) -> dict[str, Any]:
+    names = picture.names or ("",)
+    colours = [colour(place, style, name) for place, name in enumerate(names)] + [GRID]
+    markers, keys = [marker(place) for place in range(len(names))] + ["circle"], [*names, "others"]
+    place = np.where(seen.category == OTHERS, len(names), seen.category).tolist()
+    words = (picture.stages.words(0), picture.stages.words(picture.stages.final))
+    return {
+        "x": seen.x, "y": seen.y, "colour": [colours[each] for each in place],
+        "marker": [markers[each] for each in place], "key": [keys[each] for each in place],
+        "fullness": np.where(seen.settled, 0.75, 0.0), "state": [words[each] for each in seen.settled.tolist()],
+    }

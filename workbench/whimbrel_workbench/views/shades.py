@@ -1,0 +1,32 @@
+"""Colours for amounts: readable without colour vision and in greyscale, since they grow lighter with the amount."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bokeh import palettes
+
+from whimbrel.errors import PlanError, near_match
+from whimbrel_workbench.frames import Style
+from whimbrel_workbench.frames.extent import Extent
+
+_GROWING: Final = "Viridis"
+_AROUND_ZERO: Final = "PuOr"
+
+
+def palette_of(style: Style, shade: Extent) -> list[str]:
+    """256 colours: those that the user named, else growing ones, or two kinds around zero.
+
+    Raises
+    ------
+    PlanError
+        There is no palette of that name.
+    """
+    name = style.cmap or (_AROUND_ZERO if shade.low < 0 < shade.high else _GROWING)
+    known = {each.lower(): each for each in palettes.all_palettes}
+    if name.lower() not in known:
+        raise PlanError(f"There are no colours {name!r}.", where=f"opts(cmap={name!r})",
+                        hint=near_match(name, sorted(palettes.all_palettes), noun="palette"))
+    sizes = palettes.all_palettes[known[name.lower()]]
+    colours = list(sizes[max(sizes)])
+    return [colours[round(at * (len(colours) - 1) / 255)] for at in range(256)]

@@ -1,0 +1,69 @@
+"""Tells the kernel which part of a chart the reader has in front of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+import panel as pn
+
+from whimbrel_workbench.frames.extent import Extent
+
+# A drag changes the ranges with every move of the mouse: told is where it is a moment later, and never twice.
+_TELL: Final = """
+    if (out.telling) return
+    out.telling = true
+    setTimeout(() => {
+        out.telling = false
+        const {x_range: x, y_range: y} = source
+        const held = x.tags.includes("held")
+        out.value = JSON.stringify([held, x.start, x.end, y.start, y.end, source.inner_width, source.inner_height])
+    }, 40)
+"""
+_WATCHED: Final = ("x_range.start", "x_range.end", "y_range.start", "y_range.end", "x_range.tags", "inner_width")
+
+
+class Viewport:
+    """What part of a chart is in sight, and how many pixels there are for it.
+
+    Parameters
+    ----------
+    on_change : callable
+        Called when the reader has moved.
+
+    Attributes
+    ----------
+    held : tuple of Extent or None
+        The ranges that the reader zoomed to; None while the chart follows its data.
+    pixels : tuple of int
+        Width and height inside of the axes.
+    panel : panel.viewable.Viewable
+        Has to lie on the page, where nobody sees it.
+    """
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self.held: tuple[Extent, Extent] | None = None
+        self.pixels = (1100, 260)
+        self._on_change = on_change
+        self.panel = pn.widgets.TextInput(visible=False, width=0, height=0, margin=0)
+        self.panel.param.watch(self._told, "value")
+
+    def watch(self, chart: pn.pane.Bokeh) -> None:
+        """Listen to the ranges of a chart."""
+        for each in _WATCHED:
+            chart.jscallback(args={"out": self.panel}, **{each: _TELL})
+
+    def _told(self, event: Any) -> None:
+        try:
+            held, *ends, width, height = json.loads(event.new)
+            low_x, high_x, low_y, high_y = map(float, ends)
+            pixels = (min(max(int(width), 50), 4000), min(max(int(height), 50), 4000))
+        except (TypeError, ValueError):
+            return  # a page may say what it likes
+        known = self.held, self.pixels
+        there = held and low_x < high_x and low_y < high_y
+        self.held = (Extent(low_x, high_x), Extent(low_y, high_y)) if there else None
+        self.pixels = pixels
+        if known != (self.held, self.pixels):
+            self._on_change()
