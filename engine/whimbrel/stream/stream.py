@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -25,6 +25,9 @@ from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_
 from whimbrel.stream.handing_over import hand_over
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
+
+if TYPE_CHECKING:
+    from whimbrel.stream.certify import Certificate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -303,6 +306,39 @@ class Stream(Methods):
 
             return collect_on_spark(self.node, on)
         return running.collect(self.node, threads)
+
+    def certify(self, history: Stream, live_log: Stream, *, spark: Any = None, threads: int = 2) -> Certificate:
+        """Whether a back-test says what a live run says, row by row: on threads, on Spark, and replayed as it came.
+
+        Parameters
+        ----------
+        history : Stream
+            A source, as the back-test reads it.
+        live_log : Stream
+            The same rows in the order in which they came, with the promise of the feed.
+        spark : pyspark.sql.SparkSession, optional
+            Ask there, too.
+        threads : int
+
+        Returns
+        -------
+        Certificate
+            Rows that differ, each with the reason. It is `ok` when late rows, and nothing else, make the difference:
+            when history without them gives what came live.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> rows = {"at": [1, 5, 3, 9, 2], "seen": [1, 5, 6, 9, 9]}
+        >>> history = wb.from_arrow(rows, time="at", arrival="seen", name="log")
+        >>> came = wb.from_arrow(rows, time="at", arrival="seen", reorder_latency=2, late="drop", name="log")
+        >>> history.tumbling_window(4).aggregate(n=wb.count()).certify(history, came)
+        certified: 3 rows, the same on 2 threads, the log as it came
+        2 rows differ live; rows that were late: 1
+        """
+        from whimbrel.stream.certify import certify  # it needs streams itself
+
+        return certify(self, history, live_log, spark, threads)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Settled rows as they come."""

@@ -35,11 +35,11 @@ def table() -> pa.Table:
                      "x": chance.integers(0, 10, ROWS)})
 
 
-def files(folder: Path, rows: pa.Table) -> Path:
+def files(folder: Path, rows: pa.Table, count: int = FILES) -> Path:
     """The log as it came to lie in files, one after the other."""
     folder.mkdir()
-    size = -(-rows.num_rows // FILES)
-    for number in range(FILES):
+    size = -(-rows.num_rows // count)
+    for number in range(count):
         pq.write_table(rows.slice(number * size, size), folder / f"{number}.parquet")
         time.sleep(0.01)  # Spark takes them by age
     return folder

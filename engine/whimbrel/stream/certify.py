@@ -1,0 +1,194 @@
+"""Whether a query that was back-tested says the same when it runs live; and if not, which rows were late."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch
+from whimbrel.connect import Replay
+from whimbrel.disorder import timekeeper
+from whimbrel.errors import PlanError
+from whimbrel.plan import Disorder, Node, Promising, Source
+from whimbrel.stream.rebind import rebind
+
+if TYPE_CHECKING:
+    from whimbrel.stream.stream import Stream
+
+_RELATIVE = 1e-9
+_SHOWN = 5
+
+Exact = tuple[Any, ...]
+Floats = tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What came of asking one query in several ways.
+
+    Attributes
+    ----------
+    rows : int
+        Of the answer, from history.
+    late_rows : int
+        Rows of the live log that were dropped or moved.
+    places : tuple of str
+        Where the query was asked, beside one thread here.
+    differences : pyarrow.Table
+        Rows that one of them has and history has not (``extra``), or the other way around (``missing``), each with the
+        place and the reason: ``late rows``, or ``unexplained``.
+    """
+
+    rows: int
+    late_rows: int
+    places: tuple[str, ...]
+    differences: pa.Table
+
+    @property
+    def ok(self) -> bool:
+        """Whether every difference is explained."""
+        return "unexplained" not in self.differences["why"].to_pylist()
+
+    def __repr__(self) -> str:
+        why = self.differences["why"].to_pylist()
+        told, same = ("certified", "the same") if self.ok else ("NOT certified", "asked")
+        lines = [f"{told}: {self.rows:,} rows, {same} on {', '.join(self.places)}"]
+        if late := why.count("late rows"):
+            lines.append(f"{late:,} rows differ live; rows that were late: {self.late_rows:,}")
+        if unexplained := why.count("unexplained"):
+            lines.append(f"{unexplained:,} rows differ and nobody knows why:")
+            shown = [row for row in self.differences.to_pylist() if row["why"] == "unexplained"][:_SHOWN]
+            lines += [f"  {row['place']}: {row['found']} {row['row']}" for row in shown]
+        return "\n".join(lines)
+
+
+def certify(query: Stream, history: Stream, live_log: Stream, spark: Any, threads: int) -> Certificate:
+    """Ask a query of history in every way, and of the log as it came. See :meth:`whimbrel.Stream.certify`."""
+    log = _log(live_log)
+    on_history = query.on(history)
+    whole = on_history.collect()
+    answers = {f"{threads} threads": on_history.collect(threads=threads)}
+    if spark is not None:
+        answers["Spark"] = on_history.collect(on=spark)
+    judged = Judged(log)
+
+    def answer(source: Source) -> pa.Table:
+        return replace(query, node=rebind(query.node, source)).collect()
+
+    logged, on_time, live = answer(Promising(log, Disorder(None))), answer(judged), answer(Replay(log, math.inf))
+    found = [(place, *each, "unexplained") for place, other in answers.items() for each in _unlike(whole, other)]
+    # From history to the same log read whole, to its rows that were on time, to these as they came: only the second
+    # step leaves rows out because they were late, so whatever differs there differs because of them.
+    steps = ((whole, logged, "unexplained"), (logged, on_time, "late rows"), (on_time, live, "unexplained"))
+    found += [("live", *each, why) for left, right, why in steps for each in _unlike(left, right)]
+    columns = list(zip(*found, strict=True)) or [()] * 4
+    names = ["place", "found", "row", "why"]
+    differences = pa.table([pa.array(column, pa.string()) for column in columns], names=names)
+    return Certificate(whole.num_rows, judged.late_rows, (*answers, "the log as it came"), differences)
+
+
+class Judged(Source):
+    """The rows of a log that were on time when they came, or were moved: history without what was late.
+
+    Parameters
+    ----------
+    log : Source
+        With a reorder latency and a late policy.
+
+    Attributes
+    ----------
+    late_rows : int
+        Of the last reading.
+    """
+
+    def __init__(self, log: Source) -> None:
+        self.source = log
+        self.name, self.time, self.schema, self.longest = log.name, log.time, log.schema, log.longest
+        self.disorder = Disorder(None)
+        self.late_rows = 0
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        if offset:
+            raise PlanError("What was late is judged from the first row on.", where="certify(...)",
+                            hint="read it from the start")
+        return self._read(columns)
+
+    def _read(self, columns: Sequence[str]) -> Iterator[Batch | None]:
+        keeper, by = timekeeper(self.source), self.source.disorder.partition
+        self.late_rows = 0
+        for batch in self.source.read([*columns, *([by] if by is not None and by not in columns else [])]):
+            if batch is None or not len(batch):
+                continue
+            current = keeper.follow(batch).current
+            late = batch.sync < current
+            self.late_rows += int(np.count_nonzero(late))
+            moved = np.where(late, current, batch.sync)
+            gone = late if self.source.disorder.drops else late & (moved >= batch.other)
+            kept = batch.having(sync=moved, ends=batch.other) if late.any() else batch
+            yield kept.take(np.flatnonzero(~gone)).select(columns)
+
+
+def _log(live_log: Stream) -> Source:
+    node = getattr(live_log, "node", None)
+    if not isinstance(node, Node) or not isinstance(node.op, Source):
+        raise PlanError("A live log is a source.", where="certify(...)", hint="give it as it was read, without steps")
+    log = node.op
+    if log.live or log.edges:
+        raise PlanError(f"{log.name} is no log of points or intervals in the order of arrival.", where="certify(...)",
+                        hint="give what was recorded of the feed, with arrival=")
+    if log.disorder.reorder_latency is None:
+        raise PlanError(f"{log.name} promises nothing, so it is not known when a live run would settle.",
+                        where="certify(...)", hint='read it with reorder_latency="..." and late="drop"')
+    return log
+
+
+def _unlike(whole: pa.Table, other: pa.Table) -> Iterator[tuple[str, str]]:
+    """Rows that only one of two answers has; floats may differ in their last digits."""
+    mine, theirs = _by_exact(whole), _by_exact(other)
+    for exact in dict.fromkeys([*mine, *theirs]):
+        missing, extra = _unmatched(mine.get(exact, []), theirs.get(exact, []))
+        yield from (("missing", _told(whole, exact, floats)) for floats in missing)
+        yield from (("extra", _told(whole, exact, floats)) for floats in extra)
+
+
+def _by_exact(answer: pa.Table) -> Mapping[Exact, list[Floats]]:
+    """The floats of each row, by everything else in it."""
+    exact = [answer[name].to_pylist() for name in _names(answer, floats=False)]
+    floats = [answer[name].to_pylist() for name in _names(answer, floats=True)]
+    rows: dict[Exact, list[Floats]] = defaultdict(list)
+    for number in range(answer.num_rows):
+        rows[tuple(repr(column[number]) for column in exact)].append(tuple(column[number] for column in floats))
+    return rows
+
+
+def _names(answer: pa.Table, *, floats: bool) -> list[str]:
+    return [field.name for field in answer.schema if pa.types.is_floating(field.type) == floats]
+
+
+def _unmatched(mine: list[Floats], theirs: list[Floats]) -> tuple[list[Floats], list[Floats]]:
+    extra, missing = list(theirs), []
+    for row in mine:
+        match = next((place for place, other in enumerate(extra) if _alike(row, other)), None)
+        if match is None:
+            missing.append(row)
+        else:
+            del extra[match]
+    return missing, extra
+
+
+def _alike(left: Floats, right: Floats) -> bool:
+    return all(one is other or (one is not None and other is not None and (
+        math.isclose(one, other, rel_tol=_RELATIVE) or (math.isnan(one) and math.isnan(other))))
+        for one, other in zip(left, right, strict=True))
+
+
+def _told(answer: pa.Table, exact: Exact, floats: Floats) -> str:
+    values = dict(zip(_names(answer, floats=False), exact, strict=True)) | dict(
+        zip(_names(answer, floats=True), map(repr, floats), strict=True))
+    return ", ".join(f"{name}={values[name]}" for name in answer.column_names)

@@ -1,0 +1,107 @@
+"""Twelve queries in five places: one thread, threads, Spark, a stream on Spark, replayed live. Row by row the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from tests.engine.spark.test_follow import files, rows_of, streamed
+from whimbrel import Stream, col
+from whimbrel.run import ranges
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+ROWS, LATENCY = 900, 25
+
+spread = wb.aggregate(init=(99, -99), accumulate=lambda s, x: (min(s[0], x), max(s[1], x)),
+                      merge=lambda s, t: (min(s[0], t[0]), max(s[1], t[1])), result=lambda s: s[1] - s[0])
+
+QUERIES: dict[str, Callable[[Stream], Stream]] = {
+    "tumbling": lambda log: log.group_by("k").tumbling_window(60).aggregate(n=wb.count(), s=wb.sum(col.x)),
+    "hopping": lambda log: log.group_by("k").hopping_window(90, 30).aggregate(m=wb.mean(col.x), most=wb.max(col.x)),
+    "hopping, of all": lambda log: log.where(col.x > 2).hopping_window(90, 30).aggregate(n=wb.count()),
+    "sliding": lambda log: log.sliding_window(40).aggregate(s=wb.sum(col.x)),
+    "sessions": lambda log: log.group_by("k").session_window(30).aggregate(n=wb.count()),
+    "closed sessions": lambda log: log.group_by("k").session_window(30, emit="close").aggregate(n=wb.count()),
+    "a join": lambda log: log.set_duration(20).select("k", "x").join(
+        log.where(col.x > 6).set_duration(9).select("k", y=col.x), on="k"),
+    "an anti-join": lambda log: log.set_duration(20).select("k", "x").anti_join(
+        log.where(col.x > 6).set_duration(9).select("k"), on="k"),
+    "a pattern": lambda log: log.group_by("k").detect(wb.sequence(high=col.x > 6, low=col.x < 3), within=60),
+    "user's own": lambda log: log.group_by("k").hopping_window(90, 30).aggregate(s=spread(col.x)),
+    "user's own, sliding": lambda log: log.group_by("k").sliding_window(40).aggregate(s=spread(col.x)),
+    "top of groups": lambda log: log.group_by("k").tumbling_window(60).aggregate(m=wb.median(col.x)).top_k(2, by=col.m),
+}
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    """Rows in the order of arrival, none of them late by more than is promised."""
+    chance = np.random.default_rng(6)
+    seen = np.sort(chance.integers(0, 3_000, ROWS))
+    return pa.table({"at": seen - chance.integers(0, LATENCY, ROWS), "seen": seen, "k": chance.integers(0, 5, ROWS),
+                     "x": chance.integers(0, 10, ROWS)})
+
+
+@pytest.fixture(scope="module")
+def expected(table: pa.Table) -> dict[str, list[str]]:
+    """The answers of one thread."""
+    answers = {name: query(wb.from_arrow(table.sort_by("at"), time="at", name="log")).collect()
+               for name, query in QUERIES.items()}
+    assert all(answer.num_rows > 20 for answer in answers.values())
+    return {name: rows_of(answer) for name, answer in answers.items()}
+
+
+def test_on_threads(table: pa.Table, expected: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "_FEWEST_ROWS", 100)
+    log = wb.from_arrow(table.sort_by("at"), time="at", name="log")
+    assert {name: rows_of(query(log).collect(threads=2)) for name, query in QUERIES.items()} == expected
+
+
+def test_replayed_live(table: pa.Table, expected: dict[str, list[str]]) -> None:
+    log = wb.from_arrow(table, time="at", arrival="seen", reorder_latency=LATENCY, name="log")
+    live = wb.replay(log, speed=float("inf"))
+    assert {name: rows_of(query(live).collect()) for name, query in QUERIES.items()} == expected
+
+
+def test_on_spark(spark: SparkSession, table: pa.Table, expected: dict[str, list[str]]) -> None:
+    log = wb.from_spark(spark.createDataFrame(table).repartition(3), time="at", name="log")
+    for name, query in QUERIES.items():
+        assert rows_of(query(log).collect(on=spark)) == expected[name], name
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_streaming_on_spark(spark: SparkSession, table: pa.Table, expected: dict[str, list[str]], tmp_path: Path,
+                            half: int) -> None:
+    folder = files(tmp_path / "log", table, 3)
+    live = streamed(spark, folder, reorder_latency=LATENCY)
+    runs = {name: query(live).start_on_spark(path=tmp_path / name / "answer", checkpoint=tmp_path / name / "checkpoint",
+                                             available_now=True, partitions=2)
+            for name, query in list(QUERIES.items())[half::2]}
+    for name, run in runs.items():
+        assert run.wait(280), name
+        run.finish()
+        answer = spark.read.parquet(str(tmp_path / name / "answer")).toArrow()
+        assert rows_of(answer) == expected[name], name
+
+
+def test_a_certificate(spark: SparkSession, table: pa.Table) -> None:
+    """The same through the door that users have; with a latency that is too short, the reason is told."""
+    history = wb.from_spark(spark.createDataFrame(table).repartition(2), time="at", name="log")
+    query = QUERIES["hopping"](history)
+    for latency, late in ((LATENCY, 0), (10, 100)):
+        came = wb.from_arrow(table, time="at", arrival="seen", reorder_latency=latency, late="drop", name="log")
+        certificate = query.certify(history, came, spark=spark)
+        assert certificate.ok, certificate
+        assert certificate.late_rows >= late
+        assert certificate.places == ("2 threads", "Spark", "the log as it came")
+        assert (certificate.differences.num_rows > 0) == (late > 0)

@@ -1,0 +1,71 @@
+"""A back-test and a live run say the same, or it is told which rows were late."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import Stream, col
+from whimbrel.errors import PlanError
+
+ROWS = {"at": [1, 5, 3, 9, 2, 14], "seen": [1, 5, 6, 9, 9, 14], "k": [0, 1, 0, 1, 0, 1], "x": [1.5, 2, 3, 4, 5, 6]}
+
+
+def history(rows: dict[str, list[float]] | None = None) -> Stream:
+    return wb.from_arrow(rows or ROWS, time="at", arrival="seen", name="log")
+
+
+def came(late: str = "drop", latency: int = 2) -> Stream:
+    return wb.from_arrow(ROWS, time="at", arrival="seen", reorder_latency=latency, late=late, name="log")
+
+
+def query(log: Stream) -> Stream:
+    return log.group_by("k").tumbling_window(4).aggregate(n=wb.count(), total=wb.sum(col.x))
+
+
+def test_nothing_was_late() -> None:
+    certificate = query(history()).certify(history(), came(latency=7))
+    assert (certificate.ok, certificate.late_rows, certificate.differences.num_rows) == (True, 0, 0)
+    assert repr(certificate) == "certified: 4 rows, the same on 2 threads, the log as it came"
+
+
+@pytest.mark.parametrize("late", ["drop", "adjust", "side"])
+def test_late_rows_explain_what_differs(late: str) -> None:
+    certificate = query(history()).certify(history(), came(late))
+    assert certificate.ok
+    assert certificate.late_rows == 1
+    assert set(certificate.differences["why"].to_pylist()) == {"late rows"}
+    missing = certificate.differences.filter(pa.array([
+        found == "missing" for found in certificate.differences["found"].to_pylist()]))
+    assert "start=0, end=4, k=0, n=3, total=9.5" in missing["row"].to_pylist()
+
+
+def test_another_history_is_not_explained_by_late_rows() -> None:
+    other = history(ROWS | {"x": [1.5, 2, 3, 4, 5, 7]})
+    certificate = query(history()).certify(other, came(latency=7))
+    assert not certificate.ok
+    assert repr(certificate).splitlines()[0] == (
+        "NOT certified: 4 rows, asked on 2 threads, the log as it came")
+    assert "live: missing start=12, end=16, k=1, n=1, total=7.0" in repr(certificate)
+
+
+def test_another_history_is_not_hidden_behind_late_rows() -> None:
+    """A row was late, and one was wrong: only what lies in reach of the late one may be its doing."""
+    other = history(ROWS | {"x": [1.5, 2, 3, 4, 5, 7]})
+    certificate = query(history()).certify(other, came())
+    assert not certificate.ok
+    unexplained = [row["row"] for row in certificate.differences.to_pylist() if row["why"] == "unexplained"]
+    assert sorted(unexplained) == ["start=12, end=16, k=1, n=1, total=6.0", "start=12, end=16, k=1, n=1, total=7.0"]
+
+
+def test_rounding_is_no_difference() -> None:
+    certificate = query(history()).certify(history(ROWS | {"x": [1.5 + 1e-12, 2, 3, 4, 5, 6]}), came(latency=7))
+    assert certificate.ok
+
+
+def test_what_is_no_live_log() -> None:
+    for log, message in ((history(), "promises nothing"), (query(history()), "A live log is a source"),
+                         (wb.replay(came(), speed=float("inf")), "no log of points or intervals")):
+        with pytest.raises(PlanError, match=message):
+            query(history()).certify(history(), log)
