@@ -195,7 +195,7 @@ def test_what_spark_cannot_carry(spark: SparkSession, path: Path) -> None:
     log = wb.read_parquet(path, time="at", name="log")
     for query, message in (
         (wb.read_parquet(path, time="at", reorder_latency="1s", late="drop").where(col.x > 1), "late depends"),
-        (wb.replay(log, speed=float("inf")).where(col.x > 1), "no finished log"),
+        (wb.replay(log, speed=float("inf")).where(col.x > 1), "is a feed and has no end"),
     ):
         with pytest.raises(WhimbrelError, match=message):
             query.on_spark(spark)

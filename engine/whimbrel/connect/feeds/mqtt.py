@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Literal, Unpack
 from urllib.parse import urlsplit
 
@@ -100,7 +101,8 @@ class _Subscriber(Client):
 
     def close(self) -> None:
         if self._task is not None:
-            self._loop.call_soon_threadsafe(self._task.cancel)
+            with suppress(RuntimeError):  # the loop has ended by itself
+                self._loop.call_soon_threadsafe(self._task.cancel)
         self._thread.join(_CONNECT_S)
 
     def _run(self) -> None:
