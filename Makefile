@@ -1,6 +1,6 @@
 # Everything the project can do, one command each. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-check test check lint generate laws drift bench logs logs-billion fmt docs clean
+.PHONY: help setup demo demo-check test check lint generate laws long drift bench logs logs-billion fmt docs clean
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -50,6 +50,10 @@ generate: setup ## Write what follows from the operators' files: package names, 
 
 laws: setup ## The laws every operator must keep, on many more examples than `make test` tries
 	@WHIMBREL_HYPOTHESIS=nightly $(PYTEST) tests/laws --timeout=7200
+
+long: setup ## Tests that take minutes: processes that are killed, again and again; twelve queries on Spark's streams
+	@sh scripts/system.sh
+	@$(PYTEST) -m long
 
 drift: setup ## Slide over a hundred million events and compare the last windows with fresh ones (about a minute)
 	@$(BIN)/python -m bench.drift

@@ -15,7 +15,7 @@ import whimbrel as wb
 from tests.engine.spark import follower
 from tests.engine.spark.test_follow import files, on_time, rows_of, table
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[3]
 

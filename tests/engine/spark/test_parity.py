@@ -79,6 +79,8 @@ def test_on_spark(spark: SparkSession, table: pa.Table, expected: dict[str, list
         assert rows_of(query(log).collect(on=spark)) == expected[name], name
 
 
+@pytest.mark.long
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("half", [0, 1])
 def test_streaming_on_spark(spark: SparkSession, table: pa.Table, expected: dict[str, list[str]], tmp_path: Path,
                             half: int) -> None:
