@@ -1,6 +1,6 @@
 """Where rows come from: tables in memory, files, replays. Nothing behind this door knows which."""
 
-from whimbrel.connect.columnar import ColumnarSource
+from whimbrel.connect.columnar import ColumnarSource, TimedSource
 from whimbrel.connect.datasets import flights, flights_file
 from whimbrel.connect.edges import EdgeSource
 from whimbrel.connect.memory import ArrowSource, pandas_source
@@ -13,5 +13,5 @@ from whimbrel.connect.timeline import Timeline
 
 __all__ = [
     "ArrowSource", "ColumnarSource", "EdgeSource", "ParquetSource", "Partitions", "Replay", "ReplayClock", "Replayed",
-    "Timeline", "flights", "flights_file", "follow", "pandas_source",
+    "TimedSource", "Timeline", "flights", "flights_file", "follow", "pandas_source",
 ]

@@ -19,8 +19,8 @@ BATCH_ROWS = 65_536
 """Most rows of one batch: its columns stay in the second-level cache."""
 
 
-class ColumnarSource(Source):
-    """A source whose rows come as Arrow record batches.
+class TimedSource(Source):
+    """A source whose rows have columns that say when each is true.
 
     Parameters
     ----------
@@ -66,6 +66,14 @@ class ColumnarSource(Source):
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         self.schema.select(columns)
         return self._read(columns, offset)
+
+    @abstractmethod
+    def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
+        """As :meth:`read`, of columns that there are."""
+
+
+class ColumnarSource(TimedSource):
+    """A source whose rows come as Arrow record batches. Parameters as of :class:`TimedSource`."""
 
     def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
         with closing(self._record_batches(self.timeline.needed(columns), offset)) as data:

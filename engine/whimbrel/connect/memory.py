@@ -24,7 +24,7 @@ class ArrowSource(ColumnarSource):
     data : pyarrow.Table, pyarrow.RecordBatch, dict of lists, or any object with ``__arrow_c_stream__``
         A Polars or DuckDB table, for example. A reader, which can be read once only, is read to its end.
     time, end, arrival, reorder_latency, late, partition
-        As in :class:`~whimbrel.connect.columnar.ColumnarSource`.
+        As in :class:`~whimbrel.connect.columnar.TimedSource`.
     name : str, optional
         Default ``"table"``.
 

@@ -32,7 +32,7 @@ class ParquetSource(ColumnarSource):
     path : str, path or iterable of them
         A file, several files, a directory or a glob pattern.
     time, end, arrival, reorder_latency, late, partition
-        As in :class:`~whimbrel.connect.columnar.ColumnarSource`.
+        As in :class:`~whimbrel.connect.columnar.TimedSource`.
     name : str, optional
         Default: the file's (or directory's) name without its ending.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,6 +76,14 @@ class ParquetFiles:
         twin = copy.copy(self)
         vars(twin).update(_kept=kept, rows=sum(sum(_sizes(*each)) for each in zip(self._footers, kept, strict=True)))
         return twin
+
+    def each(self) -> Iterator[ParquetFiles]:
+        """Its row groups, one after the other."""
+        for file, footer, kept in zip(self.paths, self._footers, self._kept, strict=True):
+            for number in kept:
+                one = copy.copy(self)
+                vars(one).update(paths=[file], _footers=[footer], _kept=[[number]], rows=sum(_sizes(footer, [number])))
+                yield one
 
     @property
     def row_groups(self) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from whimbrel.batch import Batch, Schema
+from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
 
 LatePolicy = Literal["raise", "drop", "adjust", "side"]
@@ -156,6 +157,21 @@ class Pruned(Source):
         return self.source.read(columns, offset)
 
 
+class HandedIn(Source):
+    """Stands in a plan for a source whose rows are handed to its pipeline, by whoever runs the plan.
+
+    Its batches are pushed and its time is advanced from outside; there is nothing to read.
+    """
+
+    def __init__(self, name: str, time: str, schema: Schema, longest: int | None) -> None:
+        self.name, self.time, self.schema, self.longest = name, time, schema, longest
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        raise PlanError(f"The rows of {self.name} are handed in; they cannot be read.", where="read(...)",
+                        hint="push them: Pipeline(plan).push(0, batch)")
+        yield None  # asked for its first row it fails, not when a plan over it is taken up
+
+
 class Excerpt(Source):
     """Some rows of a source that has them in the order of time."""
 
@@ -198,7 +214,7 @@ class Unsorted(Source):
         self.source = source
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.schema, self.rows, self.live = source.schema, source.rows, source.live
-        self.disorder, self.longest = source.disorder, source.longest
+        self.disorder, self.longest, self.read_of = source.disorder, source.longest, source.read_of
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         return self.source.read(columns, offset)

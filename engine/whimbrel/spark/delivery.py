@@ -9,7 +9,8 @@ import secrets
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BufferedReader
@@ -47,6 +48,8 @@ class Delivery:
         Where to listen; tasks must be able to reach it.
     where : str
         The user's call, for errors.
+    in_turn : bool
+        Partitions are passed on one after the other, as :meth:`turns` says.
 
     Attributes
     ----------
@@ -55,8 +58,10 @@ class Delivery:
         Whoever does not begin with it is not heard.
     """
 
-    def __init__(self, host: str, *, where: str) -> None:
+    def __init__(self, host: str, *, where: str, in_turn: bool = False) -> None:
         self._where = where
+        self._turns: deque[int] | None = deque() if in_turn else None
+        self._next = threading.Condition()
         self.token = secrets.token_bytes(_TOKEN_BYTES)
         self._server = socket.create_server((host, 0))
         self.address: tuple[str, int] = (host, self._server.getsockname()[1])
@@ -72,6 +77,12 @@ class Delivery:
             if isinstance(item, Exception):
                 raise item
             yield item
+
+    def turns(self, partitions: Sequence[int]) -> None:
+        """Which partitions come next, where they come in turn."""
+        if self._turns is not None:
+            with self._next:
+                self._turns.extend(partitions)
 
     def finish(self, sent: dict[int, int]) -> None:
         """The job is done: compare with the batches that each partition's successful task sent."""
@@ -121,6 +132,7 @@ class Delivery:
     def _take(self, number: int, stream: BufferedReader) -> None:
         partition = self._partition(number)
         with partition.lock:
+            self._wait_for_turn(number)
             schema: pa.Schema | None = None
             taken = 0
             while frame := _frame(stream):
@@ -134,6 +146,19 @@ class Delivery:
                 elif digest != partition.digests[taken]:
                     raise self._differs(number)
                 taken += 1
+        if self._turns:
+            with self._next:
+                if self._turns and self._turns[0] == number:
+                    self._turns.popleft()
+                    self._next.notify_all()
+
+    def _wait_for_turn(self, number: int) -> None:
+        """Until those before it are done; one that was done is looked at once more, and passes nothing on."""
+        with self._next:
+            while self._turns and number in self._turns and self._turns[0] != number:
+                if self._closed.is_set():
+                    raise ConnectionAbortedError
+                self._next.wait(_LOOK_S)
 
     def _partition(self, number: int) -> _Partition:
         return self._partitions.setdefault(number, _Partition())

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from whimbrel.batch import Batch
 from whimbrel.operators import GroupAggregate, HoppingWindow
 from whimbrel.optimize import optimize
 from whimbrel.optimize.in_steps import in_steps
-from whimbrel.plan import Node, Operator, Reach, Source, partition_columns, reads_lifetime
+from whimbrel.plan import HandedIn, Node, Operator, Reach, Source, partition_columns, reads_lifetime
 
 Exchange = Literal["key", "time", "order"]
 
@@ -51,17 +50,14 @@ class Stage:
         return (source.stage for source in self.plan.sources() if isinstance(source, Before))
 
 
-class Before(Source):
+class Before(HandedIn):
     """What an earlier stage answers."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.name, self.time, self.schema = "an earlier stage", "", stage.plan.schema
         reach = optimize(stage.plan).reach
-        self.longest = stage.plan.properties.duration or (None if reach is None else reach.longest)
-
-    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
-        raise NotImplementedError("Spark reads it")
+        super().__init__("an earlier stage", "", stage.plan.schema,
+                         stage.plan.properties.duration or (None if reach is None else reach.longest))
 
 
 def divide(plan: Node, exchange: Exchange | None = None) -> Stage | None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch
 from whimbrel.clock.duration import Duration
-from whimbrel.connect.columnar import BATCH_ROWS, ColumnarSource
+from whimbrel.connect.columnar import BATCH_ROWS, TimedSource
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.spark.cause import short_cause
 from whimbrel.spark.rows import as_type, quoted
@@ -25,7 +25,7 @@ _WAITING = 2
 _LOOK_S = 0.05
 
 
-class SparkFeed(ColumnarSource):
+class SparkFeed(TimedSource):
     """The rows of a streaming DataFrame.
 
     A micro-batch arrives at once: its rows are taken in the order of time, and none of them is late because of another
@@ -36,7 +36,7 @@ class SparkFeed(ColumnarSource):
     frame : pyspark.sql.DataFrame
         Of ``spark.readStream``.
     time, end, arrival, reorder_latency, late
-        As in :class:`~whimbrel.connect.columnar.ColumnarSource`.
+        As in :class:`~whimbrel.connect.columnar.TimedSource`.
     name : str, optional
         Default ``"spark"``.
 
@@ -100,9 +100,6 @@ class SparkFeed(ColumnarSource):
         finally:
             closed = True
             query.stop()
-
-    def _record_batches(self, columns: list[str], offset: int) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
-        raise NotImplementedError("a feed is followed")
 
     def _in_order(self, table: pa.Table, names: Sequence[str]) -> list[pa.RecordBatch]:
         table = table.rename_columns(list(names)).sort_by(self.time).combine_chunks()

@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from whimbrel.errors import SourceError
@@ -15,15 +16,29 @@ from whimbrel.spark.delivery import Delivery
 from whimbrel.spark.push import RESULT, pusher
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _LOOK_S = 0.1
+_RANGES_A_CORE = 4
 
 
-def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str) -> Generator[pa.RecordBatch]:
+def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: str | None = None,
+                ticks: Column | None = None) -> Generator[pa.RecordBatch]:
     """The rows of these columns, as tasks make them; partitions come side by side.
 
     The job runs on a thread of its own under its own tag. Closing the generator cancels it.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    columns : sequence of str
+    where : str
+        The user's call, for errors.
+    order : {"time", "newest", "random"}, optional
+        "time" and "newest": rows are cut into ranges of time, which come one after the other. "random": partitions
+        come by chance, always the same.
+    ticks : pyspark.sql.Column, optional
+        When rows start; needed for an order of time.
 
     Raises
     ------
@@ -36,20 +51,37 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str) -> Gene
     context = frame.sparkSession.sparkContext
     tag = f"whimbrel-{uuid.uuid4().hex}"
     local = context.master.startswith("local")
+    cores = context.defaultParallelism
     delivery = Delivery("127.0.0.1" if local else context.getConf().get("spark.driver.host", "127.0.0.1") or "",
-                        where=where)
+                        where=where, in_turn=order == "time")
 
+    if order in ("time", "newest") and ticks is not None:
+        frame = frame.repartitionByRange(_RANGES_A_CORE * cores, ticks)
+        frame = frame.sortWithinPartitions(ticks) if order == "time" else frame
     # mapInArrow looks its columns up by name and trips over dots and backticks: it gets plain names.
     quoted = (column.replace("`", "``") for column in columns)
     chosen = frame.select(*(col(f"`{name}`").alias(f"c{position}") for position, name in enumerate(quoted)))
+    pushed = chosen.mapInArrow(pusher(delivery.address, delivery.token), RESULT)
+
+    def work() -> dict[int, int]:
+        if order is None:
+            return {row.partition: row.batches for row in pushed.collect()}
+        rows = pushed.rdd
+        turns = _turns(rows.getNumPartitions(), order)
+        done: dict[int, int] = {}
+        # As many at a time as there are cores: a task that is tried again need not wait for one that waits for it.
+        for first in range(0, len(turns), cores):
+            delivery.turns(turns[first : first + cores])
+            found = context.runJob(rows, list, turns[first : first + cores])
+            done |= {row.partition: row.batches for row in found}
+        return done
 
     def run() -> None:
         context.addJobTag(tag)
         context.setInterruptOnCancel(True)
         with suppress(ConnectionAbortedError):  # nobody wants the end any more
             try:
-                sent = chosen.mapInArrow(pusher(delivery.address, delivery.token), RESULT).collect()
-                delivery.finish({row.partition: row.batches for row in sent})
+                delivery.finish(work())
             except SourceError as error:
                 delivery.fail(error)
             except Exception as error:  # noqa: BLE001 - whatever Spark raises, the reader is told
@@ -65,6 +97,13 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str) -> Gene
         while job.is_alive():  # it may not have reached Spark yet when it is first cancelled
             context.cancelJobsWithTag(tag)
             job.join(_LOOK_S)
+
+
+def _turns(partitions: int, order: str) -> list[int]:
+    numbers = list(range(partitions))
+    if order == "random":
+        return [numbers[place] for place in np.random.default_rng(1).permutation(partitions)]
+    return numbers if order == "time" else numbers[::-1]
 
 
 def _failed(error: Exception, where: str) -> SourceError:

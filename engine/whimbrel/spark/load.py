@@ -2,73 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import copy
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
+from whimbrel.batch import Batch
 from whimbrel.clock.duration import Duration
 from whimbrel.connect import ColumnarSource
-from whimbrel.errors import MissingExtraError, PlanError, SourceError
+from whimbrel.connect.instant import Instant
+from whimbrel.errors import PlanError
+from whimbrel.expr import Expr, columns_of, lifetime_of, predicate
+from whimbrel.plan import Disorder, Source
+from whimbrel.spark import tables
 from whimbrel.spark.feed import SparkFeed
 from whimbrel.spark.job import job_batches
+from whimbrel.spark.native import native
+from whimbrel.spark.plain_files import PlainFiles
 from whimbrel.spark.plain_scan import plain_parquet
-from whimbrel.spark.rows import as_type
+from whimbrel.spark.rows import Rows, as_type
+from whimbrel.spark.sql_states import names_of
 from whimbrel.spark.types import arrow_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+Order = Literal["time", "newest", "random"]
 
 
 class SparkSource(ColumnarSource):
     """The rows of a DataFrame; making the source runs no job.
 
-    Where the DataFrame is nothing but local Parquet files, these are read directly. Otherwise Spark runs one job that
-    selects the columns asked for and sends them to this process as they are made, a few batches at a time.
+    Where the DataFrame is nothing but local Parquet files, also in folders that name columns, these are read directly:
+    files and row groups that cannot hold rows that are asked for are left out. Otherwise Spark runs one job that
+    selects the columns and rows asked for and sends them to this process as they are made, a few batches at a time.
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
     time, end, arrival, late
-        As in :class:`~whimbrel.connect.columnar.ColumnarSource`.
+        As in :class:`~whimbrel.connect.columnar.TimedSource`.
     reorder_latency : str, timedelta or int, optional
-        Default: none is promised, the source is history and is read whole, since Spark's partitions have no order.
+        Default: none is promised, the source is history and is read whole, since Spark's partitions have no order. With
+        ``order="time"`` nothing is late.
     name : str, optional
         Default ``"spark"``.
+    conditions : sequence of Expr
+        What every row meets.
+    between : (moment, moment), optional
+        Only rows that start at or after the first and before the second.
+    order : {"time", "newest", "random"}, optional
+        How rows come. "time": Spark sorts them, in ranges of time, and they are answered as they come. "newest" and
+        "random" are for early answers: of the newest rows, or of an even sample.
 
     Raises
     ------
-    MissingExtraError
-        When pyspark is not installed.
     SourceError
-        For anything but a batch DataFrame of an ordinary session; while reading, when the job fails.
+        While reading, when the job fails.
     SchemaError
         For a missing column, one that does not count time, or one of a type that Arrow cannot carry.
+    PlanError
+        For a condition that Spark might answer otherwise, and an order that the rows cannot have.
 
     Notes
     -----
     Spark may send partitions in any order, so a read cannot begin at an `offset` unless files are read directly.
     """
 
+    source: Source | None = None
+    """The whole of it, where this is a part."""
+
     def __init__(self, frame: DataFrame, *, time: str, end: str | None = None, arrival: str | None = None,
-                 reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> None:
-        self._where = f"from_spark(..., time={time!r})"
-        self.frame = frame
-        self.fields = arrow_schema(frame.schema, where=self._where)
-        self._files = plain_parquet(frame, self.fields, where=self._where)
+                 reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
+                 conditions: Sequence[Expr] = (), between: tuple[Instant | None, Instant | None] | None = None,
+                 order: Order | None = None) -> None:
+        where = self._where = f"from_spark(..., time={time!r})"
+        _check_order(order, arrival, where)
+        self.order = order
+        self.fields = arrow_schema(frame.schema, where=where)
         super().__init__(self.fields, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
-                         name=name or "spark", rows=None if self._files is None else self._files.rows,
-                         where=self._where)
+                         name=name or "spark", rows=None, where=where)
+        self.conditions = (*conditions, *tables.in_time(between, self.timeline))
+        self.frame = tables.told_to_spark(frame, self.schema, self.conditions, where)
+        self._files = None if order == "time" else self._direct(frame)
+        if self._files is not None and not self.conditions:
+            self.rows = self._files.rows
+
+    def _direct(self, frame: DataFrame) -> PlainFiles | None:
+        """The files to read, without those that the conditions leave out."""
+        files = plain_parquet(frame, self.fields, where=self._where)
+        if files is None:
+            return None
+        kept = files.where(self.conditions)
+        return kept if self.order is None or self.order == "time" else kept.in_order(self.order, self.time)
 
     def _default_latency(self) -> int | None:
-        return None
+        return 0 if self.order == "time" else None
+
+    def where(self, conditions: Sequence[Expr]) -> Source:
+        if self.disorder not in (Disorder(), Disorder(None)) or not conditions:
+            return self  # which rows are late depends on the rows before them, whatever those hold
+        twin = copy.copy(self)
+        twin.source = self
+        if self._files is not None:
+            twin._files = self._files.where([each for each in conditions if not lifetime_of(each)])  # noqa: SLF001
+            if twin._files is self._files:  # noqa: SLF001
+                return self
+            twin.read_of = f"{twin._files.rows:,} of {self._files.rows:,} rows"  # noqa: SLF001
+            twin.rows = None if self.conditions else twin._files.rows  # noqa: SLF001
+            return twin
+        names = names_of(Rows(self.frame, self.schema))
+        told = [native(condition, names, self.schema, may_fail=False) for condition in conditions]
+        for each in told:
+            twin.frame = twin.frame if each is None else twin.frame.where(each)
+        twin.read_of = "filtered by Spark"
+        return self if all(each is None for each in told) else twin
+
+    def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
+        if self._files is None or not self.conditions:
+            return super()._read(columns, offset)
+        return self._filtered(columns, offset)
+
+    def _filtered(self, columns: Sequence[str], skip: int) -> Iterator[Batch | None]:
+        """Of files: row groups have been left out, and of what they hold some rows are."""
+        read = list(dict.fromkeys([*columns, *(name for each in self.conditions for name in sorted(columns_of(each)))]))
+        for batch in super()._read(read, 0):
+            assert batch is not None
+            kept = np.flatnonzero(np.logical_and.reduce([predicate(each, batch) for each in self.conditions]))
+            kept, skip = kept[skip:], max(0, skip - len(kept))
+            if len(kept):
+                yield (batch if len(kept) == len(batch) else batch.take(kept)).select(columns)
 
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
         if self._files is not None:
             parts = self._files.record_batches(columns, offset)
         elif offset == 0:
-            parts = job_batches(self.frame, columns, where=self._where)
+            parts = job_batches(self.frame, columns, where=self._where, order=self.order,
+                                ticks=Rows(self.frame, self.schema, self.timeline).ticks() if self.order else None)
         else:
             raise PlanError(f"Reading cannot go on at row {offset:,}: Spark's partitions have no order.",
                             where=self._where, hint="write the DataFrame to Parquet and read that")
@@ -79,19 +152,32 @@ class SparkSource(ColumnarSource):
                 yield pa.record_batch(arrays, names=fields.names)
 
 
-def spark_source(frame: DataFrame, **options: Any) -> SparkSource | SparkFeed:
-    """A DataFrame as a source, or as a feed where it streams; options as both have them."""
-    _check_frame(frame, f"from_spark(..., time={options['time']!r})")
-    return (SparkFeed if frame.isStreaming else SparkSource)(frame, **options)
+def _check_order(order: str | None, arrival: str | None, where: str) -> None:
+    if order not in (None, "time", "newest", "random"):
+        raise PlanError(f"There is no order {order!r}.", where=where, hint='"time", "newest" or "random"')
+    if order is not None and arrival is not None:
+        raise PlanError(f'Rows that are read with order="{order}" do not come in the order of their arrival.',
+                        where=where, hint="leave out arrival= or order=")
 
 
-def _check_frame(frame: DataFrame, where: str) -> None:
-    try:
-        from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-    except ImportError:
-        raise MissingExtraError("pyspark", "spark", "from_spark") from None
-    if not isinstance(frame, ClassicDataFrame):
-        connect = type(frame).__module__.startswith("pyspark.sql.connect")
-        what = "A DataFrame of Spark Connect" if connect else f"A {type(frame).__name__}"
-        raise SourceError(f"{what} cannot be read.", where=where,
-                          hint="give a pyspark DataFrame of a session in this process")
+def spark_source(asked: Any, *, time: str, end: str | None = None, arrival: str | None = None,
+                 columns: Sequence[str] | None = None, where: Any = None,
+                 between: tuple[Instant | None, Instant | None] | None = None, order: Order | None = None,
+                 spark: SparkSession | None = None, **options: Any) -> SparkSource | SparkFeed:
+    """A DataFrame, a table or a query as a source, or as a feed where it streams; options as both have them."""
+    told = f"from_spark(..., time={time!r})"
+    frame = tables.frame_of(asked, spark, told)
+    in_sql, conditions = tables.said_of_rows(where, told)
+    for condition in in_sql:
+        frame = frame.where(condition)
+    read = sorted(set().union(*map(columns_of, conditions)))
+    frame = tables.only(frame, [name for name in (time, end, arrival) if name] + read, columns, told)
+    options |= {"time": time, "end": end, "arrival": arrival}
+    if not frame.isStreaming:
+        return SparkSource(frame, conditions=conditions, between=between, order=order, **options)
+    if between is not None or order is not None:
+        raise PlanError("A stream has neither a range of time nor an order of its own.", where=told,
+                        hint="between= and order= are for DataFrames that are no streams")
+    if conditions:
+        frame = tables.told_to_spark(frame, SparkFeed(frame, **options).schema, conditions, told)
+    return SparkFeed(frame, **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise, repeat
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +27,6 @@ class Followed(Sent):
     """Stands for a feed whose rows are sent, micro-batch by micro-batch; how far time has come is told."""
 
     live = True
-
-    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
-        return repeat(None)
 
 
 @dataclass(frozen=True)

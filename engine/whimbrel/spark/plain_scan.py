@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -11,25 +12,26 @@ import pyarrow as pa
 from whimbrel.connect.parquet_files import ParquetFiles
 from whimbrel.connect.plain import plain_type
 from whimbrel.errors import WhimbrelError
+from whimbrel.spark.plain_files import PlainFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SQL = "org.apache.spark.sql."
-_PROJECT = _SQL + "catalyst.plans.logical.Project"
+_PROJECT = _SQL + "execution.ProjectExec"
 _ATTRIBUTE = _SQL + "catalyst.expressions.AttributeReference"
-_RELATION = _SQL + "execution.datasources.LogicalRelation"
-_FILES_RELATION = _SQL + "execution.datasources.HadoopFsRelation"
+_SCAN = _SQL + "execution.FileSourceScanExec"
 _PARQUET = _SQL + "execution.datasources.parquet.ParquetFileFormat"
 _FILE_INDEXES = {_SQL + "execution.datasources." + name for name in ("InMemoryFileIndex", "CatalogFileIndex")}
 
 
-def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> ParquetFiles | None:
+def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFiles | None:
     """The local files that hold exactly the rows of a DataFrame, or None when Spark has to make them.
 
-    Exactly means: the optimized plan is a scan of unpartitioned Parquet files, below nothing but a choice of columns,
-    and the files hold these columns in the types that Spark promises. Any other node (a filter, a limit, a sample, an
-    alias, a cached result) and any other class of relation (a Delta table, say) is Spark's work.
+    Exactly means: Spark itself would do nothing but scan Parquet files and choose among their columns, and the files
+    hold these columns in the types that Spark promises. A filter on the columns that folders name chooses files. Any
+    other step (a filter, a limit, a sample, an alias, a cached result) and any other class of relation (a Delta table,
+    say) is Spark's work.
 
     Parameters
     ----------
@@ -37,29 +39,58 @@ def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> Parquet
     fields : pyarrow.Schema
         The DataFrame's columns, from :func:`~whimbrel.spark.types.arrow_schema`.
     """
-    if not _scans_parquet_only(frame._jdf.queryExecution().optimizedPlan()):  # noqa: SLF001 - the only way to the plan
+    scan = _only_scan(frame._jdf.queryExecution().sparkPlan())  # noqa: SLF001 - the only way to the plan
+    if scan is None or _has_subquery(frame, scan):
         return None
-    addresses = [urlsplit(uri) for uri in frame.inputFiles()]
-    if not addresses or any(address.scheme != "file" for address in addresses):
+    named = [field.name() for field in _each(scan.relation().partitionSchema())]
+    found = [(urlsplit(uri), values) for uri, values in _files(scan, named)]
+    known = [fields.field(name) for name in named if name in fields.names]
+    if not found or any(address.scheme != "file" for address, _ in found) or not all(
+            pa.types.is_integer(field.type) or pa.types.is_string(field.type) or pa.types.is_date32(field.type)
+            for field in known):
         return None
+    constants = {Path(unquote(address.path)): values for address, values in found}
     try:
-        files = ParquetFiles(sorted(Path(unquote(address.path)) for address in addresses), where=where)
+        files = ParquetFiles(sorted(constants), where=where)
     except WhimbrelError:  # files of several schemas, for example: Spark knows how to merge them
         return None
-    return files if all(_same(files, field) for field in fields) else None
+    if not all(field.name in named or _same(files, field) for field in fields):
+        return None
+    return PlainFiles(files, pa.schema(known), constants)
 
 
-def _scans_parquet_only(plan: Any) -> bool:
+def _only_scan(plan: Any) -> Any | None:
     if _class(plan) == _PROJECT:
-        chosen = plan.projectList()
-        if any(_class(chosen.apply(index)) != _ATTRIBUTE for index in range(chosen.size())):
-            return False
+        if any(_class(column) != _ATTRIBUTE for column in _each(plan.projectList())):
+            return None
         plan = plan.child()
-    if _class(plan) != _RELATION or _class(plan.relation()) != _FILES_RELATION:
-        return False
+    if _class(plan) != _SCAN:
+        return None
     relation = plan.relation()
-    return (_class(relation.fileFormat()) == _PARQUET and _class(relation.location()) in _FILE_INDEXES
-            and relation.partitionSchema().size() == 0)
+    return plan if _class(relation.fileFormat()) == _PARQUET and _class(relation.location()) in _FILE_INDEXES else None
+
+
+def _has_subquery(frame: DataFrame, scan: Any) -> bool:
+    """Whether Spark chooses files by what another query says."""
+    asks = frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.catalyst.expressions.SubqueryExpression  # noqa: SLF001
+    return any(asks.hasSubquery(condition) for condition in _each(scan.partitionFilters()))
+
+
+def _files(scan: Any, named: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The files that Spark would open, and what the folders say of the rows in them."""
+    types = list(_each(scan.relation().partitionSchema()))
+    for folder in _each(scan.relation().location().listFiles(scan.partitionFilters(), scan.dataFilters())):
+        held = [folder.values().get(place, field.dataType()) for place, field in enumerate(types)]
+        # A text is an object of Java's; dates come as days, as Arrow holds them.
+        values = {name: value if value is None or isinstance(value, int) else str(value)
+                  for name, value in zip(named, held, strict=True)}
+        for file in _each(folder.files()):
+            yield file.getPath().toUri().toString(), values
+
+
+def _each(sequence: Any) -> Iterator[Any]:
+    """What is in a sequence of Scala's."""
+    return (sequence.apply(place) for place in range(sequence.size()))
 
 
 def _class(java_object: Any) -> str:

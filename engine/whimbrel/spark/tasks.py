@@ -16,7 +16,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, table_from_batches
 from whimbrel.expr import Expr
 from whimbrel.kernels import patience
-from whimbrel.plan import Disorder, Node, Source
+from whimbrel.plan import Disorder, HandedIn, Node, Source
 from whimbrel.run import Pipeline, in_order
 from whimbrel.spark.rows import Reader, arrow_of
 
@@ -27,7 +27,7 @@ _CHUNK_ROWS = 1 << 20
 _WORTH_COMPILING_ROWS = 5_000
 
 
-class Sent(Source):
+class Sent(HandedIn):
     """Stands in a plan that travels for a source whose rows will be sent.
 
     Parameters
@@ -50,16 +50,13 @@ class Sent(Source):
     conditions: tuple[Expr, ...] = ()
 
     def __init__(self, source: Source, number: int, disorder: Disorder, *, as_it_comes: bool = False) -> None:
-        self.name, self.time, self.schema, self.longest = source.name, source.time, source.schema, source.longest
+        super().__init__(source.name, source.time, source.schema, source.longest)
         self.number, self.disorder, self.as_it_comes = number, disorder, as_it_comes
 
     def where(self, conditions: Sequence[Expr]) -> Source:
         twin = copy.copy(self)
         twin.conditions = tuple(conditions)
         return twin
-
-    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
-        raise NotImplementedError("rows are sent, not read")
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 from whimbrel.clock.duration import Duration
 from whimbrel.connect import ArrowSource, EdgeSource, ParquetSource, Partitions, Replay, ReplayClock, pandas_source
@@ -103,20 +103,43 @@ def from_pandas(frame: Any, *, time: str, end: str | None = None, arrival: str |
                                      late=late, partition=partition, name=name)))
 
 
-def from_spark(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,
-               reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> Stream:
-    """Events of a ``pyspark.sql.DataFrame``; no job runs now. See ``whimbrel.spark.SparkSource``.
+def from_spark(asked: Any, *, time: str, end: str | None = None, arrival: str | None = None,
+               columns: Sequence[str] | None = None, where: Any = None,
+               between: tuple[Instant | None, Instant | None] | None = None,
+               order: Literal["time", "newest", "random"] | None = None, reorder_latency: Duration | None = None,
+               late: str | None = None, name: str | None = None, spark: Any = None) -> Stream:
+    """Events of a Spark DataFrame, a table or a query; no job runs now. See ``whimbrel.spark.SparkSource``.
 
     A DataFrame of ``spark.readStream`` is a feed. See ``whimbrel.spark.SparkFeed``.
 
+    Parameters
+    ----------
+    asked : pyspark.sql.DataFrame or str
+        A DataFrame, the name of a table, or a query in SQL; a command is refused.
+    time, end, arrival, reorder_latency, late, name
+        As in :func:`read_parquet`. Default: no reorder latency is promised, and the rows are sorted here; with
+        ``order="time"`` none is late.
+    columns : sequence of str, optional
+        The columns that there are, beside those of time. What a query does not ask for is never read anyway.
+    where : str, Expr or pyspark.sql.Column, or several, optional
+        Rows that are wanted, in SQL or as an expression; Spark and its files are told.
+    between : (moment, moment), optional
+        Only events that start at or after the first and before the second; None leaves a side open. Spark is told.
+    order : {"time", "newest", "random"}, optional
+        "time": Spark sorts, and a query over years needs little memory here. "newest" and "random": which rows early
+        answers are of, the newest ones or an even sample. Default: as Spark has them, which costs least.
+    spark : pyspark.sql.SparkSession, optional
+        Where names and SQL are looked up. Default: the running session.
+
     Examples
     --------
-    ``wb.from_spark(spark.read.parquet("logs/").where("level = 'error'"), time="at")``
+    ``wb.from_spark("logs.requests", time="at", where=col.level == "error", between=("2024-01-01", "2024-02-01"))``
     """
     from whimbrel.spark import spark_source  # when it is asked for
 
-    return Stream(Node(spark_source(frame, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                                    late=late, name=name)))
+    return Stream(Node(spark_source(asked, time=time, end=end, arrival=arrival, columns=columns, where=where,
+                                    between=between, order=order, reorder_latency=reorder_latency, late=late, name=name,
+                                    spark=spark)))
 
 
 def replay(log: Stream | Source, speed: float | None = None, *, start: Instant | None = None,

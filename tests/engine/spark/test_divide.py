@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import whimbrel as wb
-from whimbrel import Stream, col
+from whimbrel import Stream, WhimbrelError, col
 from whimbrel.spark.carry import stages
 from whimbrel.spark.divide import divide
 
@@ -60,6 +60,15 @@ def test_states_of_sessions_are_made_with_them() -> None:
     assert last is not None
     first, _ = stages(last)
     assert first.plan.op.show() == "states(most=max(col.n))"
+
+
+def test_what_stands_for_rows_cannot_be_read() -> None:
+    """A plan over it can be taken up, its rows come from outside."""
+    last = divide(log.group_by("k").tumbling_window(3).aggregate(n=wb.count()).node)
+    assert last is not None
+    before, = last.plan.sources()
+    with pytest.raises(WhimbrelError, match="rows of an earlier stage are handed in; they cannot be read"):
+        next(before.read(["k"]))
 
 
 def test_asked_for() -> None:

@@ -92,13 +92,6 @@ def test_a_renamed_column_is_not_read_from_the_old_one(frame: DataFrame) -> None
     assert sorted(rows(source, ["x"]))[7] == (7_000_000, 7_000_001, 7)
 
 
-def test_folders_that_hold_columns_are_spark_s_work(frame: DataFrame, tmp_path: Path) -> None:
-    frame.where("key < 20").write.partitionBy("name").parquet(str(tmp_path / "parts"))
-    source = SparkSource(frame.sparkSession.read.parquet(str(tmp_path / "parts")), time="t")
-    assert source.rows is None
-    assert sorted(rows(source, ["key", "name"]))[:2] == [(0, 1, 0, "name 0"), (1_000_000, 1_000_001, 1, "name 1")]
-
-
 def test_files_of_other_types_are_spark_s_work(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(pa.table({"t": [1, 2], "n": pa.array([3, 4], pa.int32())}), tmp_path / "a.parquet")
     source = SparkSource(spark.read.schema("t bigint, n bigint, more string").parquet(str(tmp_path)), time="t")
