@@ -10,6 +10,7 @@ import pyarrow as pa
 from whimbrel.batch.batch import Batch, Ticks
 from whimbrel.batch.column import Column
 from whimbrel.batch.schema import Field, Schema
+from whimbrel.batch.storage import Storage
 from whimbrel.clock import INF
 
 
@@ -32,17 +33,17 @@ def table_schema(schema: Schema) -> pa.Schema:
     return pa.schema([pa.field("start", schema.time_type), pa.field("end", schema.time_type), *payload])
 
 
-def table_from_batches(schema: Schema, batches: Sequence[Batch]) -> pa.Table:
+def table_from_batches(schema: Schema, batches: Sequence[Batch], storage: Storage | None = None) -> pa.Table:
     """Result rows as a table: start, end (null when no end is known), then the payload.
 
-    End edges must have been joined to their starts before.
+    End edges must have been joined to their starts before. A `storage` is given where rows stay for long.
     """
     arrow_schema = table_schema(schema)
     names = arrow_schema.names[2:]
     tables = [
         pa.Table.from_arrays(
-            [Column(schema.time_type, batch.sync).to_arrow(), _ends(schema, batch),
-             *(batch.column(name).to_arrow() for name in names)],
+            [_kept(Column(schema.time_type, batch.sync), storage).to_arrow(), _ends(schema, batch, storage),
+             *(_kept(batch.column(name), storage).to_arrow() for name in names)],
             schema=arrow_schema,
         )
         for batch in (batch.compact() for batch in batches)
@@ -53,11 +54,21 @@ def table_from_batches(schema: Schema, batches: Sequence[Batch]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _ends(schema: Schema, batch: Batch) -> pa.Array:
-    ends = batch.other
-    open_ended = None if isinstance(batch.ends, int) else ends == INF
-    known = None if open_ended is None or not open_ended.any() else ~open_ended
-    return Column(schema.time_type, ends, known).to_arrow()
+def _kept(column: Column, storage: Storage | None) -> Column:
+    values = column.values
+    if storage is None or not isinstance(values, np.ndarray) or values.dtype == np.bool_:
+        return column
+    return Column(column.type, storage.keep(values), column.valid)
+
+
+def _ends(schema: Schema, batch: Batch, storage: Storage | None) -> pa.Array:
+    ends = batch.ends
+    if isinstance(ends, int):
+        room = None if storage is None else storage.empty(len(batch), np.int64)
+        return Column(schema.time_type, np.add(batch.sync, ends, out=room)).to_arrow()
+    open_ended = ends == INF
+    column = Column(schema.time_type, ends, ~open_ended if open_ended.any() else None)
+    return _kept(column, storage).to_arrow()
 
 
 def record_batches(table: pa.Table, rows: int) -> list[pa.RecordBatch]:

@@ -94,7 +94,7 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], *, mask
         *writer.scratch, "count", "out_sync", *(["out_end"] if changing else []),
         *(f"out{at}{kind}" for at, some in enumerate(nullable) for kind in (("", "_valid") if some else ("",)))]
     text = "\n".join([
-        comment(f"On a beat: {shown}"), "", "import numpy as np",
+        comment(f"On a beat: {shown}"), "", "import numpy as np", "from numpy import uintp",
         *(f"from {module} import {', '.join(name for name, of in writer.imports.items() if of == module)}"
           for module in dict.fromkeys(writer.imports.values())),
         *(f"from {SCALARS[name].__module__} import {name}" for name in used), "", "",
@@ -164,7 +164,7 @@ class _Writer:
         loop = self.loop = _Loop(needs)
         result = self._stream(last, 0)
         everywhere = result.present is None and result.changes is None
-        row = "at - first" if everywhere else "done"
+        row = "uintp(at - first)" if everywhere else "uintp(done)"
         write = [f"out_sync[{row}] = time + at * period"]
         for at, (value, valid) in enumerate(result.columns):
             shown = value if valid is None else f"{value} if {valid} else {_zero(last.schema.fields[at].type)}"
@@ -248,15 +248,15 @@ class _Writer:
         return below[0]
 
     def _given(self, step: Given, shift: int) -> _Stream:
-        at, columns = _place(f"at - {shift}"), []
+        at, columns = f"[uintp({_place(f'at - {shift}')})]", []
         for position in range(len(step.schema.fields)):
             with_nulls = self.nulls(step.port, position)
             self.leaves.setdefault((step.port, position), (step.port, position, with_nulls))
-            columns.append((f"c{step.port}_{position}[{at}]", f"v{step.port}_{position}[{at}]" if with_nulls else None))
+            columns.append((f"c{step.port}_{position}{at}", f"v{step.port}_{position}{at}" if with_nulls else None))
         if not self.masked:
             return _Stream(tuple(columns), None, None)
         self.ports.add(step.port)
-        return _Stream(tuple(columns), f"there{step.port}[{at}]", f"changes{step.port}[{at}]")
+        return _Stream(tuple(columns), f"there{step.port}{at}", f"changes{step.port}{at}")
 
     def _mapped(self, expr: Expr, step: Mapped, at: int, given: _Stream) -> Text:
         schema = step.inputs[0].schema

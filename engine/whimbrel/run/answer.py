@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, table_from_batches
+from whimbrel.batch import Batch, Column, Storage, Ticks, table_from_batches
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.connect import ReplayClock
 from whimbrel.disorder import Ingress
@@ -71,6 +71,7 @@ class Answer:
         self._keep_rows = keep_rows
         self._clock = clock
         self._tables: deque[pa.Table] = deque()
+        self._storage = Storage()
         self._newest_start = MIN_TIME
         self._in_order = True
         self._rearranged = 0
@@ -84,8 +85,9 @@ class Answer:
         self.version += 1
         if not batches:
             return
-        table = table_from_batches(self.schema, batches)
-        self._watch_order(table)
+        for batch in batches:
+            self._watch_order(batch.sync)
+        table = table_from_batches(self.schema, batches, self._storage)
         self._tables.append(table)
         self.settled_rows += table.num_rows
         if self._keep_rows is None:
@@ -94,15 +96,16 @@ class Answer:
             self._forgotten += self._tables.popleft().num_rows
             self._rearranged += not self._in_order
 
-    def _watch_order(self, table: pa.Table) -> None:
+    def _watch_order(self, starts: Ticks) -> None:
         """Rows that follow in the order of start need not be looked at again with every snapshot."""
-        for chunk in table.column("start").chunks:
-            starts = Column.from_arrow(chunk).values
-            if len(starts):
-                if starts[0] < self._newest_start or (starts[1:] < starts[:-1]).any():
-                    self._in_order = False
-                    self._rearranged += 1
-                self._newest_start = max(self._newest_start, int(starts.max()))
+        if not len(starts):
+            return
+        newest = int(starts[-1])
+        if starts[0] < self._newest_start or (starts[1:] < starts[:-1]).any():
+            self._in_order = False
+            self._rearranged += 1
+            newest = int(starts.max())
+        self._newest_start = max(self._newest_start, newest)
 
     def go_on(self, settled: int) -> None:
         """So many rows went out before, from a pipeline whose state is restored, and are not kept here."""
@@ -120,7 +123,8 @@ class Answer:
         self._rearranged += 1
         self._newest_start = MIN_TIME
         for table in self._tables:
-            self._watch_order(table)
+            for chunk in table.column("start").chunks:
+                self._watch_order(np.asarray(Column.from_arrow(chunk).values))
         self._forgotten = min(self._forgotten, settled)
         self._lately = deque([(time.perf_counter(), self._rows)])
 

@@ -1,0 +1,77 @@
+"""Memory of columns: large blocks for rows that stay, and an allocator that does not give back what comes again."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+_BLOCK = 32 << 20
+_PIECE = 64 << 10
+"""Bytes of the smallest array that is worth a piece of a block."""
+_LINE = 64
+"""Bytes of a cache line: Arrow wants its buffers to begin at one."""
+
+
+class Storage:
+    """Blocks so large that the system backs them with huge pages, as NumPy asks it to for arrays from 4 MiB.
+
+    The columns of a result come in pieces that fit the cache. Were they kept where they were written, every piece would
+    need fresh memory, and touching that page by page costs more than most kernels do. Copied out of the cache instead,
+    they leave behind memory that the next piece is written to.
+    """
+
+    def __init__(self) -> None:
+        self._block = np.empty(0, np.uint8)
+        self._given = 0
+
+    def empty(self, rows: int, dtype: np.dtype[Any] | type) -> Array:
+        """A new array."""
+        size = rows * np.dtype(dtype).itemsize
+        if not _PIECE <= size <= _BLOCK // 4:
+            return np.empty(rows, dtype)
+        if self._given + size > len(self._block):
+            self._block, self._given = np.empty(_BLOCK, np.uint8), 0
+        piece = self._block[self._given : self._given + size]
+        self._given += -(-size // _LINE) * _LINE
+        return piece.view(dtype)
+
+    def keep(self, array: Array) -> Array:
+        """The values, moved here, unless they are a part of Arrow's memory, which stays anyway, or of little else."""
+        owner: Any = array
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        if isinstance(owner.base, pa.Buffer) or owner.nbytes < _PIECE:
+            return array
+        copy = self.empty(len(array), array.dtype)
+        copy[:] = array
+        return copy
+
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""Names of settings of glibc's mallopt (malloc.h)."""
+
+
+@functools.cache
+def keep_freed_memory() -> None:
+    """Ask the C allocator to keep up to 128 MiB of what is freed for what is asked for next.
+
+    Columns of a batch have the size from which glibc asks the system for each array anew and gives it back at once,
+    until it has learnt better from larger ones. Then each batch pays for its pages again, which costs more than most
+    kernels. These are the values it would learn. Nothing is changed where the environment says what to do, or where
+    another C library is at work.
+    """
+    if any(name.startswith("MALLOC_") and name.endswith("_THRESHOLD_") for name in os.environ):
+        return
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    mallopt(_MMAP_THRESHOLD, _BLOCK)
+    mallopt(_TRIM_THRESHOLD, 128 << 20)

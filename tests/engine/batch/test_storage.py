@@ -1,0 +1,63 @@
+"""Rows that stay do not hold on to the memory in which they were computed."""
+
+import weakref
+
+import numpy as np
+import pyarrow as pa
+
+import whimbrel as wb
+from whimbrel import col
+from whimbrel.batch import Batch, Column, Field, Schema, Storage, table_from_batches
+
+ROWS = 65_536
+
+
+def test_large_arrays_share_one_block():
+    storage = Storage()
+    first, second = (storage.keep(np.full(ROWS, value)) for value in (1, 2))
+    assert first.base is not None
+    assert first.base is second.base
+    assert np.concatenate([first, second]).tolist() == [1] * ROWS + [2] * ROWS
+    assert second.__array_interface__["data"][0] % 64 == first.__array_interface__["data"][0] % 64
+
+
+def test_more_than_a_block_holds():
+    storage = Storage()
+    kept = [storage.keep(np.full(ROWS, value)) for value in range(100)]  # 50 MB
+    assert [int(each[0]) for each in kept] == [int(each[-1]) for each in kept] == list(range(100))
+
+
+def test_what_arrow_holds_is_not_copied():
+    array = Column.from_arrow(pa.array(np.arange(ROWS))).values
+    assert Storage().keep(array) is array
+
+
+def test_a_row_does_not_hold_a_column():
+    large = np.arange(ROWS)
+    last = Storage().keep(large[-1:])
+    gone = weakref.ref(large)
+    del large
+    assert last.tolist() == [ROWS - 1]
+    assert gone() is None
+
+
+def test_a_table_leaves_the_batch_it_was_made_of():
+    schema = Schema((Field("x", pa.float64()),), unit=None)
+    values = np.random.default_rng(0).random(ROWS)
+    batch = Batch(schema, np.arange(ROWS), np.arange(ROWS) + 5, (Column(pa.float64(), values),))
+    table = table_from_batches(schema, [batch], Storage())
+    expected, gone = values.copy(), weakref.ref(values)
+    del values, batch
+    assert gone() is None
+    assert np.array_equal(table["x"].to_numpy(), expected)
+    assert np.array_equal(table["end"].to_numpy() - table["start"].to_numpy(), np.full(ROWS, 5))
+
+
+def test_results_of_many_batches_are_right():
+    rows = 400_000
+    log = wb.from_arrow(pa.table({"at": np.arange(rows), "x": np.arange(rows) % 97}), time="at", name="log")
+    out = log.where(col.x > 10).select("x", twice=col.x * 2).set_duration(7).collect()
+    at = np.flatnonzero(np.arange(rows) % 97 > 10)
+    assert np.array_equal(out["start"].to_numpy(), at)
+    assert np.array_equal(out["end"].to_numpy(), at + 7)
+    assert np.array_equal(out["twice"].to_numpy(), at % 97 * 2)
