@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from whimbrel_workbench import page
 from whimbrel_workbench.controls import Gesture, Toolbar, Transport
 from whimbrel_workbench.feed import Feed, Owners
 from whimbrel_workbench.frames import Frame, Options
+from whimbrel_workbench.frames.mark import Mark
+from whimbrel_workbench.inside import Inside
+from whimbrel_workbench.inside.events import EventsFold
+from whimbrel_workbench.inside.plan import PlanFold
 from whimbrel_workbench.screen import Screen
 from whimbrel_workbench.views import Host, still_html
+from whimbrel_workbench.views.plan import PlanTable
 
 if TYPE_CHECKING:
     from holoviews import DynamicMap
@@ -56,10 +62,15 @@ class LiveView:
         self._piping = False
         self._started = threading.Lock()
         self._kept = (("", True), time.monotonic())
-        host = Host(changing=lambda: page.one_message(self.panel), resort=self._feed.resort)
-        self._screen = Screen(Toolbar(self._gesture, self._feed.choose_value),
+        host = Host(changing=lambda: page.one_message(self.panel), resort=self._feed.resort,
+                    pick=self._pick)
+        self._plan = PlanFold(self._feed)
+        self._events = EventsFold(self._feed, self._change)
+        self._inside = Inside([self._events, self._plan], self._change)
+        self._screen = Screen(Toolbar(self._gesture, self._feed.choose_value, self._inside.buttons),
                               Transport(self._feed.player) if transport else None, host=host)
         self.panel = self._screen.panel
+        self.panel.append(self._inside.panel)
         self._output = page.Output(self.panel, on_drawn=self._feed.look_again, lock=self._feed.between_frames)
 
     @property
@@ -71,6 +82,11 @@ class LiveView:
     def options(self) -> Options:
         """What was asked of the view."""
         return self._feed.options
+
+    @property
+    def plan(self) -> PlanTable:
+        """The plan that runs: its operators, what they have done so far, and the code that was generated for them."""
+        return PlanTable(self._plan.plan)
 
     @property
     def hv(self) -> DynamicMap:
@@ -146,6 +162,18 @@ class LiveView:
             case "fit":
                 self._feed.fit()
 
+    def _pick(self, mark: Mark) -> None:
+        def show() -> None:
+            self._inside.show(self._events)
+            self._events.pick(mark)
+
+        self._change(show)
+
+    def _change(self, change: Callable[[], None]) -> None:
+        """Change the page between two frames, whoever asks."""
+        with self._feed.between_frames, page.one_message(self.panel):
+            change()
+
     def _draw(self, frame: Frame) -> bool:
         """Show a frame on the page, for HoloViews, and now and then in the saved notebook."""
         if self._pipe is not None and not self._piping:
@@ -156,6 +184,7 @@ class LiveView:
         if shown:
             with page.one_message(self.panel):
                 self._screen.draw(frame)
+                self._inside.draw()
                 self._output.sending()
         if page.in_notebook():
             self._keep_still(frame)

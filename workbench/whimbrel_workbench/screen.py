@@ -79,7 +79,9 @@ class Screen:
             self._view.draw(picture)
         self._picture = picture
         self._legend.object = legend_html(picture, frame.style) if picture else ""
-        self._caption.object = f'<div class="quiet">{escape(caption(picture))}</div>' if picture else ""
+        what = "row" if isinstance(picture, Rows) else "mark"
+        click = f" Click a {what} for the events behind it." if self._host.pick is not None else ""
+        self._caption.object = f'<div class="quiet">{escape(caption(picture) + click)}</div>' if picture else ""
 
 
 def _nothing(frame: Frame) -> str:

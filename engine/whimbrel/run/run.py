@@ -9,7 +9,7 @@ from typing import Any
 from whimbrel.connect import ReplayClock
 from whimbrel.errors import WhimbrelError
 from whimbrel.plan import Node, Sink
-from whimbrel.run.behind import Behind, behind
+from whimbrel.run.behind import Behind, Read, behind
 from whimbrel.run.checkpoint import load
 from whimbrel.run.keeping import Checkpoints, Keeping
 from whimbrel.run.loop import FilePath, Loop, Shown, State
@@ -113,9 +113,13 @@ class Run:
         SourceError
             When a source is a feed whose rows are gone.
         """
-        session = self._loop.session
-        plan = session.plans[self._shown.number]
-        return behind(plan, {**(row or {}), **columns}, most=most, read=session.reader.read)
+        plan = self._loop.session.plans[self._shown.number]
+        return behind(plan, {**(row or {}), **columns}, most=most, read=self.read)
+
+    @property
+    def read(self) -> Read:
+        """What was read of each source so far, for :func:`whimbrel.run.behind`."""
+        return self._loop.session.reader.read
 
     def kernels(self) -> dict[str, str]:
         """The source text that is generated for each operator, by its name as in ``explain()``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any, Final, Literal
 
@@ -64,9 +64,12 @@ class Toolbar:
         Called with one of ``"pause", "resume", "keep", "drop", "restart", "fit"``.
     on_value : callable
         Called with the name of the column that the reader wants on the value axis.
+    more : sequence of panel.widgets.Button
+        Others that stand beside its own buttons.
     """
 
-    def __init__(self, on_gesture: Callable[[Gesture], None], on_value: Callable[[str], None]) -> None:
+    def __init__(self, on_gesture: Callable[[Gesture], None], on_value: Callable[[str], None],
+                 more: Sequence[pn.widgets.Button] = ()) -> None:
         self._on_gesture = on_gesture
         self._on_value = on_value
         self._silent = False
@@ -83,7 +86,8 @@ class Toolbar:
         self._fit = self._button("Fit axes", lambda: "fit")
         for button in (self._pause, self._keep, self._drop):
             keep_focus(button, otherwise=self._restart)
-        buttons = pn.Row(self._value, self._pause, self._keep, self._drop, self._restart, self._fit, margin=0)
+        buttons = pn.FlexBox(self._value, self._pause, self._keep, self._drop, self._restart, self._fit, *more,
+                             flex_wrap="wrap", align_items="center")
         self.panel = pn.Column(
             pn.FlexBox(self._strip, buttons, flex_wrap="wrap", align_items="center", sizing_mode="stretch_width"),
             self._facts, sizing_mode="stretch_width", margin=0,

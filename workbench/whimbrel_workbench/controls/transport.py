@@ -32,7 +32,7 @@ _CLOCK_CSS: Final = """
 .clock i { font-style: normal; color: var(--jp-ui-font-color2, #767676); }
 """
 
-_LABELLED_CSS: Final = SELECT_CSS + """
+LABELLED_CSS: Final = SELECT_CSS + """
 .bk-input-group { flex-direction: row; align-items: center; gap: 6px; }
 .bk-input-group label { margin: 0; white-space: nowrap; font: 12px/1 var(--jp-ui-font-family, system-ui, sans-serif);
   color: var(--jp-ui-font-color2, #767676); }
@@ -156,7 +156,7 @@ class Transport:
         return button
 
     def _select(self, label: str, options: dict[str, Any]) -> pn.widgets.Select:
-        return pn.widgets.Select(label=label, options=options, stylesheets=[_LABELLED_CSS], width=150, margin=(3, 6))
+        return pn.widgets.Select(label=label, options=options, stylesheets=[LABELLED_CSS], width=150, margin=(3, 6))
 
 
 def _number(moment: datetime | int) -> float:

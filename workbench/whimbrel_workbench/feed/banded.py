@@ -59,6 +59,11 @@ class BandedRun:
         return self._runs[-1].clock
 
     @property
+    def last(self) -> Run:
+        """The run of the last band."""
+        return self._runs[-1]
+
+    @property
     def version(self) -> int:
         return sum(run.version for run in self._runs)
 
@@ -66,6 +71,10 @@ class BandedRun:
     def metrics(self) -> Metrics:
         """Those of the last band."""
         return self._runs[-1].metrics
+
+    def kernels(self) -> dict[str, str]:
+        """As those of :meth:`whimbrel.Run.kernels`, of the last band, which has those of all."""
+        return self._runs[-1].kernels()
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:

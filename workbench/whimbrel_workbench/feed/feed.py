@@ -13,9 +13,12 @@ from whimbrel.errors import WhimbrelError
 from whimbrel.operators import GroupAggregate
 from whimbrel.stream import Stream
 from whimbrel_workbench.feed.banded import BandedRun
+from whimbrel_workbench.feed.behind import events_behind
 from whimbrel_workbench.feed.player import Player, playback_of
 from whimbrel_workbench.feed.status import failure_of, status_of
 from whimbrel_workbench.frames import Columns, Failure, Frame, Framer, Options, Picture, Result, Status, Style
+from whimbrel_workbench.frames.events import EventsBehind
+from whimbrel_workbench.frames.mark import Mark, row_of
 
 if TYPE_CHECKING:
     from whimbrel.run import Run, Snapshot
@@ -65,6 +68,7 @@ class Feed:
         self._run: Run | BandedRun | None = None
         self._refused: Failure | None = None
         self._picture: Picture | None = None
+        self._result: Result | None = None
         self._seen: tuple[int, str] | None = None
         self._status: Status | None = None
         self.between_frames = threading.RLock()
@@ -85,6 +89,26 @@ class Feed:
         """How many settled rows a run keeps for this view."""
         return self.options.keep_rows or (_KEPT_POINTS if self.draws_points else _KEPT_ROWS)
 
+    def row_of(self, mark: Mark) -> pa.Table | None:
+        """The row of the answer that a mark of the picture stands for, if it is still there."""
+        with self.between_frames:
+            if self._result is None:
+                return None
+            place = row_of(self._result, self._framer.columns(self._schema), mark)
+            return None if place is None else self._result.table.slice(place, 1)
+
+    def newest(self, rows: int) -> list[pa.Table]:
+        """The newest rows of the answer as it was drawn last, the newest first."""
+        table = None if self._result is None else self._result.table
+        return [] if table is None else [table.slice(place, 1) for place in range(len(table))[:-rows - 1:-1]]
+
+    def behind(self, row: pa.Table) -> EventsBehind:
+        """The events behind a row of the answer. Reads the sources once more, on the calling thread."""
+        run, stream = self._run, self._stream
+        assert run is not None, "there is no row without a run"
+        query = stream if isinstance(stream, Stream) else stream.query
+        return events_behind(query, run.last if isinstance(run, BandedRun) else run, row)
+
     def start(self) -> None:
         """Start the query and the looking. An error of the query becomes a frame that says so."""
         try:
@@ -99,7 +123,7 @@ class Feed:
         self._closed = threading.Event()
         with self.between_frames:
             self._framer.forget()
-            self._run, self._refused, self._picture, self._seen = None, None, None, None
+            self._run, self._refused, self._picture, self._result, self._seen = None, None, None, None, None
             if isinstance(run, WhimbrelError):
                 self._refused = failure_of(run)
             else:
@@ -208,7 +232,7 @@ class Feed:
             # A failed run keeps what was drawn last; its error belongs to that state and to no earlier one.
             failed = now[1] == "failed"
             if not failed:
-                self._picture = self._framer.picture(result)
+                self._picture, self._result = self._framer.picture(result), result
             told = run.facts if isinstance(run, BandedRun) else ()
             self._status = status_of(now[1], snapshot.metrics, run.error if failed else None, told, playback)
             if self._on_frame(self._frame(snapshot.version, self._status)):

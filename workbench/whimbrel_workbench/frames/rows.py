@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import isnan, nan
 from typing import Final, Self
 
 import pyarrow as pa
 
 from whimbrel_workbench.frames.columns import Columns
+from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.numbers import value_words
 from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.stages import Stages
-from whimbrel_workbench.frames.times import words
+from whimbrel_workbench.frames.times import positions, words
+from whimbrel_workbench.frames.values import floats
 
 MOST_ROWS: Final = 15
 
@@ -28,6 +32,8 @@ class Row:
         How final the row is.
     before : tuple of str
         For each cell what its earliest answer was if it was revised, else nothing.
+    mark : str
+        As a page tells which row it is (:class:`~whimbrel_workbench.frames.mark.Mark`), as JSON.
     changed : frozenset of int
         Cells that are otherwise than at the reader's last look.
     fresh : bool
@@ -37,6 +43,7 @@ class Row:
     cells: tuple[str, ...]
     stage: int
     before: tuple[str, ...]
+    mark: str = "{}"
     changed: frozenset[int] = frozenset()
     fresh: bool = False
 
@@ -93,20 +100,29 @@ def rows(result: Result, columns: Columns) -> Rows:
         shown = shown.drop_columns("end")
     starts = shown.column("start").to_pylist()
     order = sorted(range(len(shown)), key=lambda row: starts[row], reverse=True)
-    cells = [_cells(shown.column(name)) for name in shown.column_names]
+    cells = [cell_words(shown.column(name)) for name in shown.column_names]
     before = [_before(result, name, first) for name in shown.column_names]
     stage = result.stage[first:].tolist()
     subject = ("start", "end", *columns.keys)
+    marks = _marks(result.table.slice(first), columns)
     return Rows(
         names=tuple(shown.column_names),
         numeric=tuple(pa.types.is_integer(field.type) or pa.types.is_floating(field.type) for field in shown.schema),
         told_by=tuple(place for place, name in enumerate(shown.column_names) if name in subject),
-        table=tuple(Row(tuple(column[row] for column in cells), stage[row], tuple(column[row] for column in before))
-                    for row in order),
+        table=tuple(Row(tuple(column[row] for column in cells), stage[row], tuple(column[row] for column in before),
+                        marks[row]) for row in order),
         stages=result.stages,
         settled_rows=result.settled,
         rows=len(result.table),
     )
+
+
+def _marks(shown: pa.Table, columns: Columns) -> list[str]:
+    keys = labels(shown, columns.keys)
+    at = positions(shown.column(columns.x or "start")).tolist()
+    value = floats(shown.column(columns.value)).tolist() if columns.value is not None else [nan] * len(shown)
+    return [json.dumps({"key": keys.names[code], "at": x, "value": None if isnan(y) else y})
+            for code, x, y in zip(keys.codes.tolist(), at, value, strict=True)]
 
 
 def _before(result: Result, name: str, first: int) -> list[str]:
@@ -116,7 +132,8 @@ def _before(result: Result, name: str, first: int) -> list[str]:
     return ["" if value is None else value_words(value) for value in values]
 
 
-def _cells(column: pa.ChunkedArray) -> list[str]:
+def cell_words(column: pa.ChunkedArray) -> list[str]:
+    """The values of a column as words."""
     if pa.types.is_timestamp(column.type):
         return [words(value) if value is not None else "open" for value in _instants(column)]
     return [value_words(value) for value in column.to_pylist()]

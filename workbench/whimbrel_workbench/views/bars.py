@@ -17,6 +17,7 @@ from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.follow import Follow
 from whimbrel_workbench.views.palette import FONT, INK, colour
+from whimbrel_workbench.views.pick import Pick
 from whimbrel_workbench.views.resort import Resort
 
 _COLUMNS: Final = ("key", "low", "value", "words", "state", "fullness", "hatch", "colour", "before", "halo")
@@ -35,9 +36,11 @@ class BarsView:
         self._figure.yaxis[0].update(major_tick_line_color=None, axis_line_color=None)
         self._follow = Follow(self._figure, *_axes(picture, self._style))
         self._source = ColumnDataSource({name: [] for name in _COLUMNS})
-        hover.renderers = [self._add_bars()]
-        self._resort = Resort(host)
-        self._panel = self._follow.panel(self._resort.panel)
+        bars = self._add_bars()
+        hover.renderers = [bars]
+        self._resort, pick = Resort(host), Pick(host)
+        self._panel = self._follow.panel(self._resort.panel, pick.panel)
+        pick.listen(self._panel[0], self._figure, {bars: {"key": "key"}})
         self.draw(picture)
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 import panel as pn
 
 from whimbrel_workbench.frames import PLAIN, Picture, Style
+from whimbrel_workbench.frames.mark import Mark
 
 __all__ = ["NOBODY", "Host", "Picture", "View"]
 
@@ -27,11 +28,14 @@ class Host:
         what was changed when it is left.
     resort : callable
         Asks for the order that is right now; None where a reader cannot ask.
+    pick : callable
+        Told which mark a reader clicks; None where nothing follows from it.
     """
 
     style: Style = PLAIN
     changing: Callable[[], AbstractContextManager[None]] = nullcontext
     resort: Callable[[], None] | None = None
+    pick: Callable[[Mark], None] | None = None
 
 
 NOBODY: Final = Host()

@@ -19,6 +19,7 @@ from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.follow import Follow
 from whimbrel_workbench.views.lines import time_label
 from whimbrel_workbench.views.palette import FONT, INK
+from whimbrel_workbench.views.pick import Pick
 from whimbrel_workbench.views.resort import Resort
 from whimbrel_workbench.views.shades import palette_of
 
@@ -32,6 +33,7 @@ class HeatView:
 
     def __init__(self, picture: Heat, host: Host) -> None:
         self._style, self._columns = host.style, picture.columns
+        self._along = {"along": "along"} if picture.columns else {"at": "left"}
         when = ("@left{%F %H:%M}" if picture.calendar else "@left{0,0}") if not picture.columns else "@along"
         self._hover = HoverTool(tooltips=[("", "@key"), ("", "@value{0,0.[00]}"), (picture.along, when), ("", "@state"),
                                           ("", "@revised")],
@@ -46,8 +48,10 @@ class HeatView:
         self._follow = Follow(self._figure, picture.x, *_rows(picture, self._style))
         self._cells, self._changed, self._revised = self._add_cells(), self._add_outlines(), self._add_corners()
         self._add_scale()
-        self._resort = Resort(host)
-        self._panel = self._follow.panel(self._resort.panel)
+        self._resort, pick = Resort(host), Pick(host)
+        self._panel = self._follow.panel(self._resort.panel, pick.panel)
+        [cells] = self._hover.renderers
+        pick.listen(self._panel[0], self._figure, {cells: {"key": "key", **self._along}})
         self.draw(picture)
 
     @property

@@ -16,6 +16,7 @@ from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.follow import Follow
 from whimbrel_workbench.views.palette import colour, marker
+from whimbrel_workbench.views.pick import Pick
 
 MOST_MARKED: Final = 60
 """A line with more points than this shows no markers: they would hide it."""
@@ -47,7 +48,10 @@ class LinesView:
         self._paths = [self._add_path(dash, alpha) for _, dash, alpha in _PATHS]
         self._marks = self._add_marks()
         on_marks.renderers, on_paths.renderers = [self._marks], self._paths
-        self._panel = self._follow.panel()
+        pick = Pick(host)
+        self._panel = self._follow.panel(pick.panel)
+        pick.listen(self._panel[0], self._figure, {
+            self._marks: {"key": "key", "at": "start"}, **{path: {"key": "key", "at": ""} for path in self._paths}})
         self.draw(picture)
 
     @property

@@ -18,7 +18,8 @@ _CODE: Final = "font-family:var(--jp-code-font-family,ui-monospace,monospace)"
 PLAN_CSS: Final = CSS + f"""
 .scroll {{ overflow-x: auto; }}
 table.plan {{ border-collapse: collapse; width: 100%; min-width: 640px; font: inherit; color: inherit;
-  font-variant-numeric: tabular-nums; }}
+  font-variant-numeric: tabular-nums; table-layout: auto; }}
+.plan tr {{ background: none !important; }}
 .plan th {{ text-align: right; font-weight: 600; padding: 2px 0 4px 14px; white-space: nowrap; }}
 .plan td {{ text-align: right; padding: 0 0 0 14px; white-space: nowrap; height: 34px; }}
 .plan th.step, .plan td.step {{ text-align: left; white-space: normal; min-width: 180px; padding-left: 6px; }}
@@ -59,6 +60,28 @@ class PlanView:
         texts = kernels_html(plan)
         if self._kernels.object != texts:  # a text that somebody has unfolded stays unfolded
             self._kernels.object = texts
+
+
+class PlanTable:
+    """A plan as it was at one moment, for a cell of a notebook and for a terminal."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.steps = plan.steps
+        self.kernels = dict(plan.kernels)
+        self._plan = plan
+
+    def __repr__(self) -> str:
+        rows = [("operator", "rows in", "rows out", "held back", "time"),
+                *((step.name, f"{step.rows_in:,}", f"{step.rows_out:,}", f"{step.held:,}", _seconds(step.seconds))
+                  for step in self.steps)]
+        wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(cell.rjust(width) if at else cell.ljust(width)
+                                   for at, (cell, width) in enumerate(zip(row, wide, strict=True))) for row in rows)
+
+    def _repr_html_(self) -> str:
+        css = (PLAN_CSS + KERNEL_CSS).replace(":host", ".whimbrel-plan")
+        scoped = f"<style>@scope (.whimbrel-plan) {{ {css} }}</style>"
+        return f'<div class="whimbrel-plan">{scoped}{plan_html(self._plan)}{kernels_html(self._plan)}</div>'
 
 
 def plan_html(plan: Plan) -> str:

@@ -12,6 +12,7 @@ from whimbrel_workbench.frames.stages import OPEN
 from whimbrel_workbench.views.chart import page_html
 from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.palette import CSS
+from whimbrel_workbench.views.pick import TABLE_CLICK, Pick
 
 _TABLE_CSS: Final = CSS + """
 .scroll { overflow-x: auto; scrollbar-width: thin; container-type: inline-size; }
@@ -25,6 +26,10 @@ tr.early td { opacity: .78; }
 td.state { color: var(--jp-ui-font-color2, #767676); font-size: 12px; opacity: 1 !important; }
 td.changed, tr.fresh td.state { box-shadow: inset 0 0 0 100px #0072B226, inset 0 -2px 0 #0072B2; }
 s { opacity: .65; margin-right: 6px; }
+tr[data-mark] { cursor: pointer; }
+tr[data-mark]:hover td { background: #8f8f8f1c; }
+button { font: inherit; color: inherit; background: none; border: 0; padding: 0 4px 0 0; cursor: pointer; }
+button:focus-visible { outline: 2px solid #0072B2; outline-offset: 1px; border-radius: 2px; }
 """
 
 
@@ -32,14 +37,17 @@ class RowsView:
     """Draws :class:`~whimbrel_workbench.frames.Rows` as one piece of HTML."""
 
     def __init__(self, picture: Rows, host: Host) -> None:
-        self._panel = page_html(table_html(picture), _TABLE_CSS)
+        self._picked = host.pick is not None
+        self._table = page_html("", _TABLE_CSS)
+        self._panel = pn.Column(self._table, Pick(host).panel, sizing_mode="stretch_width", margin=0)
+        self.draw(picture)
 
     @property
     def panel(self) -> pn.viewable.Viewable:
         return self._panel
 
     def draw(self, picture: Rows) -> None:
-        self._panel.object = table_html(picture)
+        self._table.object = table_html(picture, picked=self._picked)
 
 
 def mark_of(stage: int, stages: Stages) -> str:
@@ -48,10 +56,11 @@ def mark_of(stage: int, stages: Stages) -> str:
     return f"{sign} <span>{'may change' if stage == OPEN else escape(stages.words(stage))}</span>"
 
 
-def table_html(picture: Rows) -> str:
+def table_html(picture: Rows, *, picked: bool = False) -> str:
+    """The table; one that can be picked from has a button for each row."""
     kinds = ["number" if numeric else "" for numeric in picture.numeric]
     head = "".join(f'<th class="{kind}">{escape(name)}</th>' for name, kind in zip(picture.names, kinds, strict=True))
-    body = "".join(_row_html(row, kinds, picture.stages) for row in picture.table)
+    body = "".join(_row_html(row, kinds, picture.stages, picked=picked) for row in picture.table)
     shown = f"Newest {len(picture.table):,} of {picture.rows:,} rows; {picture.settled_rows:,} are settled."
     if "end" not in picture.names:
         shown += " Each is a point in time."
@@ -59,15 +68,20 @@ def table_html(picture: Rows) -> str:
         shown += " Struck out: what an early answer was."
     if any(row.changed or row.fresh for row in picture.table):
         shown += " Underlined: new or changed since you last looked."
-    table = f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+    click = f' onclick="{escape(TABLE_CLICK)}"' if picked else ""
+    table = f"<table{click}><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll">{table}</div><div class="quiet" style="margin-top:6px">{shown}</div>'
 
 
-def _row_html(row: Row, kinds: list[str], stages: Stages) -> str:
+def _row_html(row: Row, kinds: list[str], stages: Stages, *, picked: bool) -> str:
     state = "settled" if row.stage == stages.final else "open" if row.stage == OPEN else "early"
     cells = "".join(
         f'<td class="{kind}{" changed" if place in row.changed else ""}">'
         f'{f"<s>{escape(row.before[place])}</s>" if row.before[place] else ""}{escape(cell)}</td>'
         for place, (cell, kind) in enumerate(zip(row.cells, kinds, strict=True)))
     fresh = " fresh" if row.fresh else ""
-    return f'<tr class="{state}{fresh}"><td class="state">{mark_of(row.stage, stages)}</td>{cells}</tr>'
+    first = mark_of(row.stage, stages)
+    if picked:
+        first = f'<button aria-label="Events behind {escape(", ".join(row.cells))}">{first}</button>'
+    mark = f' data-mark="{escape(row.mark)}"' if picked else ""
+    return f'<tr class="{state}{fresh}"{mark}><td class="state">{first}</td>{cells}</tr>'

@@ -16,6 +16,7 @@ from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.follow import Follow
 from whimbrel_workbench.views.lines import HALO, time_label
 from whimbrel_workbench.views.palette import FONT, GRID, INK, colour, marker
+from whimbrel_workbench.views.pick import Pick
 from whimbrel_workbench.views.raster import Counts, Raster, Window, warm
 from whimbrel_workbench.views.shades import palette_of
 from whimbrel_workbench.views.sight import Sight, in_sight
@@ -56,14 +57,17 @@ class ScatterView:
         self._halo = ColumnDataSource({name: [] for name in ("x", "y", "colour")})
         self._figure.scatter("x", "y", source=self._halo, size=15, fill_color="colour", **HALO)
         self._marks = ColumnDataSource({name: [] for name in _MARKS})
-        on_points.renderers = [self._figure.scatter(
+        points = self._figure.scatter(
             "x", "y", source=self._marks, size=self._style.size or 6, marker="marker", line_color="colour",
-            fill_color="colour", fill_alpha="fullness", line_alpha=self._style.alpha or 0.9)]
+            fill_color="colour", fill_alpha="fullness", line_alpha=self._style.alpha or 0.9)
+        on_points.renderers = [points]
         self._add_scale()
         self._follow = Follow(self._figure, picture.x, picture.y)
         self._viewport = Viewport(self._look_closer)
-        self._panel = self._follow.panel(self._viewport.panel)
+        pick = Pick(host)
+        self._panel = self._follow.panel(self._viewport.panel, pick.panel)
         self._viewport.watch(self._panel[0])
+        pick.listen(self._panel[0], self._figure, {points: {"at": "x", "value": "y"}})
         self.draw(picture)
 
     @property

@@ -1,0 +1,84 @@
+"""What a reader points at, and which row of the result it stands for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+
+from whimbrel_workbench.frames.columns import Columns
+from whimbrel_workbench.frames.labels import labels
+from whimbrel_workbench.frames.result import Result
+from whimbrel_workbench.frames.times import positions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A point, bar, cell or row of a picture, told by what stands there.
+
+    Parameters
+    ----------
+    key : str, optional
+        The key as words, where keys are told apart.
+    along : str, optional
+        What stands on an x axis of names, as words.
+    at : float, optional
+        Position on any other x axis; without one the newest row is meant.
+    value : float, optional
+        Position on the value axis.
+    """
+
+    key: str | None = None
+    along: str | None = None
+    at: float | None = None
+    value: float | None = None
+
+    @classmethod
+    def read(cls, said: str) -> Self | None:
+        """What a page said; None for what is no mark. A page may say what it likes."""
+        try:
+            told = json.loads(said)
+            known = {each.name: told.get(each.name) for each in fields(cls)}
+            for name in ("key", "along"):
+                known[name] = None if known[name] is None else str(known[name])
+            for name in ("at", "value"):
+                known[name] = None if known[name] is None else float(known[name])
+        except (TypeError, ValueError, AttributeError):
+            return None
+        return cls(**known)
+
+
+def row_of(result: Result, columns: Columns, mark: Mark) -> int | None:
+    """The row that a mark stands for: among those of its key the nearest one, of several the last.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> result = Result(pa.table({"start": [0, 0, 5, 5], "k": ["a", "b", "a", "b"], "n": [1, 2, 3, 4]}), (4,))
+    >>> shown = Columns(("k",), "n", ("n",))
+    >>> row_of(result, shown, Mark(key="b", at=0.2)), row_of(result, shown, Mark(key="a")), row_of(
+    ...     result, shown, Mark(key="c"))
+    (1, 2, None)
+    """
+    table = result.table
+    there = np.ones(len(table), np.bool_)
+    for names, words in ((columns.keys, mark.key), ((columns.x,) if columns.x else (), mark.along)):
+        if names and words is not None:
+            found = labels(table, names)
+            if words not in found.names:
+                return None
+            there &= found.codes == found.names.index(words)
+    near = np.flatnonzero(there)
+    if mark.at is not None:
+        near = _nearest(near, positions(table.column(columns.x or "start")), mark.at)
+    if mark.value is not None and columns.value is not None:
+        near = _nearest(near, result.values(columns.value), mark.value)
+    return int(near[-1]) if len(near) else None
+
+
+def _nearest(rows: np.ndarray, place: np.ndarray, to: float) -> np.ndarray:
+    """Those of the rows that stand nearest to a place."""
+    away = np.abs(place[rows] - to)
+    return rows[away == np.fmin.reduce(away)] if len(away) else rows

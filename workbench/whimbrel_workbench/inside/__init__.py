@@ -1,0 +1,8 @@
+"""Below a picture: what its run does, and what its values are made of."""
+
+from __future__ import annotations
+
+from whimbrel_workbench.inside.fold import Fold
+from whimbrel_workbench.inside.inside import Inside
+
+__all__ = ["Fold", "Inside"]

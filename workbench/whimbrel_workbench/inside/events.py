@@ -1,0 +1,81 @@
+"""The events behind a mark that a reader clicks, or behind a row that is chosen."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+import panel as pn
+import pyarrow as pa
+
+from whimbrel_workbench.controls.toolbar import BUTTON_CSS
+from whimbrel_workbench.controls.transport import LABELLED_CSS
+from whimbrel_workbench.feed import Feed
+from whimbrel_workbench.feed.behind import row_words
+from whimbrel_workbench.frames.events import EventsBehind
+from whimbrel_workbench.frames.mark import Mark
+from whimbrel_workbench.views.events import EventsView
+
+MOST_OFFERED: Final = 15
+
+
+class EventsFold:
+    """Shows what a value is made of. Sources are read on a thread of its own, for one question at a time.
+
+    Parameters
+    ----------
+    feed : Feed
+    change : callable
+        Does something that changes the page, and lets the page know; from any thread.
+    """
+
+    name: Final = "Events"
+
+    def __init__(self, feed: Feed, change: Callable[[Callable[[], None]], None]) -> None:
+        self._feed, self._change = feed, change
+        self._asked = 0
+        self._reading = threading.Lock()
+        self._offered: list[pa.Table] = []
+        self._view = EventsView()
+        self._choice = pn.widgets.Select(label="row", options={}, stylesheets=[LABELLED_CSS], margin=(3, 8),
+                                         sizing_mode="stretch_width", max_width=560)
+        show = pn.widgets.Button(label="Show its events", stylesheets=[BUTTON_CSS], margin=(3, 3))
+        show.on_click(lambda _event: self._change(self._show_chosen))
+        newer = pn.widgets.Button(label="Offer newer rows", stylesheets=[BUTTON_CSS], margin=(3, 3))
+        newer.on_click(lambda _event: self._change(self._offer))
+        self.panel = pn.Column(pn.FlexBox(self._choice, show, newer, align_items="center"), self._view.panel,
+                               sizing_mode="stretch_width", margin=(4, 0))
+
+    def draw(self) -> None:
+        # Rows that are offered stay while somebody reads them.
+        if not self._offered:
+            self._offer()
+
+    def pick(self, mark: Mark) -> None:
+        """Show the events behind a mark of the picture."""
+        row = self._feed.row_of(mark)
+        if row is not None:
+            self._show(row)
+
+    def _offer(self) -> None:
+        self._offered = self._feed.newest(MOST_OFFERED)
+        words = [", ".join(f"{name} {value}" for name, value in row_words(row)) for row in self._offered]
+        self._choice.param.update(options={word: place for place, word in enumerate(words)}, value=0 if words else None)
+
+    def _show_chosen(self) -> None:
+        if self._choice.value is not None:
+            self._show(self._offered[self._choice.value])
+
+    def _show(self, row: pa.Table) -> None:
+        self._asked += 1
+        self._view.draw(EventsBehind("looking", row_words(row)))
+        threading.Thread(target=self._read, args=(self._asked, row), name="whimbrel-behind", daemon=True).start()
+
+    def _read(self, asked: int, row: pa.Table) -> None:
+        with self._reading:
+            if asked != self._asked:
+                return
+            found = self._feed.behind(row)
+        if asked == self._asked:
+            self._change(lambda: self._view.draw(found))

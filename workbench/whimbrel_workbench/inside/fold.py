@@ -1,0 +1,27 @@
+"""What can be folded out below a picture."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import panel as pn
+
+
+class Fold(Protocol):
+    """Something that is shown while a reader wants to see it.
+
+    Attributes
+    ----------
+    name : str
+        What stands on the button that shows it.
+    panel : panel.viewable.Viewable
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def panel(self) -> pn.viewable.Viewable: ...
+
+    def draw(self) -> None:
+        """Show what is so now; called when it was opened, and with each frame while it is open."""
