@@ -88,13 +88,13 @@ class Pairing:
             return
         cursor = np.zeros(4, np.int64)
         cursor[PLACE] = FRESH
-        pairs = [np.empty(_ROOM, np.int64) for _ in range(4)]
         chains = [array for side in self.sides for array in (side.links, side.head)]
         while cursor[LEFT] < len(left) or cursor[RIGHT] < len(right):
+            pairs = [np.empty(_ROOM, np.int64) for _ in range(4)]
             done = int(_join(cursor, time, left.sync, left.other, groups[0], self.base[0],
                              right.sync, right.other, groups[1], self.base[1], *chains, *pairs))
             if done:
-                found = self._found(*(array[:done].copy() for array in pairs))
+                found = self._found(*(array[:done] if 2 * done > _ROOM else array[:done].copy() for array in pairs))
                 if len(found.rows):
                     yield found
 

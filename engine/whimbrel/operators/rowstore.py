@@ -32,6 +32,7 @@ class RowStore:
 
     def take(self, slots: Array) -> Batch:
         """Rows by slot, in the order asked."""
+        self._join_for(slots)
         if len(self.chunks) == 1:
             return self.chunks[0].take(slots)
         if not self.chunks:
@@ -41,6 +42,7 @@ class RowStore:
 
     def columns(self, slots: Array, names: Sequence[str]) -> list[Column]:
         """These columns of rows by slot, without their lifetimes."""
+        self._join_for(slots)
         if len(self.chunks) == 1:
             return [self.chunks[0].column(name).take(slots) for name in names]
         if not self.chunks:
@@ -48,6 +50,11 @@ class RowStore:
         places, back = self._places(slots)
         return [Column.concat([chunk.column(name).take(place) for chunk, place in zip(
             self.chunks, places, strict=True)]).take(back) for name in names]
+
+    def _join_for(self, slots: Array) -> None:
+        """Join all batches where more rows are asked for than there are: that costs less than looking in each."""
+        if len(self.chunks) > 1 and len(slots) > len(self):
+            self.chunks = [Batch.concat(self.chunks)]
 
     def _places(self, slots: Array) -> tuple[list[Array], Array]:
         """The rows of each chunk that are asked for, and where each slot's is among all of them."""

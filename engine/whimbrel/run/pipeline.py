@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from whimbrel.batch import Batch
+from whimbrel.batch import Batch, keep_freed_memory
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.disorder import EdgeIngress, Ingress
 from whimbrel.kernels import Kernel
@@ -37,6 +37,7 @@ class Pipeline:
     """
 
     def __init__(self, *plans: Node) -> None:
+        keep_freed_memory()
         self.nodes = list(walk(plans))
         self._position = {id(node): number for number, node in enumerate(self.nodes)}
         self._roots = [self._position[id(plan)] for plan in plans]

@@ -11,6 +11,7 @@ from typing import Any
 from whimbrel.batch import Batch
 from whimbrel.clock import INF
 from whimbrel.connect import Replayed, follow
+from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.feeds.reading import Reading
 from whimbrel.connect.feeds.state import FeedState
 from whimbrel.connect.follower import NEVER, Follower
@@ -19,7 +20,7 @@ from whimbrel.run.pipeline import Pipeline
 
 _SLICE_S = 0.02
 _WAIT_S = 0.05
-_FEWEST_ROWS, _MOST_ROWS = 256, 65_536
+_FEWEST_ROWS = 256
 
 
 class Reader:
@@ -47,7 +48,7 @@ class Reader:
 
     def __init__(self, pipeline: Pipeline, *, hurry: bool = False) -> None:
         self.pipeline = pipeline
-        self._step_rows = _MOST_ROWS if hurry else _FEWEST_ROWS
+        self._step_rows = BATCH_ROWS if hurry else _FEWEST_ROWS
         self._hurry = hurry
         self._rest: dict[int, Batch] = {}
         self._streams: dict[int, Iterator[Batch | None]] = {}
@@ -218,7 +219,7 @@ class Reader:
 
     def _adapt(self, took_s: float) -> None:
         if took_s < _SLICE_S:
-            self._step_rows = min(2 * self._step_rows, _MOST_ROWS)
+            self._step_rows = min(2 * self._step_rows, BATCH_ROWS)
         elif took_s > 2 * _SLICE_S:
             self._step_rows = max(self._step_rows // 2, _FEWEST_ROWS)
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from whimbrel.batch import Batch, keep_freed_memory
+from whimbrel.batch import Batch
 from whimbrel.connect import ReplayClock
 from whimbrel.errors import WhimbrelError
 from whimbrel.optimize import optimize_together
@@ -48,7 +48,6 @@ class Session:
 
     def __init__(self, *plans: Node, keep_rows: int | None = None, hurry: bool = False,
                  rewindable: bool = False) -> None:
-        keep_freed_memory()
         self.plans = plans
         self.pipeline = Pipeline(*optimize_together(plans))
         self.reader = Reader(self.pipeline, hurry=hurry)

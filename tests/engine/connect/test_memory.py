@@ -52,8 +52,8 @@ def test_only_the_columns_asked_for_in_their_order() -> None:
 
 
 def test_batches_stay_small() -> None:
-    source = ArrowSource(pa.table({"t": np.arange(150_000)}), time="t")
-    assert [len(batch) for batch in batches(source, [])] == [65_536, 65_536, 18_928]
+    source = ArrowSource(pa.table({"t": np.arange(600_000)}), time="t")
+    assert [len(batch) for batch in batches(source, [])] == [262_144, 262_144, 75_712]
 
 
 def test_what_is_no_table_is_refused() -> None:

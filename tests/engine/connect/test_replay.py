@@ -96,8 +96,8 @@ def test_time_stands_still_while_nobody_reads() -> None:
 
 
 def test_a_batch_is_never_too_large() -> None:
-    feed = replay(log([0] * 150_000), 1, machine=StoppedClock())
-    assert [len(batch or ()) for batch in feed.read([])] == [65_536, 65_536, 18_928]
+    feed = replay(log([0] * 600_000), 1, machine=StoppedClock())
+    assert [len(batch or ()) for batch in feed.read([])] == [262_144, 262_144, 75_712]
 
 
 def test_the_machine_s_clock_paces_too() -> None:
