@@ -51,7 +51,7 @@ generate: setup ## Write what follows from the operators' files: package names, 
 laws: setup ## The laws every operator must keep, on many more examples than `make test` tries
 	@WHIMBREL_HYPOTHESIS=nightly $(PYTEST) tests/laws --timeout=7200
 
-long: setup ## Tests that take minutes: processes that are killed, again and again; twelve queries on Spark's streams
+long: setup ## Tests that take a minute or more: a Spark cluster of several processes, one of which is killed
 	@sh scripts/system.sh
 	@$(PYTEST) -m long
 

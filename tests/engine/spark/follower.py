@@ -1,4 +1,4 @@
-"""A process that follows a stream on Spark and is killed at a bad moment: arguments FOLDER MOMENT BATCH."""
+"""A process with two queries that follow a stream on Spark; it is killed when each is at a bad moment: FOLDER."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from threading import Barrier
+from typing import TYPE_CHECKING, Any
 
+from tests.engine.spark.conftest import small_session
 from tests.engine.spark.test_follow import LATENCY, streamed
 from whimbrel import Stream, aggregate, col, count, sequence
-from whimbrel.spark import local_session
+from whimbrel.spark import SparkRun
 from whimbrel.spark.book import Book, Entry
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BATCH = 2
+"""The micro-batch with which it dies."""
 
 
 def query(log: Stream) -> Stream:
@@ -24,28 +32,29 @@ def matches(log: Stream) -> Stream:
     return log.group_by("k").detect(sequence(high=col.x > 6, low=col.x < 3), within=60)
 
 
-def main(folder: Path, moment: str, batch: int) -> None:
-    write = Book.write
+def started(spark: SparkSession, folder: Path) -> list[SparkRun]:
+    live = streamed(spark, folder / "log", reorder_latency=LATENCY, late="drop")
+    return [each(live).start_on_spark(path=folder / name / "answer", checkpoint=folder / name / "checkpoint",
+                                      available_now=True)
+            for name, each in (("sessions", query), ("matches", matches))]
+
+
+def main(folder: Path) -> None:
+    write, both = Book.write, Barrier(2, lambda: os.kill(os.getpid(), signal.SIGKILL))
 
     def dying(book: Book, entry: Entry) -> None:
-        if entry.number == batch and moment == "answered":  # the answer is out, nobody knows
-            os.kill(os.getpid(), signal.SIGKILL)
+        sessions = book.folder.parents[1].name == "sessions"
+        if entry.number == BATCH and sessions:  # the answer is out, nobody knows
+            both.wait()
         write(book, entry)
-        if entry.number == batch and moment == "booked":  # we know, Spark does not
-            os.kill(os.getpid(), signal.SIGKILL)
+        if entry.number == BATCH and not sessions:  # we know, Spark does not
+            both.wait()
 
     patched: Any = Book
     patched.write = dying
-    spark = local_session("2,3")
-    live = streamed(spark, folder / "log", reorder_latency=LATENCY, late="drop")
-    runs = [each(live).start_on_spark(path=folder / name / "answer", checkpoint=folder / name / "checkpoint",
-                                      available_now=True)
-            for name, each in (("sessions", query), ("matches", matches))]
-    for run in runs:
+    for run in started(small_session("2,3"), folder):
         run.wait(200)
-        run.finish()
-    spark.stop()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    main(Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""A query on Spark that is killed, for real, and started again: every settled row is there once."""
+"""Queries on Spark that are killed, for real, and started again: every settled row is there once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow.dataset as ds
 import pytest
@@ -15,14 +16,17 @@ import whimbrel as wb
 from tests.engine.spark import follower
 from tests.engine.spark.test_follow import files, on_time, rows_of, table
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(900)]
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[3]
 
 
-def run(folder: Path, moment: str, batch: int) -> int:
-    """The exit code of a process of its own; its Java dies with it."""
-    program = [sys.executable, "-m", "tests.engine.spark.follower", str(folder), moment, str(batch)]
+def killed(folder: Path) -> None:
+    """Let a process of its own follow until it dies; its Java dies with it."""
+    program = [sys.executable, "-m", "tests.engine.spark.follower", str(folder)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "engine")])}
     process = subprocess.Popen(program, cwd=ROOT, env=environment, start_new_session=True, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True)
@@ -30,15 +34,15 @@ def run(folder: Path, moment: str, batch: int) -> int:
         _, told = process.communicate(timeout=250)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode in (0, -signal.SIGKILL), told
-    return process.returncode
+    assert process.returncode == -signal.SIGKILL, told
 
 
-def test_each_settled_row_is_written_once(tmp_path: Path) -> None:
+def test_each_settled_row_is_written_once(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "log", table())
-    assert run(tmp_path, "answered", 2) == -signal.SIGKILL
-    assert run(tmp_path, "booked", 4) == -signal.SIGKILL
-    assert run(tmp_path, "never", -1) == 0
+    killed(tmp_path)
+    for run in follower.started(spark, tmp_path):
+        assert run.wait(200)
+        run.finish()
     kept = wb.from_arrow(on_time(table()).sort_by("at"), time="at", name="log")
     for name, query in (("sessions", follower.query), ("matches", follower.matches)):
         answer = ds.dataset(tmp_path / name / "answer", partitioning="hive").to_table()
