@@ -42,7 +42,7 @@ class Methods:
     keys: Keys
     node: Node
 
-    def _unary(self, build: Callable[..., Operators], *arguments: Any, **options: Any) -> Stream:
+    def _unary(self, build: Callable[..., Operators], /, *arguments: Any, **options: Any) -> Stream:
         raise TypeError(type(self))
 
     def _binary(self, build: Callable[..., Operators], right: Stream, *arguments: Any, allow_lookahead: bool,
@@ -114,7 +114,9 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
     function = ast.parse(textwrap.dedent(inspect.getsource(build))).body[0]
     assert isinstance(function, ast.FunctionDef)
     signature = function.args
-    signature.args.pop(0)  # the schema
+    (signature.posonlyargs or signature.args).pop(0)  # the schema
+    passed = [f"operators.{build.__name__}", *(HANDED_OVER[argument.arg] for argument in signature.posonlyargs)]
+    signature.posonlyargs, signature.defaults = [], signature.defaults[len(signature.posonlyargs):]
     binary = bool(signature.args) and signature.args[0].arg == "right"
     nary = signature.vararg is not None and signature.vararg.arg == "others"
     if signature.vararg and nary:
@@ -127,13 +129,14 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
                      zip(signature.kwonlyargs, signature.kw_defaults, strict=True), strict=True))
     handed_over = [f"{name}={value}" for name, value in HANDED_OVER.items() if named.pop(name, None)]
     signature.kwonlyargs, signature.kw_defaults = [each for each, _ in named.values()], [d for _, d in named.values()]
-    passed = [f"operators.{build.__name__}", *(argument.arg for argument in signature.args)]
+    passed += [argument.arg for argument in signature.args]
     passed += [f"*{signature.vararg.arg}"] if signature.vararg else []
     passed += [f"{argument.arg}={argument.arg}" for argument in signature.kwonlyargs]
     passed += handed_over
     passed += [f"**{signature.kwarg.arg}"] if signature.kwarg else []
     names = {node.id for node in ast.walk(signature) if isinstance(node, ast.Name)}
-    signature.args.insert(0, ast.arg("self"))
+    # Columns that users name may have any name, also one of ours.
+    (signature.posonlyargs if signature.kwarg else signature.args).insert(0, ast.arg("self"))
     documentation = inspect.cleandoc(build.__doc__ or "")
     documentation += ALLOW_LOOKAHEAD if binary and "Parameters\n" in documentation else ""
     documentation = textwrap.indent(documentation, " " * 8).strip()

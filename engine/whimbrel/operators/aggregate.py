@@ -254,7 +254,7 @@ class GroupAggregate(Operator):
 
 
 @fluent
-def aggregate(schema: Schema, *, keys: Keys = (), known: Properties = _NOTHING_KNOWN,
+def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOWN, /, *,
               emit: Literal["change", "close"] = "change", fill: bool | Mapping[str, Any] = False,
               **results: Expr) -> Sequence[Operator]:
     """Reduce each group's active events to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.

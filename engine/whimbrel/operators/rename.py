@@ -10,7 +10,7 @@ from whimbrel.plan import fluent
 
 
 @fluent
-def rename(schema: Schema, **names: str | Col) -> Select:
+def rename(schema: Schema, /, **names: str | Col) -> Select:
     """Give columns other names, ``new="old"``; their places stay. See :class:`whimbrel.operators.Select`.
 
     Examples

@@ -85,7 +85,7 @@ class Select(Operator):
 
 
 @fluent
-def select(schema: Schema, *names: str | Expr, **columns: Column) -> Select:
+def select(schema: Schema, /, *names: str | Expr, **columns: Column) -> Select:
     """Only these columns: names to keep, keywords to compute.
 
     Examples
@@ -99,7 +99,7 @@ def select(schema: Schema, *names: str | Expr, **columns: Column) -> Select:
 
 
 @fluent
-def with_columns(schema: Schema, **columns: Column) -> Select:
+def with_columns(schema: Schema, /, **columns: Column) -> Select:
     """All columns, and these beside or instead of them.
 
     Examples

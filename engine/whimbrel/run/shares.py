@@ -36,16 +36,16 @@ class Share(Source):
         self.read_of = source.read_of
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
-        if offset:
-            raise NotImplementedError("a share is read from its beginning")
         newest = MIN_TIME
-        for batch in self.source.read(tuple(dict.fromkeys([*columns, self.by])), offset):
+        for batch in self.source.read(tuple(dict.fromkeys([*columns, self.by]))):
             if batch is None or not len(batch):
                 continue
             if batch.sync[0] < newest or (batch.sync[1:] < batch.sync[:-1]).any():  # maybe in two different shares
                 raise KernelError(f"Rows of {self.name} are out of order.")
             newest = int(batch.sync[-1])
-            if len(mine := np.flatnonzero(self._mine(batch.column(self.by)))):
+            mine = np.flatnonzero(self._mine(batch.column(self.by)))
+            offset, mine = max(0, offset - len(mine)), mine[offset:]
+            if len(mine):
                 yield batch.take(mine).select(columns)
 
     def _mine(self, keys: Column) -> Mask:

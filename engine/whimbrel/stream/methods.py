@@ -36,7 +36,7 @@ class Methods:
     keys: Keys
     node: Node
 
-    def _unary(self, build: Callable[..., Operators], *arguments: Any, **options: Any) -> Stream:
+    def _unary(self, build: Callable[..., Operators], /, *arguments: Any, **options: Any) -> Stream:
         raise TypeError(type(self))
 
     def _binary(self, build: Callable[..., Operators], right: Stream, *arguments: Any, allow_lookahead: bool,
@@ -46,7 +46,7 @@ class Methods:
     def _nary(self, build: Callable[..., Operators], *others: Stream) -> Stream:
         raise TypeError(type(self))
 
-    def aggregate(self, *, emit: Literal["change", "close"] = "change", fill: bool | Mapping[str, Any] = False,
+    def aggregate(self, /, *, emit: Literal["change", "close"] = "change", fill: bool | Mapping[str, Any] = False,
                   **results: Expr) -> Stream:
         """Reduce each group's active events to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
 
@@ -62,8 +62,7 @@ class Methods:
             any group: True for what aggregates say of no rows (a count of 0, no mean), a mapping for other values of
             some columns.
         """
-        return self._unary(operators.aggregate, emit=emit, fill=fill, keys=self.keys, known=self.node.properties,
-                           **results)
+        return self._unary(operators.aggregate, self.keys, self.node.properties, emit=emit, fill=fill, **results)
 
     def alter_lifetime(self, *, start: Moment | None = None, duration: Span | None = "same") -> Stream:
         """Give each event another start, duration, or both. See :class:`whimbrel.operators.AlterLifetime`.
@@ -275,7 +274,7 @@ class Methods:
         """Windows with early partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
         return self._unary(operators.progressive_window, size, hop, progress, offset=offset)
 
-    def rename(self, **names: str | Col) -> Stream:
+    def rename(self, /, **names: str | Col) -> Stream:
         """Give columns other names, ``new="old"``; their places stay. See :class:`whimbrel.operators.Select`.
 
         Examples
@@ -300,7 +299,7 @@ class Methods:
         """
         return self._unary(operators.sample, share, *columns, seed=seed, keys=self.keys)
 
-    def select(self, *names: str | Expr, **columns: Column) -> Stream:
+    def select(self, /, *names: str | Expr, **columns: Column) -> Stream:
         """Only these columns: names to keep, keywords to compute.
 
         Examples
@@ -312,7 +311,7 @@ class Methods:
         """
         return self._unary(operators.select, *names, **columns)
 
-    def with_columns(self, **columns: Column) -> Stream:
+    def with_columns(self, /, **columns: Column) -> Stream:
         """All columns, and these beside or instead of them.
 
         Examples

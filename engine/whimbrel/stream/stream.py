@@ -427,7 +427,7 @@ class Stream(Methods):
 
     # What the methods of operators do: build the operators for this stream, and put them behind.
 
-    def _unary(self, build: Callable[..., Operators], *arguments: Any, **options: Any) -> Stream:
+    def _unary(self, build: Callable[..., Operators], /, *arguments: Any, **options: Any) -> Stream:
         return self._behind(build(self.schema, *arguments, **options), self.node)
 
     def _binary(self, build: Callable[..., Operators], right: Stream, *arguments: Any, allow_lookahead: bool,

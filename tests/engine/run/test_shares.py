@@ -69,6 +69,15 @@ def test_each_share_has_some_of_many_keys() -> None:
     assert min(counts) > ROWS // 8
 
 
+@pytest.mark.parametrize("offset", [0, 1, 300, ROWS])
+def test_a_share_can_be_read_from_any_of_its_rows(offset: int) -> None:
+    query = log().group_by("at").session_window(5).aggregate(n=wb.count())
+    share = shares.in_shares(query.node, 3)[1].sources()[0]
+    whole, rest = ([at for batch in share.read(["x"], begin) if batch is not None for at in batch.sync.tolist()]
+                   for begin in (0, offset))
+    assert rest == whole[offset:]
+
+
 def test_rows_of_different_keys_that_meet_stay_together() -> None:
     query = log().group_by("k").session_window(5).aggregate(n=wb.count()).top_k(1, by=col.n)
     assert shares.in_shares(query.node, 2) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import whimbrel as wb
@@ -102,3 +103,12 @@ def test_a_stream_prints_its_plan_and_its_columns() -> None:
         repr(log().group_by("name"))
         == "log(at, x, y, name, 1 rows)   grouped by name\nat: int64, x: int64, y: double, name: string"
     )
+
+
+@pytest.mark.parametrize("name", ["self", "schema", "build", "keys", "known", "names", "columns", "results"])
+def test_a_column_may_have_any_name(name: str) -> None:
+    log = wb.from_arrow(pa.table({"at": [1, 2], "x": [3, 4]}), time="at", name="log")
+    assert log.tumbling_window(5).aggregate(**{name: wb.sum(col.x)}).collect()[name].to_pylist() == [7]
+    assert log.select(**{name: col.x}).collect()[name].to_pylist() == [3, 4]
+    assert log.with_columns(**{name: col.x}).collect()[name].to_pylist() == [3, 4]
+    assert log.rename(**{name: "x"}).collect()[name].to_pylist() == [3, 4]
