@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Mask
-from whimbrel.clock import INF, MIN_TIME, show_ticks
+from whimbrel.clock import INF, MIN_TIME, round_spans, show_ticks
 from whimbrel.disorder.partition_time import PartitionTime
 from whimbrel.disorder.sorter import Sorter
 from whimbrel.disorder.source_time import SourceTime
-from whimbrel.disorder.timekeeper import Moments, Timekeeper
+from whimbrel.disorder.timekeeper import Array, Moments, Timekeeper
 from whimbrel.errors import DisorderError
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Disorder, Source
@@ -34,6 +34,9 @@ class Ingress(Kernel):
         Counted rows.
     time : Timekeeper
         How far time has come, for all rows or by partition.
+    late_by : array of int64, or None
+        Of a feed, which nobody can measure afterwards: how many of its rows were late by up to each of the
+        :func:`~whimbrel.clock.round_spans`, and by more than the one before.
     """
 
     def __init__(self, source: Source) -> None:
@@ -42,6 +45,7 @@ class Ingress(Kernel):
         self.sorter = Sorter()
         self.time = timekeeper(source)
         self.rows = self.late_dropped = self.late_adjusted = 0
+        self.late_by = np.zeros(len(round_spans(source.schema.unit)), np.int64) if source.live else None
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
@@ -51,9 +55,12 @@ class Ingress(Kernel):
         on_time = isinstance(self.time, SourceTime) and self.time.on_time(batch)
         if not on_time:
             moments = self.time.follow(batch)
+            self._measure(moments.newest - batch.sync)
             late = batch.sync < moments.current
             if late.any():
                 batch = self._late(batch, late, moments, first)
+        else:
+            self._measure(np.zeros(len(batch), np.int64))
         self.frontier = self.time.now
         if self.source.as_it_comes or (on_time and self.disorder.reorder_latency == 0):
             return [batch] if len(batch) else []
@@ -84,6 +91,16 @@ class Ingress(Kernel):
     @property
     def sorted_runs(self) -> int:
         return len(self.sorter.runs)
+
+    def _measure(self, late_by: Array) -> None:
+        if self.late_by is None:
+            return
+        late = late_by[late_by > 0]
+        self.late_by[0] += len(late_by) - len(late)
+        if len(late):
+            spans = round_spans(self.source.schema.unit)
+            places = np.minimum(np.searchsorted(spans, late), len(spans) - 1)
+            self.late_by += np.bincount(places, minlength=len(spans))
 
     def _late(self, batch: Batch, late: Mask, moments: Moments, first: int) -> Batch:
         policy = self.disorder.late

@@ -111,7 +111,11 @@ class AsofKernel(Kernel):
     def _forget(self, earliest: int) -> None:
         """Let go of right rows that no left row from `earliest` on can match, once there are many."""
         kept = len(self.store)
-        if kept < self.crowded or earliest == INF:
+        if earliest == INF:
+            self.store = RowStore(self.store.schema)
+            self.first[:] = -1
+            return
+        if kept < self.crowded:
             return
         start, group = self.start[:kept], self.group[:kept]
         needed = start >= earliest

@@ -132,8 +132,9 @@ class ClipKernel(Kernel):
         pieces = self.coverage.step(base, rows, who, when, left.ends[who], self.frontier)
         left.ends[who] = when
         out = [each.batch(self.schema, left.active.take(each.slot).columns) for each in pieces]
-        alive = None if self.frontier == INF else left.forget(self.frontier)
-        if alive is not None:
+        if self.frontier == INF:
+            left.end()
+        elif (alive := left.forget(self.frontier)) is not None:
             self.coverage.stay(alive)
         return out
 

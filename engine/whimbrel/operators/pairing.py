@@ -111,6 +111,8 @@ class Pairing:
     def forget(self, frontier: int) -> list[Array | None]:
         """Let go of what is over; answers, for each side, the slots that stay, if others go."""
         if frontier == INF:
+            for side in self.sides:
+                side.end()
             return [None, None]
         return [side.forget(frontier) for side in self.sides]
 

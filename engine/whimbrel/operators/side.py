@@ -109,6 +109,11 @@ class Side:
             self.last_end = max(self.last_end, int(rows.other.max()))
         return base
 
+    def end(self) -> None:
+        """Let go of everything: both sides have ended."""
+        self.waiting, self.active = [], RowStore(self.schema.select(self.kept))
+        self.links, self.group = np.zeros(2, np.int64), np.zeros(1, np.int32)
+
     def forget(self, time: int) -> Array | None:
         """Let go of events that ended before `time`, once many or all did; answers the slots that stay, if any go."""
         kept = len(self.active)

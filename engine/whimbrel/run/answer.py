@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Storage, Ticks, table_from_batches
-from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock import INF, MIN_TIME, round_spans
 from whimbrel.connect import ReplayClock
 from whimbrel.disorder import Ingress
 from whimbrel.operators import Band, Ingest, LateRows
@@ -167,6 +167,7 @@ class Answer:
             late_dropped=sum(gate.late_dropped for gate in gates),
             late_adjusted=sum(gate.late_adjusted for gate in gates),
             late_by_partition=self._late_by_partition(),
+            late_by=self._late_by(),
             buffered_rows=sum(buffered.values()),
             buffered_bytes=sum(self._pipeline.kernels[number].buffered_bytes for number in self._nodes),
             sorted_runs=sum(self._pipeline.kernels[number].sorted_runs for number in self._nodes),
@@ -254,6 +255,14 @@ class Answer:
         for gate in self._gates:
             if isinstance(gate, Ingress) and gate.disorder.partition is not None:
                 found.setdefault(gate.source.name, Counter()).update(gate.time.late_rows(_MOST_PARTITIONS))
+        return found
+
+    def _late_by(self) -> dict[str, dict[int, int]]:
+        found = {}
+        for ingress in self._ingresses:
+            if isinstance(ingress, Ingress) and ingress.late_by is not None:
+                spans, counts = round_spans(ingress.source.schema.unit), ingress.late_by.tolist()
+                found[ingress.source.name] = {span: rows for span, rows in zip(spans, counts, strict=True) if rows}
         return found
 
     def _rate(self, now: float, rows: int) -> float:

@@ -36,6 +36,9 @@ class Metrics:
         Rows that came later than promised.
     late_by_partition : mapping of str to mapping
         How many rows came late, by source and partition: of each source that has partitions, the hundred with most.
+    late_by : mapping of str to mapping of int to int
+        Of each feed: how many rows were late by up to so many ticks, in growing steps of round spans of time, by the
+        largest time before them. Logs that can be read again are measured by :func:`whimbrel.lateness`.
     buffered_rows, buffered_bytes : int
         Rows held back or remembered by all operators, and bytes of those that wait to be sorted.
     sorted_runs : int
@@ -62,6 +65,7 @@ class Metrics:
     late_dropped: int = 0
     late_adjusted: int = 0
     late_by_partition: Mapping[str, Mapping[Any, int]] = field(default_factory=dict, hash=False)
+    late_by: Mapping[str, Mapping[int, int]] = field(default_factory=dict, hash=False)
     buffered_rows: int = 0
     buffered_bytes: int = 0
     sorted_runs: int = 0

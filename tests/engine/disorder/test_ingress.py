@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import whimbrel as wb
 from whimbrel.batch import Batch
-from whimbrel.clock import INF
+from whimbrel.clock import INF, round_spans
 from whimbrel.disorder import Ingress
 from whimbrel.errors import DisorderError
 
@@ -101,3 +101,30 @@ def test_memory_is_what_is_buffered() -> None:
     times = np.arange(0, 100_000, dtype=np.int64)
     _, kernel = ingress(times, range(0, 100_000, 1_000), latency=500, late="drop")
     assert kernel.sorter.rows == 0
+
+
+def test_a_feed_counts_how_late_its_rows_are_however_they_are_cut() -> None:
+    times = [1, 5, 3, 90, 2, 91, 60, 88]
+    log = wb.from_arrow(pa.table({"at": pa.array(times, pa.timestamp("s"))}), time="at", name="log")
+    source = wb.replay(log, speed=float("inf"), reorder_latency=10, late="drop").sources[0]
+    whole = Batch.concat([batch for batch in log.sources[0].read([]) if batch is not None])
+    for cuts in ([0, 8], [0, 1, 2, 5, 8]):
+        kernel = Ingress(source)
+        for start, stop in pairwise(cuts):
+            kernel.push(whole.slice(start, stop))
+        counted = dict(zip(round_spans("s"), kernel.late_by.tolist(), strict=True))
+        assert {span: rows for span, rows in counted.items() if rows} == {0: 4, 2: 1, 5: 1, 60: 1, 120: 1}
+
+
+def test_a_log_that_can_be_read_again_is_not_measured_on_the_way() -> None:
+    assert ingress([3, 1, 2], [1], latency=5, late="drop")[1].late_by is None
+
+
+def test_a_run_tells_how_late_the_rows_of_its_feeds_are() -> None:
+    rows = [{"at": time} for time in (1, 5, 3, 9, 2)]
+    feed = wb.feeds.iterator(iter(rows), schema=pa.schema({"at": pa.int64()}), time="at", reorder_latency=3,
+                             late="drop", name="feed")
+    run = feed.aggregate(n=wb.count()).start()
+    assert run.wait(30)
+    assert run.metrics.late_by == {"feed": {0: 3, 2: 1, 10: 1}}
+    assert run.metrics.late_dropped == 1

@@ -70,3 +70,21 @@ def test_operators_are_named_as_in_the_plan_that_runs_and_numbered_where_they_ar
     assert join in runs
     assert buffered[join] > 0
     assert buffered[first] == buffered[f"{first} (2)"] == 0
+
+
+@pytest.mark.parametrize("name", ("join", "outer join", "semi_join", "anti_join", "clip", "asof_join"))
+def test_what_has_ended_holds_nothing_back(name: str) -> None:
+    left, right = (wb.from_arrow({"at": list(range(40)), "k": [at % 3 for at in range(40)], "x": [*range(40)]},
+                                 time="at", name=side) for side in ("left", "right"))
+    query = {
+        "join": lambda: left.sliding_window(9).join(right, on="k"),
+        "outer join": lambda: left.sliding_window(9).join(right, on="k", how="full"),
+        "semi_join": lambda: left.sliding_window(9).semi_join(right, on="k"),
+        "anti_join": lambda: left.sliding_window(9).anti_join(right, on="k"),
+        "clip": lambda: left.sliding_window(9).clip(right, on="k"),
+        "asof_join": lambda: left.asof_join(right, on="k"),
+    }[name]()
+    run = query.start()
+    assert run.wait(60)
+    assert set(run.metrics.buffered.values()) == {0}
+    assert run.snapshot().table.equals(query.collect())
