@@ -14,6 +14,7 @@ from whimbrel_workbench.frames import Frame, Options
 from whimbrel_workbench.frames.mark import Mark
 from whimbrel_workbench.inside import Inside
 from whimbrel_workbench.inside.events import EventsFold
+from whimbrel_workbench.inside.lateness import LatenessFold
 from whimbrel_workbench.inside.plan import PlanFold
 from whimbrel_workbench.screen import Screen
 from whimbrel_workbench.views import Host, still_html
@@ -66,7 +67,7 @@ class LiveView:
                     pick=self._pick)
         self._plan = PlanFold(self._feed)
         self._events = EventsFold(self._feed, self._change)
-        self._inside = Inside([self._events, self._plan], self._change)
+        self._inside = Inside([self._events, LatenessFold(self._feed, self._change), self._plan], self._change)
         self._screen = Screen(Toolbar(self._gesture, self._feed.choose_value, self._inside.buttons),
                               Transport(self._feed.player) if transport else None, host=host)
         self.panel = self._screen.panel

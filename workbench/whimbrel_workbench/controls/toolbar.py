@@ -48,8 +48,9 @@ SELECT_CSS: Final = """
   padding: 0 22px 0 8px; border-radius: 4px; border: 1px solid #8f8f8f80;
   color: var(--jp-ui-font-color1, #333); background-color: transparent; appearance: none;
   background-image: linear-gradient(45deg, transparent 50%, #888 50%),
-    linear-gradient(-45deg, transparent 50%, #888 50%);
-  background-position: right 13px center, right 8px center; background-size: 5px 5px; background-repeat: no-repeat; }
+    linear-gradient(-45deg, transparent 50%, #888 50%) !important;  /* Bokeh's own is black, also on black */
+  background-position: right 13px center, right 8px center !important; background-size: 5px 5px !important;
+  background-repeat: no-repeat !important; }
 .bk-input:focus-visible { outline: 2px solid #0072B2; outline-offset: 1px; }
 .bk-input option { color: #333; background: #fff; }
 """

@@ -38,7 +38,7 @@ LABELLED_CSS: Final = SELECT_CSS + """
   color: var(--jp-ui-font-color2, #767676); }
 """
 
-_SLIDER_CSS: Final = """
+SLIDER_CSS: Final = """
 :host { --panel-primary-color: #0072B2; }
 .noUi-target { background: #8f8f8f38; border: none; box-shadow: none; height: 6px; border-radius: 3px; }
 .noUi-target .noUi-connect { background: #0072B2 !important; }
@@ -124,7 +124,7 @@ class Transport:
         ends = dict(zip(("first", "last"), map(_number, (first, last)), strict=True))
         shown = CustomJSTickFormatter(args={**ends, "calendar": calendar}, code=_SHOW_INSTANT)
         self._seek = NamedSlider(start=0, end=1, step=1 / _PLACES, value=0, format=shown, show_value=False,
-                                 html_attributes=named("Seek in the replay"), stylesheets=[_SLIDER_CSS],
+                                 html_attributes=named("Seek in the replay"), stylesheets=[SLIDER_CSS],
                                  sizing_mode="stretch_width", margin=(0, 14))
         self._seek.param.watch(self._dragged, "value")
         self._seek.param.watch(self._let_go, "value_throttled")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from whimbrel.errors import WhimbrelError
 from whimbrel.operators import GroupAggregate
-from whimbrel.stream import Stream
+from whimbrel.stream import Stream, asked_at
 from whimbrel_workbench.feed.banded import BandedRun
 from whimbrel_workbench.feed.behind import events_behind
+from whimbrel_workbench.feed.lateness import latencies_of
 from whimbrel_workbench.feed.player import Player, playback_of
 from whimbrel_workbench.feed.status import failure_of, status_of
 from whimbrel_workbench.frames import Columns, Failure, Frame, Framer, Options, Picture, Result, Status, Style
@@ -52,11 +53,16 @@ class Feed:
         Most frames in a second.
     ready : callable
         Whether the next frame would be shown at once. While it would not, nothing is drawn: the newest wins.
+
+    Attributes
+    ----------
+    written : Stream or Bands
+        The query at its own latencies.
     """
 
     def __init__(self, stream: Stream | Bands, options: Options, on_frame: Callable[[Frame], bool], *,
                  redraws_per_s: float = 3.0, ready: Callable[[], bool] = lambda: True) -> None:
-        self._stream = stream
+        self.written = self._stream = stream
         self._schema, keys = _result(stream)
         self._framer = Framer(options, keys, _raw(stream))
         self._framer.columns(self._schema)
@@ -152,6 +158,19 @@ class Feed:
         self.start()
         if before is not None and self._run is not None and before.clock is self._run.clock:
             self.player.begin()
+
+    def ask(self, latencies: Sequence[int]) -> None:
+        """Start the query once more, at other reorder latencies: in ticks, growing. A replay goes on where it is."""
+        clock = None if self._run is None else self._run.clock
+        stream = asked_at(self.written, latencies, clock)
+        self.close()
+        self._stream = stream
+        self.start()
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """The reorder latencies at which the query is asked, in ticks; none where rows are all waited for."""
+        return latencies_of(self._stream)
 
     def close(self) -> None:
         """End the run and the looking; what was drawn stays drawn."""
