@@ -8,6 +8,7 @@ from whimbrel.run import Checkpoints, Metrics, Run, Snapshot
 from whimbrel.stream import (
     Bands,
     Lateness,
+    Served,
     Stream,
     aggregate,
     all,
@@ -36,6 +37,7 @@ from whimbrel.stream import (
     read_parquet,
     replay,
     restore,
+    serve,
     sinks,
     start,
     std,
@@ -50,10 +52,11 @@ from whimbrel.stream import (
 __version__ = "0.1.0"
 
 __all__ = [
-    "Bands", "Checkpoints", "Lateness", "Metrics", "Partitions", "ReplayClock", "Run", "Snapshot", "Stream",
+    "Bands", "Checkpoints", "Lateness", "Metrics", "Partitions", "ReplayClock", "Run", "Served", "Snapshot", "Stream",
     "WhimbrelError", "aggregate", "all", "all_at_once", "any", "approx_count_distinct", "approx_quantile", "col",
     "collect", "count", "count_distinct", "datasets", "end_time", "event", "feeds", "first", "first_of", "from_arrow",
     "from_edges", "from_pandas", "from_spark", "last", "last_of", "late_rows", "lateness", "lit", "max", "mean",
-    "median", "min", "product", "quantile", "read_parquet", "register", "replay", "restore", "sequence", "sinks",
-    "start", "start_time", "std", "sum", "sum_of_squares", "top_k", "var", "when", "window_end", "window_start",
+    "median", "min", "product", "quantile", "read_parquet", "register", "replay", "restore", "sequence", "serve",
+    "sinks", "start", "start_time", "std", "sum", "sum_of_squares", "top_k", "var", "when", "window_end",
+    "window_start",
 ]

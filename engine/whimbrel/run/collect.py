@@ -37,6 +37,8 @@ def collect_together(plans: Sequence[Node]) -> list[pa.Table]:
             waiting.enter_context(patience())
         while not session.finished:
             session.step()
+            for error in session.failures.values():
+                raise error
         return [answer.settled() for answer in session.answers]
 
 

@@ -100,11 +100,8 @@ class Loop:
         try:
             state = self._read()
             self._keep_last()
-        except WhimbrelError as error:
-            self._error = error
         except Exception as error:  # noqa: BLE001 - a bug must show in the view, not die with the thread
-            self._error = WhimbrelError(f"{type(error).__name__}: {error}", hint="this is a fault of whimbrel itself")
-            self._error.__cause__ = error
+            self._error = _told(error)
         finally:
             state = state if self._error is None else "failed"
             self.session.close()
@@ -122,7 +119,7 @@ class Loop:
     def _going(self) -> list[Shown]:
         return [shown for shown in self.shown if shown.going]
 
-    def _end(self, shown: Shown, state: State) -> None:
+    def _end(self, shown: Shown, state: State, error: WhimbrelError | None = None) -> None:
         """What is left to show: settled rows, and those that a stop left unsettled."""
         answer = shown.answer
         answer.end()
@@ -135,7 +132,7 @@ class Loop:
             settled = answer.settled()
             shown.latest = Snapshot(settled, settled.num_rows, answer.version, answer.metrics(), final=False)
         shown.metrics = shown.latest.metrics
-        shown.error = self._error if state == "failed" else None
+        shown.error = (error or self._error) if state == "failed" else None
         shown.state = state
         shown.answered = shown.asked
         shown.ended.set()
@@ -160,6 +157,8 @@ class Loop:
             outs = self.session.step()
             if self.keeping is not None:
                 self.keeping.take(self.session, outs)
+            if self.session.failures:
+                self._end_failed()
             if time.perf_counter() - self._measured > _IDLE_S:
                 for shown in going:
                     shown.metrics = shown.answer.metrics()
@@ -173,6 +172,15 @@ class Loop:
             self.keeping.write(self.session)
             if self.keeping.failed is not None:
                 raise self.keeping.failed
+
+    def _end_failed(self) -> None:
+        """Queries that have failed, while others that were started with them go on."""
+        with self._changed:
+            for number, error in self.session.failures.items():
+                if self.shown[number].going:
+                    self._end(self.shown[number], "failed", _told(error))
+                self.session.leave(number)
+            self._changed.notify_all()
 
     def _end_some(self) -> None:
         """Queries whose sources have ended, and those that were stopped while others go on."""
@@ -259,3 +267,11 @@ class Loop:
             if self._over:
                 self.session.marks = None
             self._changed.notify_all()
+
+
+def _told(error: Exception) -> WhimbrelError:
+    if isinstance(error, WhimbrelError):
+        return error
+    told = WhimbrelError(f"{type(error).__name__}: {error}", hint="this is a fault of whimbrel itself")
+    told.__cause__ = error
+    return told

@@ -34,6 +34,9 @@ class Pipeline:
         How far time has come after each kernel, as its consumers know.
     work : list of Work
         What each kernel has done.
+    failures : dict of int to Exception
+        Plans in which a kernel has failed while others go on: kernels that they do not share are as they were, and
+        those that they share have done their part.
     """
 
     def __init__(self, *plans: Node) -> None:
@@ -51,6 +54,7 @@ class Pipeline:
                 self.entries.append(number)
         self.told = [MIN_TIME] * len(self.nodes)
         self.work = [Work() for _ in self.nodes]
+        self.failures: dict[int, Exception] = {}
         self._out: list[list[Batch]] = [[] for _ in plans]
         self._join_up(range(len(plans)))
 
@@ -65,6 +69,7 @@ class Pipeline:
         return frozenset[int]().union(*(self.needs[plan] for plan in plans))
 
     def _join_up(self, plans: Collection[int]) -> None:
+        self._plans = frozenset(plans)
         self._gives: list[list[int]] = [[] for _ in self.nodes]
         self._consumers: list[list[tuple[int, int]]] = [[] for _ in self.nodes]
         for plan in plans:
@@ -76,13 +81,19 @@ class Pipeline:
     def push(self, source: int, batch: Batch) -> list[list[Batch]]:
         """Rows of a source, in the order of arrival; answers with each plan's result rows that are settled."""
         entry = self.entries[source]
-        self._spread(entry, self.work[entry].push(self._kernels[entry], batch))
+        try:
+            self._spread(entry, self.work[entry].push(self._kernels[entry], batch))
+        except Exception as error:  # noqa: BLE001 - of whatever kind: whose it is decides
+            self._fail(entry, error)
         return self._take()
 
     def advance(self, source: int, time: int) -> list[list[Batch]]:
         """No row of a source before `time` follows; answers with the rows that this settles."""
         entry = self.entries[source]
-        self._spread(entry, self.work[entry].advance(self._kernels[entry], time))
+        try:
+            self._spread(entry, self.work[entry].advance(self._kernels[entry], time))
+        except Exception as error:  # noqa: BLE001
+            self._fail(entry, error)
         return self._take()
 
     def finish(self, source: int) -> list[list[Batch]]:
@@ -97,6 +108,8 @@ class Pipeline:
             if any(entry in self.needs[plan] for plan in plans):
                 for plan, batches in enumerate(twin.finish(source)):
                     rest[plan] += batches
+        for error in twin.failures.values():
+            raise error
         return rest
 
     def fork(self, plans: Collection[int]) -> Pipeline:
@@ -107,6 +120,7 @@ class Pipeline:
         twin._kernels = [kernel.fork() if number in needed else kernel for number, kernel in enumerate(self._kernels)]
         twin.told = list(self.told)
         twin.work = [Work() for _ in self.nodes]  # looking is not what the operators do
+        twin.failures = {}
         twin._out = [[] for _ in self._roots]
         twin._join_up(plans)
         return twin
@@ -148,12 +162,30 @@ class Pipeline:
         consumers = self._consumers[number]
         for batch in batches:
             for consumer, port in consumers:
-                self._spread(consumer, self.work[consumer].push(self._kernels[consumer], batch, port))
+                try:
+                    out = self.work[consumer].push(self._kernels[consumer], batch, port)
+                except Exception as error:  # noqa: BLE001
+                    self._fail(consumer, error)
+                else:
+                    self._spread(consumer, out)
         frontier = self._kernels[number].frontier
         if frontier > self.told[number]:
             self.told[number] = frontier
             for consumer, port in consumers:
-                self._spread(consumer, self.work[consumer].advance(self._kernels[consumer], frontier, port))
+                try:
+                    out = self.work[consumer].advance(self._kernels[consumer], frontier, port)
+                except Exception as error:  # noqa: BLE001
+                    self._fail(consumer, error)
+                else:
+                    self._spread(consumer, out)
+
+    def _fail(self, number: int, error: Exception) -> None:
+        """A kernel has failed. What has no use for it goes on; where nothing is left, the failure is everybody's."""
+        for plan in self._plans:
+            if number in self.needs[plan]:
+                self.failures.setdefault(plan, error)
+        if self._plans <= self.failures.keys():
+            raise error
 
 
 def _kernel(node: Node) -> Kernel:

@@ -50,8 +50,8 @@ def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = N
 class Run:
     """A handle on a running query. Letting go of it stops the query.
 
-    Queries that were started together are read together: pausing, resuming and checkpoints are of all of them, and a
-    failure ends them all.
+    Queries that were started together are read together: pausing, resuming and checkpoints are of all of them. One that
+    fails leaves the others going; a source that fails ends all.
 
     Attributes
     ----------

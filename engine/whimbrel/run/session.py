@@ -143,6 +143,11 @@ class Session:
             if number not in self.left:
                 self._end(answer)
 
+    @property
+    def failures(self) -> dict[int, Exception]:
+        """Why which queries have failed, of those that were not left, while others go on."""
+        return {number: error for number, error in self.pipeline.failures.items() if number not in self.left}
+
     def leave(self, number: int) -> None:
         """Do no more for a query, and read no more of what only that one reads."""
         self.left.add(number)

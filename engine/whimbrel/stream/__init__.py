@@ -31,13 +31,14 @@ from whimbrel.stream.measures import (
 )
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
 from whimbrel.stream.restore import restore
+from whimbrel.stream.serve import Served, serve
 from whimbrel.stream.start import start
 from whimbrel.stream.stream import Stream
 
 __all__ = [
-    "Bands", "Lateness", "Stream", "aggregate", "all", "any", "approx_count_distinct", "approx_quantile", "asked_at",
-    "collect", "count", "count_distinct", "datasets", "feeds", "first", "from_arrow", "from_edges", "from_pandas",
-    "from_spark", "last", "late_rows", "lateness", "lateness_of", "max", "mean", "median", "min", "product", "quantile",
-    "read_parquet", "replay", "restore", "sinks", "start", "std", "sum", "sum_of_squares", "top_k", "var", "window_end",
-    "window_start",
+    "Bands", "Lateness", "Served", "Stream", "aggregate", "all", "any", "approx_count_distinct", "approx_quantile",
+    "asked_at", "collect", "count", "count_distinct", "datasets", "feeds", "first", "from_arrow", "from_edges",
+    "from_pandas", "from_spark", "last", "late_rows", "lateness", "lateness_of", "max", "mean", "median", "min",
+    "product", "quantile", "read_parquet", "replay", "restore", "serve", "sinks", "start", "std", "sum",
+    "sum_of_squares", "top_k", "var", "window_end", "window_start",
 ]

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -207,15 +208,37 @@ def test_pausing_one_pauses_all() -> None:
     eventually(lambda: first.metrics.rows > rows)
 
 
-def test_a_failure_ends_all_that_go_on() -> None:
+def test_a_source_that_fails_ends_the_queries_that_read_it() -> None:
     broken = wb.from_arrow({"at": [*range(1_000), 5], "k": ["a"] * 1_001, "x": [1] * 1_001}, time="at", name="log")
-    runs = wb.start(*two(broken), two(halted(log(), 50))[0])
+    runs = wb.start(*two(broken), two(log())[0])
     assert all(run.wait(30) for run in runs)
-    assert [run.state for run in runs] == ["failed"] * 3
+    assert [run.state for run in runs] == ["failed", "failed", "finished"]
     assert runs[0].error is not None
     assert "Row 1,000 of log is late" in runs[0].error.what
-    assert runs[0].error is runs[1].error is runs[2].error
-    assert not any(run.snapshot().final for run in runs)
+    assert runs[0].error is runs[1].error
+    assert not any(run.snapshot().final for run in runs[:2])
+    assert runs[2].snapshot().table == two(log())[0].collect()
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_a_query_that_fails_leaves_its_neighbours_going(first: int) -> None:
+    """One window of many leaves int64, behind a filter that all share."""
+    rows = 5_000
+    x = np.where(np.arange(rows) == 2_345, 2**63 - 1, 1)
+    kept = wb.from_arrow(pa.table({"at": np.arange(rows), "x": x}), time="at", name="log").where(col.x > 0)
+    window = kept.tumbling_window(10)
+    queries = [window.aggregate(s=wb.sum(col.x)), window.aggregate(n=wb.count()), kept.select(y=col.x % 7)]
+    queries = queries[first:] + queries[:first]
+    runs = wb.start(*queries)
+    assert all(run.wait(30) for run in runs)
+    failing = -first % 3
+    assert [run.state for run in runs] == ["failed" if at == failing else "finished" for at in range(3)]
+    assert "int64" in str(runs[failing].error)
+    assert not runs[failing].snapshot().final
+    for at, (run, query) in enumerate(zip(runs, queries, strict=True)):
+        if at != failing:
+            assert run.error is None
+            assert run.snapshot().table.equals(query.collect())
 
 
 def test_a_look_that_fails_for_one_shows_the_other() -> None:

@@ -148,7 +148,7 @@ def test_an_mqtt_topic_goes_on_when_its_broker_does(mqtt_server: servers.Server)
 
 
 @pytest.mark.mosquitto
-@pytest.mark.fault("mqtt", "process killed")
+@pytest.mark.fault("mqtt", "client gone meanwhile")
 def test_an_mqtt_session_keeps_what_came_meanwhile(mqtt_server: servers.Server) -> None:
     feed = wb.feeds.mqtt("kept", f"mqtt://127.0.0.1:{mqtt_server.port}", session="whimbrel-test", **QUICK)
     with reading(feed) as found:
@@ -181,7 +181,7 @@ def on_nats(server: servers.Server, work: Callable[[Any], Awaitable[object]]) ->
 @pytest.mark.nats
 @pytest.mark.fault("nats", "broker stopped and restarted")
 @pytest.mark.fault("nats", "garbage bytes")
-@pytest.mark.fault("nats", "process killed")
+@pytest.mark.fault("nats", "client gone meanwhile")
 def test_a_nats_stream_goes_on_when_its_server_does(nats_server: servers.Server) -> None:
     async def begin(log: Any) -> None:
         await log.add_stream(name="rows", subjects=["rows.*"])
@@ -228,7 +228,7 @@ def postgres_url(server: servers.Server) -> str:
 
 @pytest.mark.postgres
 @pytest.mark.fault("postgres", "broker stopped and restarted")
-@pytest.mark.fault("postgres", "process killed")
+@pytest.mark.fault("postgres", "client gone meanwhile")
 @pytest.mark.fault("postgres", "wrong schema")
 def test_rows_of_a_table_are_read_as_they_are_added(postgres_server: servers.Server) -> None:
     url = postgres_url(postgres_server)

@@ -46,7 +46,7 @@ def test_each_row_is_told_once(way: dict[str, Any], first: int) -> None:
 
 
 @given(cut=st.integers(0, 70), way=st.sampled_from(WAYS))
-@pytest.mark.fault("history.then", "process killed")
+@pytest.mark.fault("history.then", "client gone meanwhile")
 def test_it_goes_on_from_any_place(cut: int, way: dict[str, Any]) -> None:
     both = log(30).then(feed(15, 60), **way)
     with reading(both) as found:

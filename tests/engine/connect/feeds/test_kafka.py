@@ -51,7 +51,7 @@ def row(at: int) -> bytes:
 
 @pytest.mark.fault("kafka", "garbage bytes")
 @pytest.mark.fault("kafka", "wrong schema")
-@pytest.mark.fault("kafka", "process killed")
+@pytest.mark.fault("kafka", "client gone meanwhile")
 def test_a_topic_is_read_in_the_order_of_each_partition_and_on_from_its_offsets(cluster: Cluster) -> None:
     for partition in (0, 1):
         cluster.send("plain", *(row(at) for at in range(partition, 10, 2)), partition=partition)

@@ -190,7 +190,7 @@ def test_a_file_that_is_rotated_is_read_to_its_end_and_then_the_new_one(tmp_path
         assert values(found, 2, "at") == [2, 3]
 
 
-@pytest.mark.fault("tail", "process killed")
+@pytest.mark.fault("tail", "client gone meanwhile")
 @pytest.mark.parametrize("rotated", [False, True])
 def test_a_file_is_read_on_from_a_place_also_when_it_was_rotated_meanwhile(tmp_path: Path, rotated: bool) -> None:
     log = tmp_path / "log.jsonl"
@@ -256,7 +256,7 @@ def put(folder: Path, name: str, *at: int) -> None:
     fresh.rename(folder / name)
 
 
-@pytest.mark.fault("directory", "process killed")
+@pytest.mark.fault("directory", "client gone meanwhile")
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv", "jsonl"])
 def test_each_file_is_read_once_also_from_a_place(tmp_path: Path, suffix: str) -> None:
     put(tmp_path, f"a.{suffix}", 1, 2)

@@ -1,0 +1,83 @@
+"""Settled rows as an Arrow Flight stream."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import flight
+
+from whimbrel.connect.serving.published import Published
+from whimbrel.errors import WhimbrelError
+
+_ROW = "whimbrel-row"
+"""The header that says from which row on."""
+
+
+class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
+    """One stream, for those who know the token.
+
+    Every batch has the number of its first row as metadata, and a reader may ask for rows from a number on; so
+    :func:`whimbrel.feeds.flight` goes on where it was when the connection is lost.
+
+    Parameters
+    ----------
+    rows : Published
+    host : str
+    port : int
+        0 for any that is free.
+    token : str
+    failure : callable
+        Why the query failed, if it has.
+    """
+
+    def __init__(self, rows: Published, host: str, port: int, token: str,
+                 failure: Callable[[], WhimbrelError | None]) -> None:
+        self._rows, self._failure = rows, failure
+        super().__init__(f"grpc://{host}:{port}", middleware={"caller": _Callers(token)})
+        self.address = f"grpc://{host}:{self.port}"
+
+    def get_flight_info(self, context: Any, descriptor: Any) -> Any:
+        endpoint = flight.FlightEndpoint(b"", [self.address])
+        return flight.FlightInfo(self._rows.schema, descriptor, [endpoint], -1, -1)
+
+    def list_flights(self, context: Any, criteria: bytes) -> Iterator[Any]:
+        yield self.get_flight_info(context, flight.FlightDescriptor.for_path("rows"))
+
+    def do_get(self, context: Any, ticket: Any) -> Any:
+        try:
+            row = max(0, int(context.get_middleware("caller").headers.get(_ROW, ["0"])[0]))
+        except ValueError:
+            raise flight.FlightServerError(f"{_ROW} is not a number") from None
+        return flight.GeneratorStream(self._rows.schema, self._read(row, context.is_cancelled))
+
+    def _read(self, row: int, gone: Callable[[], bool]) -> Iterator[tuple[pa.RecordBatch, pa.Buffer]]:
+        try:
+            for first, rows in self._rows.read(row, gone):
+                yield rows, pa.py_buffer(str(first).encode())
+        except WhimbrelError as error:
+            raise flight.FlightServerError(str(error)) from None
+        if (failed := self._failure()) is not None:
+            raise flight.FlightServerError(f"The query has failed: {failed}")
+
+
+class _Callers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
+    """Lets in whoever brings the token."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self._expected = f"Bearer {token}".encode()
+
+    def start_call(self, info: Any, headers: Any) -> Any:
+        told = {name.lower(): values for name, values in headers.items()}
+        if not hmac.compare_digest(str(told.get("authorization", [""])[0]).encode(), self._expected):
+            raise flight.FlightUnauthenticatedError("The token is missing, or another one.")
+        return _Caller(told)
+
+
+class _Caller(flight.ServerMiddleware):  # type: ignore[misc]
+    def __init__(self, headers: dict[str, list[str]]) -> None:
+        super().__init__()
+        self.headers = headers

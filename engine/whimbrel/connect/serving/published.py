@@ -1,0 +1,100 @@
+"""Settled rows as a sink that many can read at once, each at its own pace."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from whimbrel.errors import SinkError
+from whimbrel.plan.sink import Sink, Token
+
+_WAIT_S = 0.2
+
+
+class Published(Sink):
+    """The newest settled rows, numbered from 0.
+
+    A reader that falls so far behind that rows it has not read are forgotten is told so: no row is left out in silence.
+
+    Parameters
+    ----------
+    keep_rows : int
+        How many are kept for readers that come later.
+
+    Attributes
+    ----------
+    first : int
+        The number of the oldest row that is kept.
+    schema : pyarrow.Schema or None
+        Known when the run begins.
+    closed : bool
+        Nothing more comes.
+    """
+
+    name = "served rows"
+
+    def __init__(self, keep_rows: int) -> None:
+        self.keep_rows = keep_rows
+        self.schema: pa.Schema | None = None
+        self.first = self._rows = 0
+        self.closed = False
+        self._batches: deque[pa.RecordBatch] = deque()
+        self._news = threading.Condition()
+
+    def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
+        self.schema, self.first, self._rows = schema, rows, rows
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        with self._news:
+            self._batches.append(rows)
+            self._rows += rows.num_rows
+            while len(self._batches) > 1 and self._rows - self.first - self._batches[0].num_rows >= self.keep_rows:
+                self.first += self._batches.popleft().num_rows
+            self._news.notify_all()
+
+    def prepare(self) -> Token:
+        return None
+
+    def close(self) -> None:
+        with self._news:
+            self.closed = True
+            self._news.notify_all()
+
+    def read(self, row: int, gone: Callable[[], bool]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Rows from this number on, with the number of the first of each batch; waits for more until it is closed.
+
+        Parameters
+        ----------
+        row : int
+            0 stands for the oldest that is kept.
+        gone : callable
+            Whether the reader has left.
+        """
+        row = row or self.first
+        while not gone():
+            with self._news:
+                if row < self.first:
+                    raise SinkError(f"Row {row} is forgotten; rows from {self.first} on are kept.", where="serve(...)",
+                                    hint="read faster, or serve with a larger keep_rows")
+                batch, start = self._holding(row)
+                if batch is None:
+                    if self.closed:
+                        return
+                    self._news.wait(_WAIT_S)
+                    continue
+            yield row, batch.slice(row - start)
+            row = start + batch.num_rows
+
+    def _holding(self, row: int) -> tuple[pa.RecordBatch | None, int]:
+        """The batch with this row, and the number of its first one."""
+        if row >= self._rows:
+            return None, row
+        start = self._rows
+        for batch in reversed(self._batches):  # readers are near the end, nearly always
+            start -= batch.num_rows
+            if start <= row:
+                return batch, start
+        raise AssertionError(row)

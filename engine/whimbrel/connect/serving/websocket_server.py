@@ -1,0 +1,85 @@
+"""Settled rows as messages of a WebSocket."""
+
+from __future__ import annotations
+
+import hmac
+import threading
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from whimbrel.connect.serving.published import Published
+from whimbrel.connect.sinks.json_rows import json_rows
+from whimbrel.errors import MissingExtraError, WhimbrelError
+
+_POLICY, _INTERNAL = 1008, 1011
+"""Why a connection is closed (RFC 6455, 7.4.1)."""
+
+
+class WebSocketServer:
+    """One JSON object a message, for those who know the token; needs ``whimbrel[websocket]``.
+
+    The token is sent as ``Authorization: Bearer ...``, or by pages, which cannot, as ``?token=...``. ``?row=7`` asks
+    for rows from number 7 on.
+
+    Parameters
+    ----------
+    rows : Published
+    host : str
+    port : int
+        0 for any that is free.
+    token : str
+    failure : callable
+        Why the query failed, if it has.
+    origins : sequence of str
+        Pages that may connect, such as ``"https://dashboards.example"``; programs that are no pages always may.
+    """
+
+    def __init__(self, rows: Published, host: str, port: int, token: str,
+                 failure: Callable[[], WhimbrelError | None], origins: Sequence[str] = ()) -> None:
+        try:
+            from websockets.exceptions import ConnectionClosed
+            from websockets.sync.server import serve
+        except ImportError:
+            raise MissingExtraError("websockets", "websocket", "serve(websocket=...)") from None
+        self._rows, self._token, self._failure = rows, token.encode(), failure
+        self._left: type[Exception] = ConnectionClosed
+        self._server: Any = serve(self._talk, host, port, origins=[None, *origins],
+                                  process_request=self._check)
+        self.address = f"ws://{host}:{self._server.socket.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, name="whimbrel-websocket", daemon=True)
+        self._thread.start()
+
+    def _check(self, connection: Any, request: Any) -> Any:
+        asked = parse_qs(urlsplit(request.path).query)
+        told = request.headers.get("Authorization", "").removeprefix("Bearer ") or asked.get("token", [""])[0]
+        if not hmac.compare_digest(told.encode(), self._token):
+            return connection.respond(HTTPStatus.UNAUTHORIZED, "The token is missing, or another one.\n")
+        return None
+
+    def _talk(self, connection: Any) -> None:
+        asked = parse_qs(urlsplit(connection.request.path).query)
+        closed = connection.protocol
+        try:
+            row = max(0, int(asked.get("row", ["0"])[0]))
+            for _, rows in self._rows.read(row, lambda: closed.close_expected() or closed.state.name != "OPEN"):
+                for _, text in json_rows(rows):
+                    connection.send(text.decode())
+        except self._left:
+            return
+        except (ValueError, WhimbrelError) as error:
+            connection.close(_POLICY, _first_line(error))
+            return
+        failed = self._failure()
+        if failed is not None:
+            connection.close(_INTERNAL, _first_line(failed))
+
+    def shutdown(self) -> None:
+        """Let go of everybody."""
+        self._server.shutdown()
+        self._thread.join(5)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0][:100]

@@ -1,0 +1,128 @@
+"""A query's settled rows over the network."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from whimbrel import run as running
+from whimbrel.errors import PlanError, WhimbrelError
+from whimbrel.run import Checkpoints, Run
+from whimbrel.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from whimbrel.connect.serving import FlightServer, WebSocketServer
+
+Address = tuple[str, int] | int
+
+
+class Served:
+    """A query that runs and is served. Closing it, or letting go of it, ends both.
+
+    Attributes
+    ----------
+    run : Run
+        The query.
+    flight, websocket : str or None
+        The addresses.
+    token : str
+        What clients have to bring.
+    """
+
+    def __init__(self, query: Stream, flight: Address | None, websocket: Address | None, token: str,
+                 origins: Sequence[str], keep_rows: int, checkpoints: Checkpoints | None) -> None:
+        from whimbrel.connect.serving import FlightServer, Published, WebSocketServer  # when it is asked for
+
+        self.token = token
+        self._open: list[FlightServer | WebSocketServer] = []
+        self.flight: str | None = None
+        self.websocket: str | None = None
+        self._rows = Published(keep_rows)
+        self.run: Run = running.start(query.node, keep_rows=0, to=(self._rows,), checkpoints=checkpoints)[0]
+        try:
+            if flight is not None:
+                server = FlightServer(self._rows, *_place(flight), token, self._failure)
+                self._open.append(server)
+                self.flight = server.address
+            if websocket is not None:
+                socket = WebSocketServer(self._rows, *_place(websocket), token, self._failure, origins)
+                self._open.append(socket)
+                self.websocket = socket.address
+        except BaseException:
+            self.close()
+            raise
+
+    def _failure(self) -> WhimbrelError | None:
+        self.run.wait(10)  # its rows are closed before it says how it ended
+        return self.run.error
+
+    def close(self) -> None:
+        """End the query, and let go of everybody."""
+        self.run.stop()
+        self._rows.close()
+        for server in self._open:
+            server.shutdown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        addresses = [address for address in (self.flight, self.websocket) if address is not None]
+        return f"Served({', '.join(addresses)}; {self.run.state})"
+
+
+def serve(query: Stream, *, flight: Address | None = 0, websocket: Address | None = None, token: str | None = None,
+          origins: Sequence[str] = (), keep_rows: int = 1_000_000, checkpoints: Checkpoints | None = None) -> Served:
+    """Run a query and serve its settled rows, as an Arrow Flight stream, a WebSocket, or both.
+
+    Whoever connects gets the rows that are kept and then those that settle, and must bring the token. Rows are
+    numbered, so that a client that was cut off goes on where it was; one that is so slow that rows it has not read are
+    forgotten is told so.
+
+    Parameters
+    ----------
+    query : Stream
+    flight, websocket : int or (str, int), optional
+        The port, or host and port; 0 is any port that is free. The host is this machine alone unless one is given.
+        There is no encryption: for other machines put them behind something that has it. None: not served so.
+    token : str, optional
+        Default: a new one, in ``.token``.
+    origins : sequence of str
+        Pages that may connect to the WebSocket, such as ``"https://dashboards.example"``.
+    keep_rows : int
+        Settled rows to keep for clients that come later, or again.
+    checkpoints : Checkpoints, optional
+        As in :meth:`Stream.start`.
+
+    Returns
+    -------
+    Served
+        With ``run``, ``flight``, ``websocket``, ``token`` and ``close()``; a context manager.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": [0, 1, 7], "x": [1, 2, 3]}, time="at", name="log")
+    >>> with wb.serve(log.tumbling_window(5).aggregate(total=wb.sum(wb.col.x))) as served:
+    ...     feed = wb.feeds.flight(served.flight, time="start", token=served.token)
+    ...     feed.select("total").collect()["total"].to_pylist()
+    [3, 3]
+    """
+    if flight is None and websocket is None:
+        raise PlanError("Nothing is to be served.", where="serve(flight=None, websocket=None)", hint="such as flight=0")
+    if token is not None and len(token) < 8:
+        raise PlanError("A token this short can be guessed.", where="serve(token=...)",
+                        hint="leave it out: a long one is made")
+    if not isinstance(keep_rows, int) or keep_rows < 1:
+        raise PlanError(f"keep_rows={keep_rows!r} keeps none.", where="serve(...)", hint="1 or more")
+    return Served(query, flight, websocket, token or secrets.token_urlsafe(24), origins, keep_rows, checkpoints)
+
+
+def _place(address: Address) -> tuple[str, int]:
+    return ("127.0.0.1", address) if isinstance(address, int) else address

@@ -1,0 +1,181 @@
+"""Settled rows over the network: for whoever has the token, each once, and nobody waits for the slow."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import flight
+
+import whimbrel as wb
+from whimbrel import Stream, WhimbrelError, col
+from whimbrel.connect.serving import Published
+
+ROWS = 1_000
+
+
+def log(rows: int = ROWS) -> Stream:
+    return wb.from_arrow(pa.table({"at": np.arange(rows), "x": np.arange(rows) % 7}), time="at", name="log")
+
+
+def counts(rows: int = ROWS) -> Stream:
+    return log(rows).tumbling_window(10).aggregate(n=wb.count(), total=wb.sum(col.x))
+
+
+def socket(served: wb.Served, path: str = "", *, token: str | None = None, origin: str | None = None) -> Any:
+    from websockets.sync.client import connect
+
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    assert served.websocket is not None
+    return connect(served.websocket + path, additional_headers=headers, origin=origin)  # type: ignore[arg-type]
+
+
+def messages(connection: Any) -> list[dict[str, Any]]:
+    from websockets.exceptions import ConnectionClosedOK
+
+    found = []
+    try:
+        while True:
+            found.append(json.loads(connection.recv(timeout=30)))
+    except ConnectionClosedOK:
+        return found
+
+
+def test_a_flight_stream_gives_the_answer() -> None:
+    with wb.serve(counts()) as served:
+        assert served.flight is not None
+        feed = wb.feeds.flight(served.flight, time="start", token=served.token).select("n", "total")
+        expected = counts().collect()
+        assert feed.collect().select(["start", "n", "total"]) == expected.select(["start", "n", "total"])
+
+
+def test_many_read_the_same_rows_at_once() -> None:
+    with wb.serve(counts()) as served:
+        assert served.flight is not None
+        feed = wb.feeds.flight(served.flight, time="start", token=served.token).select("total")
+        found: list[pa.Table] = []
+        readers = [threading.Thread(target=lambda: found.append(feed.collect())) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(60)
+        assert [table["total"].to_pylist() for table in found] == [counts().collect()["total"].to_pylist()] * 3
+
+
+def test_a_websocket_gives_a_row_a_message() -> None:
+    with wb.serve(counts(40), flight=None, websocket=0) as served:
+        expected = counts(40).collect().to_pylist()
+        with socket(served, token=served.token) as connection:
+            assert messages(connection) == expected
+        with socket(served, f"/?token={served.token}&row=2") as connection:
+            assert messages(connection) == expected[2:]
+
+
+def test_nobody_gets_in_without_the_token() -> None:
+    from websockets.exceptions import InvalidStatus
+
+    with wb.serve(counts(), websocket=0) as served:
+        for token in (None, "", "another one", served.token + "x"):
+            with pytest.raises(InvalidStatus, match="401"), socket(served, token=token):
+                pass
+        for headers in ([], [(b"authorization", b"Bearer another")], [(b"authorization", served.token.encode())]):
+            client, options = flight.connect(served.flight), flight.FlightCallOptions(headers=headers)
+            for ask in (lambda: client.do_get(flight.Ticket(b""), options).read_all(),  # noqa: B023
+                        lambda: list(client.list_flights(b"", options)),  # noqa: B023
+                        lambda: client.get_flight_info(flight.FlightDescriptor.for_path("rows"), options)):  # noqa: B023
+                with pytest.raises(flight.FlightUnauthenticatedError):
+                    ask()
+        assert served.token not in repr(served)
+
+
+def test_pages_of_other_origins_are_kept_out() -> None:
+    from websockets.exceptions import InvalidStatus
+
+    with wb.serve(counts(20), flight=None, websocket=0, origins=["https://ours.example"]) as served:
+        with pytest.raises(InvalidStatus, match="403"), socket(served, token=served.token,
+                                                               origin="https://evil.example"):
+            pass
+        with socket(served, token=served.token, origin="https://ours.example") as connection:
+            assert len(messages(connection)) == 2
+
+
+def test_it_listens_on_this_machine_alone() -> None:
+    with wb.serve(counts(), websocket=0) as served:
+        assert served.flight is not None
+        assert served.flight.startswith("grpc://127.0.0.1:")
+        assert served.websocket is not None
+        assert served.websocket.startswith("ws://127.0.0.1:")
+
+
+def test_a_client_learns_why_a_query_failed() -> None:
+    query = log().assume(periodic=2).select("x")
+    with wb.serve(query) as served:
+        assert served.flight is not None
+        options = flight.FlightCallOptions(headers=[(b"authorization", f"Bearer {served.token}".encode())])
+        with pytest.raises(flight.FlightServerError, match="comes 1 after the one before it, not 2"):
+            flight.connect(served.flight).do_get(flight.Ticket(b""), options).read_all()
+
+
+def test_a_server_that_is_started_again_goes_on_behind_the_rows_that_clients_have(tmp_path: Path) -> None:
+    incoming, state = tmp_path / "in", tmp_path / "state"
+    incoming.mkdir()
+
+    def put(*times: int) -> None:
+        pq.write_table(pa.table({"at": list(times)}), tmp_path / "new")
+        (tmp_path / "new").rename(incoming / f"{times[0]}.parquet")
+
+    def serve() -> wb.Served:
+        feed = wb.feeds.directory(incoming, time="at", schema={"at": pa.int64()}, poll_s=0.02)
+        return wb.serve(feed.select(t=col.at), checkpoints=wb.Checkpoints(state, every="20ms"))
+
+    def read(served: wb.Served, row: int, count: int) -> list[int]:
+        headers = [(b"authorization", f"Bearer {served.token}".encode()), (b"whimbrel-row", str(row).encode())]
+        options = flight.FlightCallOptions(headers=headers, timeout=60)
+        reader, found = flight.connect(served.flight).do_get(flight.Ticket(b""), options), []
+        while len(found) < count:
+            found += reader.read_chunk().data["t"].to_pylist()
+        reader.cancel()
+        return found
+
+    put(0, 1, 2)
+    with serve() as served:
+        assert read(served, 0, 3) == [0, 1, 2]
+        put(3, 4)
+        assert read(served, 3, 2) == [3, 4]
+    put(5, 6)
+    with serve() as served:
+        assert read(served, 5, 2) == [5, 6]
+
+
+def test_rows_that_are_forgotten_are_missed_by_name() -> None:
+    rows = Published(keep_rows=25)
+    rows.open(pa.schema({"x": pa.int64()}), 0, None)
+    reading = rows.read(0, lambda: False)
+    for first in range(0, 100, 10):
+        rows.write(pa.record_batch({"x": list(range(first, first + 10))}))
+        if first == 0:
+            assert next(reading)[0] == 0
+    with pytest.raises(WhimbrelError, match=r"Row 10 is forgotten; rows from 70 on are kept"):
+        next(reading)
+    rows.close()
+    late = [(first, batch.num_rows) for first, batch in rows.read(0, lambda: False)]
+    assert late == [(70, 10), (80, 10), (90, 10)]
+    assert [(first, batch["x"].to_pylist()) for first, batch in rows.read(87, lambda: False)] == [
+        (87, [87, 88, 89]), (90, list(range(90, 100)))]
+
+
+@pytest.mark.parametrize(("ask", "words"), [
+    (lambda query: wb.serve(query, flight=None), "Nothing is to be served"),
+    (lambda query: wb.serve(query, token="short"), "can be guessed"),
+    (lambda query: wb.serve(query, keep_rows=0), "keeps none"),
+])
+def test_what_cannot_be_served_is_refused(ask: Callable[[Stream], object], words: str) -> None:
+    with pytest.raises(WhimbrelError, match=words):
+        ask(counts())
