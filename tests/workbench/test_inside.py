@@ -17,7 +17,6 @@ from whimbrel_workbench.frames import Frame, Options
 from whimbrel_workbench.frames.events import MOST_EVENTS, EventsBehind
 from whimbrel_workbench.frames.mark import Mark
 from whimbrel_workbench.inside import Inside
-from whimbrel_workbench.inside.events import EventsFold
 from whimbrel_workbench.inside.plan import PlanFold
 from whimbrel_workbench.views.events import events_html
 from whimbrel_workbench.views.plan import PlanTable
@@ -127,29 +126,24 @@ def test_a_page_may_say_what_it_likes(said: str) -> None:
 
 
 def test_a_click_opens_the_events_and_the_newest_question_wins(ended: Ended) -> None:
-    feed = ended(SUMS)
-    events = EventsFold(feed, at_once)
-    inside = Inside([events, PlanFold(feed)], at_once)
-    inside.show(events)
-    events.pick(Mark(key="b", at=0.0))
-    events.pick(Mark(key="a", at=0.0))
+    inside = Inside(ended(SUMS), at_once)
+    inside.pick(Mark(key="b", at=0.0))
+    inside.pick(Mark(key="a", at=0.0))
     deadline = time.monotonic() + 30
     while "gives the same" not in str(inside.panel[0][1].object):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert "2 events of log" in inside.panel[0][1].object
-    inside.toggle(events)
+    inside.toggle(inside.events)
     assert len(inside.panel) == 0
 
 
 def test_folds_keep_their_order_whichever_is_opened_first(ended: Ended) -> None:
-    feed = ended(SUMS)
-    events, plan = EventsFold(feed, at_once), PlanFold(feed)
-    inside = Inside([events, plan], at_once)
-    inside.toggle(plan)
-    inside.toggle(events)
-    assert list(inside.panel) == [events.panel, plan.panel]
-    assert [button.label for button in inside.buttons] == ["▾ Events", "▾ Plan"]
+    inside = Inside(ended(SUMS), at_once)
+    inside.toggle(inside.plan)
+    inside.toggle(inside.events)
+    assert list(inside.panel) == [inside.events.panel, inside.plan.panel]
+    assert [button.label for button in inside.buttons] == ["▾ Events", "▸ Lateness", "▾ Plan"]
 
 
 def test_the_plan_of_a_view_reads_as_text_and_as_a_table(ended: Ended) -> None:

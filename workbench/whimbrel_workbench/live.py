@@ -11,11 +11,7 @@ from whimbrel_workbench import page
 from whimbrel_workbench.controls import Gesture, Toolbar, Transport
 from whimbrel_workbench.feed import Feed, Owners
 from whimbrel_workbench.frames import Frame, Options
-from whimbrel_workbench.frames.mark import Mark
 from whimbrel_workbench.inside import Inside
-from whimbrel_workbench.inside.events import EventsFold
-from whimbrel_workbench.inside.lateness import LatenessFold
-from whimbrel_workbench.inside.plan import PlanFold
 from whimbrel_workbench.screen import Screen
 from whimbrel_workbench.views import Host, still_html
 from whimbrel_workbench.views.plan import PlanTable
@@ -63,11 +59,8 @@ class LiveView:
         self._piping = False
         self._started = threading.Lock()
         self._kept = (("", True), time.monotonic())
-        host = Host(changing=lambda: page.one_message(self.panel), resort=self._feed.resort,
-                    pick=self._pick)
-        self._plan = PlanFold(self._feed)
-        self._events = EventsFold(self._feed, self._change)
-        self._inside = Inside([self._events, LatenessFold(self._feed, self._change), self._plan], self._change)
+        self._inside = Inside(self._feed, self._change)
+        host = Host(changing=lambda: page.one_message(self.panel), resort=self._feed.resort, pick=self._inside.pick)
         self._screen = Screen(Toolbar(self._gesture, self._feed.choose_value, self._inside.buttons),
                               Transport(self._feed.player) if transport else None, host=host)
         self.panel = self._screen.panel
@@ -87,7 +80,7 @@ class LiveView:
     @property
     def plan(self) -> PlanTable:
         """The plan that runs: its operators, what they have done so far, and the code that was generated for them."""
-        return PlanTable(self._plan.plan)
+        return PlanTable(self._inside.plan.plan)
 
     @property
     def hv(self) -> DynamicMap:
@@ -162,13 +155,6 @@ class LiveView:
                 self._feed.restart()
             case "fit":
                 self._feed.fit()
-
-    def _pick(self, mark: Mark) -> None:
-        def show() -> None:
-            self._inside.show(self._events)
-            self._events.pick(mark)
-
-        self._change(show)
 
     def _change(self, change: Callable[[], None]) -> None:
         """Change the page between two frames, whoever asks."""

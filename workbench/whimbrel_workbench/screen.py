@@ -80,7 +80,8 @@ class Screen:
         self._picture = picture
         self._legend.object = legend_html(picture, frame.style) if picture else ""
         what = "row" if isinstance(picture, Rows) else "mark"
-        click = f" Click a {what} for the events behind it." if self._host.pick is not None else ""
+        picked = self._host.pick is not None and not isinstance(picture, Figures)
+        click = f" Click a {what} for the events behind it." if picked else ""
         self._caption.object = f'<div class="quiet">{escape(caption(picture) + click)}</div>' if picture else ""
 
 

@@ -210,3 +210,25 @@ def test_several_latencies_stand_beside_other_views() -> None:
     page.wait_for(lambda frames: [some[-1].status.state for some in frames.values()] == ["finished", "finished"])
     assert page.frames["bands"][-1].picture.settled_rows == page.frames["plain"][-1].picture.settled_rows == ROWS // 50
     there.close()
+
+
+def test_another_latency_is_asked_of_all_views_together() -> None:
+    rows = {"at": [1, 5, 3, 9, 2, 30], "seen": [1, 5, 6, 9, 9, 30]}
+    late = wb.from_arrow(rows, time="at", arrival="seen", name="late")
+    replay = wb.replay(late, speed=float("inf"), reorder_latency=10, late="drop")
+    counts = late.tumbling_window(4).aggregate(n=wb.count())
+    there = Dashboard("Late", {"one": counts.on(replay), "several": counts.at_latencies(0, 10).on(replay)}).share()
+    try:
+        page = Page()
+        there.join(page)
+        page.wait_for(lambda frames: len(frames) == 2)
+        there.ask([0, 2]).result(30)
+        assert [feed.asked for feed in there.feeds.values()] == [(2,), (0, 2)]
+        runs = [feed.run for feed in there.feeds.values()]
+        assert all(run is not None and run.wait(30) for run in runs)
+        assert runs[0].snapshot().metrics.late_dropped == 1
+        there.player.hold()
+        there.steer("fit").result(30)  # done behind it, on the same thread
+        assert runs[0].clock.paused
+    finally:
+        there.close()

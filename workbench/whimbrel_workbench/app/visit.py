@@ -15,13 +15,14 @@ from bokeh.models import Column, CustomJS, Div, Range1d
 from jinja2 import Environment, FileSystemLoader, Template
 from panel.io.state import set_curdoc
 
+from whimbrel_workbench.app.steering import Steering
 from whimbrel_workbench.controls import KeyChoice, RunPanel, facts_html
 from whimbrel_workbench.controls.run_panel import CSS
 from whimbrel_workbench.feed import source_facts
 from whimbrel_workbench.frames import Frame
 from whimbrel_workbench.frames.narrow import Chosen, narrowed, on_one_axis, values_of
 from whimbrel_workbench.screen import Screen
-from whimbrel_workbench.views import View
+from whimbrel_workbench.views import NOBODY, View
 from whimbrel_workbench.workspace import Dashboard, Shared
 
 _HERE: Final = Path(__file__).parent
@@ -55,7 +56,10 @@ class Visit:
         self._axes: dict[str, Range1d] = {}
         self._run = RunPanel(shared.steer if control else None)
         self._keys = KeyChoice(self._choose)
-        self._screens = {name: Screen(on_view=self._link) for row in dashboard.arrangement.rows for name in row}
+        names = [name for row in dashboard.arrangement.rows for name in row]
+        self._steering = Steering(shared, document, names) if control else None
+        self._screens = {name: Screen(on_view=self._link, host=self._steering.host(name) if self._steering else NOBODY)
+                         for name in names}
         self._sent, self._drawn = (Div(visible=False, tags=[0]) for _ in range(2))
         self._sent.js_on_change("tags", CustomJS(args={"sent": self._sent, "drawn": self._drawn}, code=_DRAWN))
         self._drawn.on_change("tags", self._go_on)
@@ -101,6 +105,8 @@ class Visit:
             for name in names:
                 left = narrowed(pictures[name], chosen)
                 self._screens[name].draw(replace(frames[name], picture=left), _none_of(chosen) if left is None else "")
+            if self._steering is not None:
+                self._steering.draw(frames, names)
             self._sent.tags = [self._sent.tags[0] + 1]
 
     def _lay_out(self, dashboard: Dashboard) -> None:
@@ -109,10 +115,12 @@ class Visit:
         page.add_variable("rows", [[(name, roots[name]) for name in row] for row in dashboard.arrangement.rows])
         page.add_variable("style", (_HERE / "page.css").read_text(encoding="utf-8"))
         for name, screen in self._screens.items():
-            page.add_panel(roots[name], screen.panel)
+            below = self._steering.below(name) if self._steering else []
+            page.add_panel(roots[name], pn.Column(screen.panel, *below, sizing_mode="stretch_width", margin=0))
         page.add_panel("head", pn.Column(self._run.head, pn.pane.Bokeh(Column(self._sent, self._drawn, visible=False)),
                                          sizing_mode="stretch_width", margin=0))
         page.add_panel("buttons", self._run.buttons)
+        page.add_panel("steering", self._steering.panel if self._steering else pn.Column(visible=False))
         page.add_panel("facts", self._run.facts)
         page.add_panel("keys", self._keys.panel)
         page.add_panel("sources", pn.pane.HTML(_sources_html(dashboard), stylesheets=[CSS], margin=0,

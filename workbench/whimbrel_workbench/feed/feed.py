@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from whimbrel.errors import WhimbrelError
 from whimbrel.operators import GroupAggregate
-from whimbrel.stream import Stream, asked_at
+from whimbrel.stream import Bands, Stream, asked_at
 from whimbrel_workbench.feed.banded import BandedRun
 from whimbrel_workbench.feed.behind import events_behind
 from whimbrel_workbench.feed.lateness import latencies_of
@@ -23,7 +23,6 @@ from whimbrel_workbench.frames.mark import Mark, row_of
 
 if TYPE_CHECKING:
     from whimbrel.run import Run, Snapshot
-    from whimbrel.stream import Bands
 
 _FIRST_PICTURE_WAIT_S: Final = 0.05
 _UNDRAWABLE_HINT: Final = 'the run goes on; another picture may do: view(kind="table")'
@@ -161,11 +160,16 @@ class Feed:
 
     def ask(self, latencies: Sequence[int]) -> None:
         """Start the query once more, at other reorder latencies: in ticks, growing. A replay goes on where it is."""
-        clock = None if self._run is None else self._run.clock
-        stream = asked_at(self.written, latencies, clock)
         self.close()
-        self._stream = stream
+        self.at_latencies(latencies)
         self.start()
+
+    def at_latencies(self, latencies: Sequence[int]) -> Stream | Bands:
+        """The query at other latencies, of which the next run will be; one that has a single answer takes the last."""
+        clock = None if self._run is None else self._run.clock
+        several = latencies if isinstance(self.written, Bands) else latencies[-1:]
+        self._stream = asked_at(self.written, several, clock)
+        return self._stream
 
     @property
     def asked(self) -> tuple[int, ...]:

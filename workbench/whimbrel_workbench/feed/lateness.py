@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from whimbrel.clock import duration_ticks, round_spans
+from whimbrel.clock import duration_ticks, round_spans, show_ticks
 from whimbrel.errors import WhimbrelError
 from whimbrel.plan import Source
 from whimbrel.run import Metrics
@@ -19,6 +19,7 @@ MOST_ASKED_AGAIN: Final = 2_000_000
 """Of a longer log only rows are counted: to ask the query at each latency would take long."""
 
 _THOUSANDTH: Final = 0.001
+_AROUND: Final = 24
 
 
 class LatenessStudy:
@@ -91,6 +92,16 @@ def latencies_of(query: Stream | Bands) -> tuple[int, ...]:
         return tuple(duration_ticks(int(each) if unit is None else each, unit) for each in query.latencies)
     promised = {source.disorder.reorder_latency for source in query.sources}
     return tuple(sorted(each for each in promised if each is not None))[-1:]
+
+
+def choices_near(query: Stream | Bands) -> list[tuple[int, str]]:
+    """Latencies about those at which a query is asked, and their words; none where nothing is promised."""
+    asked, unit = latencies_of(query), (query if isinstance(query, Stream) else query[-1]).schema.unit
+    if not asked:
+        return []
+    low, high = asked[0] // _AROUND, max(asked[-1], 1) * _AROUND
+    near = [span for span in round_spans(unit) if low <= span <= high]
+    return [(span, show_ticks(span, unit)) for span in sorted({0, *near, *asked})]
 
 
 def changed_words(changed: int, results: int) -> str:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from whimbrel_workbench.feed.banded import BandedRun
 
 
+def _at_once(gesture: Callable[[], None]) -> None:
+    gesture()
+
+
 class Player:
     """Plays, holds, steps, hurries and sets the clock of whatever run is shown; without a replay it does nothing.
 
@@ -27,11 +31,15 @@ class Player:
         The run that is shown now, if there is one.
     look_again : callable
         Called when something was done.
+    do : callable
+        Does what the reader wants: at once, unless somebody else has to.
     """
 
-    def __init__(self, run: Callable[[], Run | BandedRun | None], look_again: Callable[[], None]) -> None:
+    def __init__(self, run: Callable[[], Run | BandedRun | None], look_again: Callable[[], None],
+                 do: Callable[[Callable[[], None]], object] = _at_once) -> None:
         self._run = run
         self._look_again = look_again
+        self._do = do
 
     def play(self) -> None:
         """Let time pass; from the start again, if it has come to its end."""
@@ -70,6 +78,9 @@ class Player:
         self._steer(lambda clock: clock.seek(to))
 
     def _steer(self, gesture: Callable[[ReplayClock], None]) -> None:
+        self._do(lambda: self._steer_now(gesture))
+
+    def _steer_now(self, gesture: Callable[[ReplayClock], None]) -> None:
         run = self._run()
         if run is None or run.clock is None:
             return

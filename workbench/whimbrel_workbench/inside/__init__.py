@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from whimbrel_workbench.inside.fold import Fold
 from whimbrel_workbench.inside.inside import Inside
 
-__all__ = ["Fold", "Inside"]
+__all__ = ["Inside"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Protocol
@@ -11,7 +11,7 @@ from typing import Protocol
 from whimbrel.errors import WhimbrelError
 from whimbrel.stream import Bands, Stream
 from whimbrel_workbench.controls import Gesture
-from whimbrel_workbench.feed import Feed, start_together
+from whimbrel_workbench.feed import Feed, Player, start_together
 from whimbrel_workbench.frames import Frame, Options
 
 
@@ -36,11 +36,17 @@ class Shared:
         Most frames of a view in a second.
     pause_unwatched : bool
         Let the run wait while nobody looks.
+
+    Attributes
+    ----------
+    feeds : dict of str to Feed
+    player : Player
+        Steers the clock of what is replayed.
     """
 
     def __init__(self, views: Mapping[str, tuple[Stream | Bands, Options]], *, redraws_per_s: float = 4.0,
                  pause_unwatched: bool = False) -> None:
-        self._queries = [query for query, _ in views.values()]
+        self._queries: list[Stream | Bands] = [query for query, _ in views.values()]
         self._pause_unwatched = pause_unwatched
         self._started = False
         self._waits = False
@@ -52,6 +58,7 @@ class Shared:
         self.feeds = {name: Feed(query, options, partial(self._hand_on, name), redraws_per_s=redraws_per_s)
                       for name, (query, options) in views.items()}
         self._watch(False)
+        self.player = Player(lambda: self._first.run, self._look_again, self._steering.submit)
 
     @property
     def viewers(self) -> int:
@@ -75,6 +82,10 @@ class Shared:
     def steer(self, gesture: Gesture) -> Future[None]:
         """Do with the run, or with the axes of all views, what a reader wants."""
         return self._steering.submit(self._steer, gesture)
+
+    def ask(self, latencies: Sequence[int]) -> Future[None]:
+        """Start all queries once more, at other reorder latencies: in ticks, growing. A replay goes on where it is."""
+        return self._steering.submit(self._ask, latencies)
 
     def close(self) -> None:
         """End the run and keep what was drawn."""
@@ -110,6 +121,15 @@ class Shared:
             case "fit":
                 for feed in self.feeds.values():
                     feed.fit()
+
+    def _ask(self, latencies: Sequence[int]) -> None:
+        self._end()
+        self._queries = [feed.at_latencies(latencies) for feed in self.feeds.values()]
+        self._start()
+
+    def _look_again(self) -> None:
+        for feed in self.feeds.values():
+            feed.look_again()
 
     @property
     def _first(self) -> Feed:
