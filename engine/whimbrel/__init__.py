@@ -4,6 +4,7 @@ from whimbrel.connect import Partitions, ReplayClock
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import col, end_time, first_of, last_of, lit, register, start_time, when
 from whimbrel.operators import all_at_once, event, sequence
+from whimbrel.progress import Comparison, Estimate, Progress
 from whimbrel.run import Checkpoints, Metrics, Run, Snapshot
 from whimbrel.stream import (
     Bands,
@@ -52,11 +53,11 @@ from whimbrel.stream import (
 __version__ = "0.1.0"
 
 __all__ = [
-    "Bands", "Checkpoints", "Lateness", "Metrics", "Partitions", "ReplayClock", "Run", "Served", "Snapshot", "Stream",
-    "WhimbrelError", "aggregate", "all", "all_at_once", "any", "approx_count_distinct", "approx_quantile", "col",
-    "collect", "count", "count_distinct", "datasets", "end_time", "event", "feeds", "first", "first_of", "from_arrow",
-    "from_edges", "from_pandas", "from_spark", "last", "last_of", "late_rows", "lateness", "lit", "max", "mean",
-    "median", "min", "product", "quantile", "read_parquet", "register", "replay", "restore", "sequence", "serve",
-    "sinks", "start", "start_time", "std", "sum", "sum_of_squares", "top_k", "var", "when", "window_end",
-    "window_start",
+    "Bands", "Checkpoints", "Comparison", "Estimate", "Lateness", "Metrics", "Partitions", "Progress", "ReplayClock",
+    "Run", "Served", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all", "all_at_once", "any",
+    "approx_count_distinct", "approx_quantile", "col", "collect", "count", "count_distinct", "datasets", "end_time",
+    "event", "feeds", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark", "last", "last_of",
+    "late_rows", "lateness", "lit", "max", "mean", "median", "min", "product", "quantile", "read_parquet", "register",
+    "replay", "restore", "sequence", "serve", "sinks", "start", "start_time", "std", "sum", "sum_of_squares", "top_k",
+    "var", "when", "window_end", "window_start",
 ]

@@ -41,7 +41,8 @@ class Count(Aggregate):
         return pa.int64()
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
-        return Steps(init=(0,), accumulate=count_in, deaccumulate=count_out, merge=count_both, result=counted)
+        return Steps(init=(0,), accumulate=count_in, deaccumulate=count_out, merge=count_both, result=counted,
+                     additive=True)
 
 
 def count_in(state: State, value: Any) -> State:

@@ -43,9 +43,9 @@ class Mean(Aggregate):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         if not removable:
-            return Steps(init=(0.0, 0), accumulate=average_in, merge=average_both, result=average)
+            return Steps(init=(0.0, 0), accumulate=average_in, merge=average_both, result=average, additive=True)
         return Steps(init=(0.0, 0.0, 0, 0, 0, 0), accumulate=exact_in, deaccumulate=exact_out, merge=exact_both,
-                     result=exact_average)
+                     result=exact_average, additive=True)
 
 
 def average_in(state: State, value: Any) -> State:

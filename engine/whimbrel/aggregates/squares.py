@@ -68,11 +68,11 @@ class SumOfSquares(Aggregate):
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         if not pa.types.is_floating(input_type):
             return Steps(init=(0, 0, 0), accumulate=square_in, deaccumulate=square_out, merge=squares_of_both,
-                         result=integer_squares)
+                         result=integer_squares, additive=True)
         if not removable:
-            return Steps(init=(0.0,), accumulate=add_square, merge=add_floats, result=float_total)
+            return Steps(init=(0.0,), accumulate=add_square, merge=add_floats, result=float_total, additive=True)
         return Steps(init=(0.0, 0.0, 0, 0, 0), accumulate=add_square_exactly, deaccumulate=subtract_square_exactly,
-                     merge=merge_exact, result=exact_total)
+                     merge=merge_exact, result=exact_total, additive=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -127,7 +127,7 @@ class Var(Spread):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         return Steps(init=_NO_MOMENTS, accumulate=moments_in, deaccumulate=moments_out, merge=moments_of_both,
-                     result=sample_variance if self.sample else population_variance)
+                     result=sample_variance if self.sample else population_variance, additive=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -159,7 +159,7 @@ class Std(Spread):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         return Steps(init=_NO_MOMENTS, accumulate=moments_in, deaccumulate=moments_out, merge=moments_of_both,
-                     result=sample_deviation if self.sample else population_deviation)
+                     result=sample_deviation if self.sample else population_deviation, additive=True)
 
 
 def square_in(state: State, value: Any) -> State:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import copy
+from collections.abc import Callable, Generator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from whimbrel.batch import Ticks
+from whimbrel.batch import Column, Mask, Ticks
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.columnar import BATCH_ROWS, ColumnarSource
 from whimbrel.connect.partitions import Partitions
+from whimbrel.connect.row_groups import may_meet
 from whimbrel.errors import MissingExtraError, SchemaError, SourceError
+from whimbrel.expr import Expr
+from whimbrel.plan.source import Blocks, Disorder, Source
 
 
 class ArrowSource(ColumnarSource):
@@ -70,6 +75,29 @@ class ArrowSource(ColumnarSource):
 
     def rows_between(self, start: int, end: int) -> tuple[int, int]:
         return self._rows_before(start), self._rows_before(end)
+
+    def blocks(self, rows: int) -> Blocks | None:
+        if self.disorder not in (Disorder(), Disorder(None)) or not self._times:
+            return None
+        first = np.arange(0, self.table.num_rows, rows)
+        stop = np.append(first[1:], self.table.num_rows)
+        times = self._times[0] if len(self._times) == 1 else np.concatenate(self._times)
+        if self.disorder == Disorder():
+            return Blocks(first, stop, times[first], times[stop - 1])
+        return Blocks(first, stop, np.minimum.reduceat(times, first), np.maximum.reduceat(times, first))
+
+    def excerpt(self, first: int, stop: int) -> Source:
+        twin = copy.copy(self)
+        vars(twin).update(table=self.table.slice(first, stop - first), rows=stop - first)
+        vars(twin).pop("_times", None)
+        return twin
+
+    def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
+        def ends(rows: pa.Table) -> Callable[[str], Column | None]:
+            return lambda name: _ends(rows.column(name)) if name in rows.column_names else None
+
+        return np.array([may_meet(ends(self.table.slice(first, stop - first)), conditions)
+                         for first, stop in zip(blocks.first.tolist(), blocks.stop.tolist(), strict=True)], np.bool_)
 
     def _rows_before(self, time: int) -> int:
         rows = 0
@@ -136,6 +164,16 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
     return ArrowSource(table.replace_schema_metadata(None), time=time, end=end, arrival=arrival,
                        reorder_latency=reorder_latency, late=late, name=name or "frame", partition=partition,
                        _call="from_pandas")
+
+
+def _ends(values: pa.ChunkedArray) -> Column | None:
+    """The smallest and the largest of some values; None where there are none, or nobody can tell."""
+    try:
+        found = pc.min_max(values)
+    except pa.ArrowException:
+        return None
+    low, high = found["min"], found["max"]
+    return Column.from_arrow(pa.array([low.as_py(), high.as_py()], low.type)) if low.is_valid else None
 
 
 def _table(data: Any, where: str) -> pa.Table:

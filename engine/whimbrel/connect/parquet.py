@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from whimbrel.batch import Mask, Ticks
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.columnar import ColumnarSource
 from whimbrel.connect.files import FilePath, parquet_files
 from whimbrel.connect.parquet_files import ParquetFiles
 from whimbrel.connect.partitions import Partitions
 from whimbrel.expr import Expr
-from whimbrel.plan.source import Disorder, Source
+from whimbrel.plan.source import Blocks, Disorder, Source
 
 
 class ParquetSource(ColumnarSource):
@@ -94,6 +95,26 @@ class ParquetSource(ColumnarSource):
         inside = self._ranges[(self._ranges[:, 3] >= start) & (self._ranges[:, 2] < end)]
         return (int(inside[0, 0]), int(inside[-1, 1])) if len(inside) else (0, 0)
 
+    def blocks(self, rows: int) -> Blocks | None:
+        if self.disorder not in (Disorder(), Disorder(None)) or not len(self._ranges):
+            return None
+        begins = _joined(self._ranges[:, 0], rows)
+        earliest, latest = (join.reduceat(self._ranges[:, which], begins)
+                            for which, join in ((2, np.minimum), (3, np.maximum)))
+        first = self._ranges[begins, 0]
+        return Blocks(first, np.append(first[1:], self._ranges[-1, 1]), earliest, latest)
+
+    def excerpt(self, first: int, stop: int) -> Source:
+        twin = copy.copy(self)
+        files = self._files.between(first, stop)
+        vars(twin).update(_files=files, rows=files.rows, source=self)
+        twin.__dict__.pop("_ranges", None)
+        return twin
+
+    def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
+        begins = np.searchsorted(self._ranges[:, 0], blocks.first)
+        return np.logical_or.reduceat(np.array(self._files.holding(conditions), np.bool_), begins)
+
     @cached_property
     def _ranges(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Of each row group: its first row, the one behind its last, its earliest and its latest time."""
@@ -104,6 +125,16 @@ class ParquetSource(ColumnarSource):
 
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
         return self._files.record_batches(columns, offset)
+
+
+def _joined(first: Ticks, wanted: int) -> np.ndarray[Any, Any]:
+    """Which row groups begin a block, when small ones follow each other in one until it has the rows wanted."""
+    begins, begin = [], -wanted
+    for number, row in enumerate(first.tolist()):
+        if row - begin >= wanted:
+            begins.append(number)
+            begin = row
+    return np.array(begins, np.int64)
 
 
 def _name(path: FilePath | Iterable[FilePath], files: list[Path]) -> str:

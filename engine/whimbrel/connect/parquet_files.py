@@ -85,6 +85,20 @@ class ParquetFiles:
                 vars(one).update(paths=[file], _footers=[footer], _kept=[[number]], rows=sum(_sizes(footer, [number])))
                 yield one
 
+    def between(self, first: int, stop: int) -> ParquetFiles:
+        """Only the row groups that begin within rows [first, stop)."""
+        starts = iter(accumulate((rows for each in zip(self._footers, self._kept, strict=True)
+                                  for rows in _sizes(*each)), initial=0))
+        kept = [[number for number in groups if first <= next(starts) < stop] for groups in self._kept]
+        twin = copy.copy(self)
+        vars(twin).update(_kept=kept, rows=sum(sum(_sizes(*each)) for each in zip(self._footers, kept, strict=True)))
+        return twin
+
+    def holding(self, conditions: Sequence[Expr]) -> list[bool]:
+        """Of each row group, whether some of its rows may meet all conditions."""
+        return [may_hold(footer.row_group(number), self.schema, conditions)
+                for footer, kept in zip(self._footers, self._kept, strict=True) for number in kept]
+
     @property
     def row_groups(self) -> tuple[int, int]:
         """How many row groups are read, and how many there are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -26,7 +26,12 @@ def may_hold(group: pq.RowGroupMetaData, fields: pa.Schema, conditions: Sequence
 
     Conditions that compare a column with a value are looked at, on the smallest and the largest value of the column.
     """
-    return all(_may_meet(group, fields, name, op, bound) for condition in conditions
+    return may_meet(lambda name: smallest_and_largest(group, fields, name), conditions)
+
+
+def may_meet(ends: Callable[[str], Column | None], conditions: Sequence[Expr]) -> bool:
+    """Whether a row may meet all conditions, going by the smallest and the largest value of each column."""
+    return all(_may_meet(ends(name), op, bound) for condition in conditions
                for name, op, bound in _comparisons(condition))
 
 
@@ -41,8 +46,7 @@ def _comparisons(condition: Expr) -> list[tuple[str, Comparison, Lit]]:
     return []
 
 
-def _may_meet(group: pq.RowGroupMetaData, fields: pa.Schema, name: str, op: Comparison, bound: Lit) -> bool:
-    ends = smallest_and_largest(group, fields, name)
+def _may_meet(ends: Column | None, op: Comparison, bound: Lit) -> bool:
     if ends is None or bound.value is None:
         return True
     # Of values from a to b one may be below a bound only if a is, and above it only if b is.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from whimbrel.operators import Finish, GroupAggregate, HoppingWindow, SetDuration
@@ -32,6 +33,33 @@ def in_steps(steps: tuple[Operator, ...], node: Node) -> tuple[tuple[Operator, .
     return (*steps[:-1], panes, states, SetDuration(size=window.size, unit=window.unit)), merge, finish
 
 
+def states_of_windows(node: Node) -> tuple[Node, Node, tuple[Operator, ...]] | None:
+    """Of an aggregate of windows on a grid: what it is of, the node of its states, and the operators behind that."""
+    window = node.inputs[0] if node.inputs else None
+    if (not isinstance(node.op, GroupAggregate) or not node.op.measures or window is None
+            or not isinstance(window.op, HoppingWindow) or reads_lifetime(node.op) or window.op.size % window.op.hop):
+        return None
+    steps = in_steps((window.op,), node)
+    if steps is None:
+        return None
+    before, merge, finish = steps
+    states = next(place for place, step in enumerate(before) if isinstance(step, GroupAggregate)) + 1
+    below, = window.inputs
+    return below, above(below, before[:states]), (*before[states:], merge, finish)
+
+
+def above(node: Node, steps: Sequence[Operator]) -> Node:
+    """Steps put behind a node."""
+    for step in steps:
+        node = Node(step, (node,))
+    return node
+
+
+def takes_any_order(plan: Node) -> bool:
+    """Whether each row is answered for itself."""
+    return all(node.op.takes_any_order for node in plan.walk() if isinstance(node.op, Operator))
+
+
 def split_windows(node: Node) -> Node:
     """aggregate(hopping_window(x)) -> the states of panes, one for each hop, merged while a window lasts."""
     below = node.inputs[0] if node.inputs else None
@@ -43,7 +71,4 @@ def split_windows(node: Node) -> Node:
     if reads_lifetime(node.op) or (split := in_steps((window,), node)) is None:
         return node
     steps, merge, finish = split
-    here = below.inputs[0]
-    for step in (*steps, merge, finish):
-        here = Node(step, (here,))
-    return here
+    return above(below.inputs[0], (*steps, merge, finish))

@@ -13,12 +13,23 @@ from whimbrel.plan.partition import partition_columns
 from whimbrel.plan.properties import Apart, Beat, Grid, Properties
 from whimbrel.plan.reach import Reach
 from whimbrel.plan.sink import Sink, Token
-from whimbrel.plan.source import Disorder, Excerpt, HandedIn, LatePolicy, Position, Promising, Pruned, Source, Unsorted
+from whimbrel.plan.source import (
+    Blocks,
+    Disorder,
+    Excerpt,
+    HandedIn,
+    LatePolicy,
+    Position,
+    Promising,
+    Pruned,
+    Source,
+    Unsorted,
+)
 
 __all__ = [
-    "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Disorder", "Exact",
-    "Excerpt", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Operator", "Operators", "Part", "Position",
+    "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Blocks", "Disorder",
+    "Exact", "Excerpt", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Operator", "Operators", "Part", "Position",
     "Promising", "Properties", "Pruned", "Reach", "Sink", "Sketch", "Source", "State", "Steps", "Summary", "Token",
-    "Unsorted", "Wanted", "ceil_to", "check_lookahead", "earlier", "explain", "explain_together", "floor_to",
-    "fluent", "is_ordered", "later", "partition_columns", "reads_exactly", "reads_lifetime", "rewrite", "walk",
+    "Unsorted", "Wanted", "ceil_to", "check_lookahead", "earlier", "explain", "explain_together", "floor_to", "fluent",
+    "is_ordered", "later", "partition_columns", "reads_exactly", "reads_lifetime", "rewrite", "walk",
 ]

@@ -48,6 +48,9 @@ class Steps:
     deaccumulate : callable, optional
         (state, value) -> state with one row less; None when a row cannot be taken back, and then a group that lost
         rows is computed afresh from those that are left.
+    additive : bool
+        Whether every field of a state is a sum over its rows, so that a state of a sample, times how many such samples
+        there are, is an estimate of the state of all rows.
     timed : bool
         Whether accumulate and deaccumulate take a third argument: the start of the row, in ticks.
     """
@@ -58,6 +61,7 @@ class Steps:
     result: Callable[[Any], Any]
     deaccumulate: Callable[..., State] | None = None
     timed: bool = False
+    additive: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,7 +7,9 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from whimbrel.batch import Batch, Schema
+import numpy as np
+
+from whimbrel.batch import Batch, Mask, Schema, Ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
 
@@ -71,6 +73,32 @@ class Position(int):
         return made
 
 
+@dataclass(frozen=True)
+class Blocks:
+    """Rows of a source in parts that can be read in any order, each whole.
+
+    Parameters
+    ----------
+    first, stop : numpy.ndarray of int64
+        The rows of each, in the order of the source.
+    earliest, latest : numpy.ndarray of int64
+        Bounds of their times, in ticks.
+    """
+
+    first: Ticks
+    stop: Ticks
+    earliest: Ticks
+    latest: Ticks
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def rows(self) -> Ticks:
+        """How many rows each has."""
+        return self.stop - self.first
+
+
 class Source(ABC):
     """Somewhere rows come from. Immutable; reading twice gives the same rows unless it is a feed.
 
@@ -129,6 +157,18 @@ class Source(ABC):
     def rows_between(self, start: int, end: int) -> tuple[int, int]:
         """Rows (from, to) among which is every one with ``start <= time < end``. Asked of a source that has cuts."""
         raise NotImplementedError
+
+    def blocks(self, rows: int) -> Blocks | None:
+        """Its rows in blocks of about so many; None where they can only be read from the first to the last."""
+        return None
+
+    def excerpt(self, first: int, stop: int) -> Source:
+        """The rows from `first` up to `stop`, which are whole blocks."""
+        return Excerpt(self, first, stop)
+
+    def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
+        """Of each block, whether some row of it may meet all conditions; True wherever nobody knows."""
+        return np.ones(len(blocks), np.bool_)
 
     @abstractmethod
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:

@@ -125,6 +125,19 @@ class Pipeline:
         twin._join_up(plans)
         return twin
 
+    def begin_again(self, row: int = 0) -> None:
+        """Ready for rows from anywhere in time, from this one of the source on: asked of a pipeline that is empty.
+
+        What operators remember beside rows stays: numbers of keys, and compiled code.
+        """
+        for number, kernel in enumerate(self._kernels):
+            if isinstance(kernel, Ingress):
+                self._kernels[number] = entrance = _kernel(self.nodes[number])
+                assert isinstance(entrance, Ingress)
+                entrance.rows = row
+            kernel.frontier = MIN_TIME
+        self.told = [MIN_TIME] * len(self.nodes)
+
     def become(self, twin: Pipeline) -> None:
         """Go on where a fork of this pipeline is; the fork stays as it is."""
         self._kernels = [kernel.fork() for kernel in twin.kernels]

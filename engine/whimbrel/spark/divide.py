@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from whimbrel.operators import GroupAggregate, HoppingWindow
 from whimbrel.optimize import optimize
-from whimbrel.optimize.in_steps import in_steps
-from whimbrel.plan import HandedIn, Node, Operator, Reach, Source, partition_columns, reads_lifetime
+from whimbrel.optimize.in_steps import above, states_of_windows, takes_any_order
+from whimbrel.plan import HandedIn, Node, Reach, Source, partition_columns
 
 Exchange = Literal["key", "time", "order"]
 
@@ -90,8 +89,7 @@ def _stage(plan: Node) -> Stage:
 
 def _in_place(plan: Node) -> Stage | None:
     """Each row is answered for itself."""
-    steps = [node.op for node in plan.walk() if isinstance(node.op, Operator)]
-    return Stage(plan, How.PLACE) if all(step.takes_any_order for step in steps) else None
+    return Stage(plan, How.PLACE) if takes_any_order(plan) else None
 
 
 def _by_key(plan: Node) -> Stage | None:
@@ -118,10 +116,10 @@ def _cut(plan: Node) -> Stage | None:
             return node
         if node is not plan and (stage := _by_key(node)) and not _in_place(node):
             return Node(Before(stage))
-        if (split := _two_steps(node)) is not None:
+        if (split := states_of_windows(node)) is not None:
             below, states, after = split
             if (stage := _by_key(below)) and not _in_place(below):
-                return _above(Node(Before(Stage(states, How.KEY, by=stage.by))), after)
+                return above(Node(Before(Stage(states, How.KEY, by=stage.by))), after)
         inputs = tuple(cut(below) for below in node.inputs)
         same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
         return node if same else Node(node.op, inputs)
@@ -133,31 +131,10 @@ def _cut(plan: Node) -> Stage | None:
 def _in_two_steps(plan: Node) -> Node:
     """With states of windows made where the rows of a source are."""
     def split(node: Node) -> Node:
-        found = _two_steps(node)
+        found = states_of_windows(node)
         if found is None:
             return node
         below, states, after = found
-        return _above(Node(Before(Stage(states, How.PLACE))), after) if _in_place(below) else node
+        return above(Node(Before(Stage(states, How.PLACE))), after) if _in_place(below) else node
 
     return plan.rewrite(split)
-
-
-def _two_steps(node: Node) -> tuple[Node, Node, tuple[Operator, ...]] | None:
-    """Of an aggregate of windows on a grid: what it is of, the node of its states, and the operators behind that."""
-    window = node.inputs[0] if node.inputs else None
-    if (not isinstance(node.op, GroupAggregate) or not node.op.measures or window is None
-            or not isinstance(window.op, HoppingWindow) or reads_lifetime(node.op) or window.op.size % window.op.hop):
-        return None
-    steps = in_steps((window.op,), node)
-    if steps is None:
-        return None
-    before, merge, finish = steps
-    states = next(place for place, step in enumerate(before) if isinstance(step, GroupAggregate)) + 1
-    below, = window.inputs
-    return below, _above(below, before[:states]), (*before[states:], merge, finish)
-
-
-def _above(node: Node, steps: Sequence[Operator]) -> Node:
-    for step in steps:
-        node = Node(step, (node,))
-    return node

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from whimbrel import progress as progressing
 from whimbrel import run as running
 from whimbrel.batch import Schema
 from whimbrel.clock import Duration
@@ -18,7 +19,8 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, named_columns, type_of
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Operators, Sink, Source, check_lookahead, explain
-from whimbrel.run import Behind, Checkpoints, Pipeline, Profile, Run, Snapshot
+from whimbrel.progress import Progress
+from whimbrel.run import Behind, Checkpoints, Pipeline, Profile, Run
 from whimbrel.stream import display
 from whimbrel.stream.bands import Bands, Query, at_latencies
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
@@ -344,16 +346,43 @@ class Stream(Methods):
         """Settled rows as they come."""
         return running.batches(self.node)
 
-    def progress(self, every: str | int | None = None) -> Iterator[Snapshot]:
-        """Answers that refine, the first one at once and the last one exact.
+    def progress(self, every: str | int | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
+                 confidence: float = 0.95, order: Literal["random", "newest", "oldest", "time"] | None = None,
+                 seed: int = 0, block_rows: int | None = None) -> Progress:
+        """Answers that refine, the first one at once and the last one exact. See :class:`whimbrel.Progress`.
+
+        Rows of a table or of Parquet files are read block by block in random order, where the query aggregates them
+        over tumbling or hopping windows: then every answer is an estimate of the whole, with intervals. Other queries
+        are answered in the order of time, by what was read so far, and no interval is known; the answer says why.
 
         Parameters
         ----------
         every : str or int
             A share of the source's rows such as ``"1%"``, or a number of rows. Default: 1%, or every 65,536 rows where
             the source does not know how many it has.
+        seconds : float, optional
+            Instead: an answer every so often.
+        at : sequence of float, optional
+            Instead: at these shares of the rows, and at the end.
+        confidence : float
+            With which each interval holds, at all looks together.
+        order : {"random", "newest", "oldest", "time"}, optional
+            Of the blocks. Default: random where that is possible, else the order of time.
+        seed : int
+            Of the random order.
+        block_rows : int, optional
+            Rows of a block, where the source can cut blocks anywhere. Default: a 256th of the rows, within bounds.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> log = wb.from_arrow({"at": range(10_000), "x": [1, 2] * 5_000}, time="at")
+        >>> query = log.tumbling_window(10_000).aggregate(n=wb.count(), total=wb.sum(wb.col.x))
+        >>> for answer in query.progress(at=[0.1, 0.5]):
+        ...     print(f"{answer.share:.0%}", answer.table["total"].to_pylist(), answer.error)
         """
-        return running.progress(self.node, every)
+        return progressing.progress(self.node, every, seconds=seconds, at=at, confidence=confidence, order=order,
+                                    seed=seed, block_rows=block_rows)
 
     def profile(self) -> Profile:
         """Run it to the end, and say where the time went: by operator, by kernel, and waiting for the compiler.

@@ -133,8 +133,8 @@ def test_batches_change_nothing_to_the_last_bit(name: str, size: int) -> None:
 @pytest.mark.parametrize("name", ["two means", "normalised", "difference", "aggregate of aggregates"])
 def test_early_answers_are_those_of_a_stream_that_ends(name: str) -> None:
     fused, plain = both(name, irregular())
-    early = [rows(snapshot.table) for snapshot in fused.progress(every=50)]
-    assert early == [rows(snapshot.table) for snapshot in plain.progress(every=50)]
+    early = [rows(snapshot.table) for snapshot in fused.progress(every=50, order="time")]
+    assert early == [rows(snapshot.table) for snapshot in plain.progress(every=50, order="time")]
 
 
 @pytest.mark.parametrize("rows_before", [1, 150, 350])

@@ -17,7 +17,7 @@ def query() -> wb.Stream:
 
 
 def test_progress_refines_to_the_exact_answer() -> None:
-    answers = list(query().progress(every="10%"))
+    answers = list(query().progress(every="10%", order="time"))
     shares = [answer.metrics.share for answer in answers]
     assert 0 < shares[0] <= 0.3  # at once, not when it is over
     assert shares == sorted(shares)
@@ -28,14 +28,14 @@ def test_progress_refines_to_the_exact_answer() -> None:
 
 
 def test_a_settled_row_never_changes_again() -> None:
-    answers = list(query().progress(every=50))
+    answers = list(query().progress(every=50, order="time"))
     final = {tuple(row.values()) for row in answers[-1].table.to_pylist()}
     for answer in answers:
         assert {tuple(row.values()) for row in answer.table.slice(0, answer.settled).to_pylist()} <= final
 
 
 def test_looking_often_changes_nothing() -> None:
-    *_, last = query().progress(every=1)
+    *_, last = query().progress(every=1, order="time")
     assert last.table.equals(query().collect())
 
 

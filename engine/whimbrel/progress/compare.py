@@ -1,0 +1,125 @@
+"""Whether one group is larger than another, how sure that is, and whether it stays so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from whimbrel.errors import PlanError
+from whimbrel.progress.sample import Sample
+
+_MOST = 0.9999
+_FINEST = 1e-4
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One value beside another.
+
+    Attributes
+    ----------
+    value : str
+    left, right : mapping
+        What tells the rows.
+    difference : float
+        Of the left value and the right one, as estimated.
+    confidence : float
+        With which the sign of the difference is that of the whole, at every look; 1 when both are exact.
+    """
+
+    value: str
+    left: Mapping[str, Any]
+    right: Mapping[str, Any]
+    difference: float
+    confidence: float
+
+    @property
+    def words(self) -> str:
+        """Such as ``JFK > LGA, 97%``."""
+        sign = ">" if self.difference > 0 else "<" if self.difference < 0 else "="
+        sure = "exactly" if self.confidence == 1 else f"{self.confidence:.4g}" if self.confidence > 0.99 else (
+            f"{self.confidence:.0%}" if self.confidence >= 0.5 else "not known")
+        sure = f"{self.confidence:.2%}" if 0.99 < self.confidence < 1 else sure
+        return f"{_name(self.left)} {sign} {_name(self.right)} ({self.value}), {sure}"
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of something that was remembered.
+
+    Attributes
+    ----------
+    claim, now : Comparison
+        As it was when it was remembered, and now.
+    """
+
+    claim: Comparison
+    now: Comparison
+
+    @property
+    def holds(self) -> bool:
+        """Whether the difference has the sign it had."""
+        return bool(np.sign(self.claim.difference) == np.sign(self.now.difference))
+
+    @property
+    def words(self) -> str:
+        """What changed."""
+        return f"{self.claim.words}: {'holds' if self.holds else f'overturned, {self.now.words}'}"
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], right: Mapping[str, Any], *,
+             final: bool) -> Comparison:
+    """Compare a value of two rows: each interval may fail with half of what the comparison may."""
+    places = [_find(sample, row) for row in (left, right)]
+    numbers = sample.numbers(value)[places]
+    difference = float(numbers[0] - numbers[1])
+    if final or bool(sample.read.exact[places].all()):
+        return Comparison(name, left, right, difference, 1.0)
+    low, high = _FINEST, 1.0  # the smallest alpha at which the intervals lie apart, by bisection on its logarithm
+    if difference == 0 or not sample.adds_up(value):
+        return Comparison(name, left, right, difference, 0.0)
+
+    def apart(alpha: float) -> bool:
+        return float(sample.widths(value, alpha / 2)[places].sum()) < abs(difference)
+
+    if not apart(0.999):
+        return Comparison(name, left, right, difference, 0.0)
+    if apart(_FINEST):
+        return Comparison(name, left, right, difference, _MOST)
+    for _ in range(12):
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if apart(middle) else (middle, high)
+    return Comparison(name, left, right, difference, max(0.0, 1 - high))
+
+
+def _find(sample: Sample, row: Mapping[str, Any]) -> int:
+    batch = sample.answer
+    found = np.ones(len(batch), np.bool_)
+    names = [field.name for field in sample.totals.key_fields]
+    for name, wanted in row.items():
+        if name == "start":
+            found &= sample.starts == wanted
+        elif name in names:
+            found &= np.array([value == wanted for value in batch.column(name).to_arrow().to_pylist()], np.bool_)
+        else:
+            raise PlanError(f"There is no key {name!r}.", where=f"compare({dict(row)!r})",
+                            hint=f"keys are {', '.join(names) or 'none'}; and start, in ticks")
+    places = np.flatnonzero(found)
+    if len(places) != 1:
+        raise PlanError(f"{dict(row)!r} tells {len(places)} rows, not one.", where="compare(...)",
+                        hint="give every key, and start= where there are several windows" if len(places)
+                        else "no row of it was read yet")
+    return int(places[0])
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return ", ".join(str(value) for value in row.values())

@@ -1,0 +1,108 @@
+"""A query cut in two: what makes states of the rows of a block, and what makes the answer of states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from whimbrel.batch import Schema
+from whimbrel.kernels import Stateless
+from whimbrel.operators import Finish, GroupAggregate, HoppingWindow, Results, Select, TopK, Where
+from whimbrel.optimize.in_steps import above, states_of_windows, takes_any_order
+from whimbrel.plan import Node, Operator, Source
+
+_KEEPS_ROWS = (TopK, Where)
+"""Operators whose output rows are rows of their input, with perhaps a column more."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """A query over one source whose first aggregate, over windows, may be made of blocks in any order.
+
+    Parameters
+    ----------
+    states : Node
+        From rows to states of panes, as written.
+    window : HoppingWindow
+    merge : tuple of Operator
+        From states of panes to merged states of windows.
+    finish : Finish
+    results : Results, optional
+        What is computed of several aggregates.
+    tail : tuple of Operator
+        What the query asks of that.
+    keeps_time : bool
+        Whether rows come to the window at the times at which the source has them.
+    """
+
+    states: Node
+    window: HoppingWindow
+    merge: tuple[Operator, ...]
+    finish: Finish
+    results: Results | None
+    tail: tuple[Operator, ...]
+    keeps_time: bool
+
+    @cached_property
+    def merged(self) -> Schema:
+        """Keys, and states of windows."""
+        return self.states.schema
+
+    @cached_property
+    def to_values(self) -> tuple[Stateless, ...]:
+        """What makes values of merged states, row by row."""
+        finish = self.finish.kernel(self.merged)
+        if self.results is None:
+            return (finish,)
+        results = self.results.kernel(self.finish.schema(self.merged))
+        assert isinstance(results, Stateless)
+        return finish, results
+
+    @cached_property
+    def answer(self) -> Schema:
+        """Of what stands below the tail."""
+        return (self.finish if self.results is None else self.results).schema(
+            *(self.merged,) if self.results is None else (self.finish.schema(self.merged),))
+
+    @property
+    def tail_keeps_rows(self) -> bool:
+        """Whether what is known of a row below the tail is known of a row of the answer."""
+        return all(isinstance(step, _KEEPS_ROWS) for step in self.tail)
+
+    def behind(self, source: Source, *, states: bool) -> Node:
+        """The rest of the query, over states of panes or over what stands below the tail."""
+        steps: list[Operator] = []
+        if states:
+            steps += [*self.merge, self.finish, *([] if self.results is None else [self.results])]
+        return above(Node(source), (*steps, *self.tail))
+
+
+def divide(plan: Node) -> Division | str:
+    """The two parts of a query; or why it has none, as the rest of "no interval is known: ...".
+
+    The division is that of the aggregates of bands and of Spark's stages: states are made where rows are, and merged.
+    """
+    chain = [plan]
+    while chain[-1].inputs:
+        if len(chain[-1].inputs) > 1:
+            return "the query reads more than one stream, or one of them twice"
+        chain.append(chain[-1].inputs[0])
+    place = max((at for at, node in enumerate(chain) if isinstance(node.op, GroupAggregate)), default=None)
+    if place is None:
+        return "the query has no aggregate over windows"
+    node = chain[place]
+    split = states_of_windows(node)
+    if split is None:
+        windowed = isinstance(node.inputs[0].op, HoppingWindow)
+        return ("one of its aggregates cannot be merged from parts" if windowed
+                else "its aggregate is not over tumbling or hopping windows")
+    below, states, (*merge, finish) = split
+    if not takes_any_order(below):
+        return "what comes before the window needs rows in the order of time"
+    window = node.inputs[0].op
+    assert isinstance(finish, Finish)
+    assert isinstance(window, HoppingWindow)
+    behind = [step.op for step in reversed(chain[:place]) if isinstance(step.op, Operator)]
+    results = behind[0] if behind and isinstance(behind[0], Results) else None
+    keeps_time = all(isinstance(step.op, (Where, Select, Source)) for step in below.walk())
+    return Division(states, window, tuple(merge), finish, results, tuple(behind[results is not None :]), keeps_time)

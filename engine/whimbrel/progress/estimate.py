@@ -1,0 +1,255 @@
+"""An early answer: values scaled to the whole, intervals that hold at every look, and words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.aggregates import Count, Max, Min
+from whimbrel.batch import Column, table_from_batches
+from whimbrel.errors import PlanError, near_match
+from whimbrel.progress.compare import Comparison, compared
+from whimbrel.progress.sample import Sample, as_floats
+from whimbrel.run import Metrics
+
+Array = np.ndarray[Any, Any]
+
+
+class Estimate:
+    """What is known of an answer before all rows were read.
+
+    Parameters
+    ----------
+    metrics : Metrics
+    version : int
+    final : bool
+    confidence : float
+    why : str
+        Why there are no intervals; empty where there are.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        start, end, keys; then each value, scaled to all rows, with its interval in ``<value>_low`` and ``<value>_high``
+        (null: not known). First the rows that are exact, then those that are not, each in the order of start.
+    settled : int
+        How many rows of the table are exact.
+    share : float or None
+        Of the source's rows, how many were read.
+    error : float
+        The largest half width of an interval, as a share of its value; infinite where one is not known, 0 at the end.
+    words : str
+        What a reader should know beside the table.
+    """
+
+    def __init__(self, metrics: Metrics, *, version: int, final: bool, confidence: float, why: str = "",
+                 sample: Sample | None = None, alpha: float = 0.05,
+                 rows: Callable[[], pa.Table] | None = None, settled: int | None = None) -> None:
+        self.metrics, self.version, self.final, self.confidence, self.why = metrics, version, final, confidence, why
+        self.sample, self._alpha, self._rows, self._settled = sample, alpha, rows, settled
+        self.overturned: tuple[Comparison, ...] = ()
+
+    @property
+    def share(self) -> float | None:
+        return self.metrics.share
+
+    @cached_property
+    def table(self) -> pa.Table:
+        sample = self.sample
+        if self._rows is not None:
+            table = self._rows()
+            return table if sample is None else self._beside(table, sample)
+        assert sample is not None
+        rows = self._order
+        batch = sample.answer.take(rows)
+        table = table_from_batches(batch.schema, [batch])
+        return self._with_bounds(table, *(bound[rows] for bound in self.bounds))
+
+    @property
+    def settled(self) -> int:
+        if self.final:
+            return int(self.table.num_rows)
+        if self._settled is not None:
+            return self._settled
+        assert self.sample is not None
+        return int(self.sample.read.exact.sum())
+
+    @cached_property
+    def _order(self) -> Array:
+        assert self.sample is not None
+        return np.lexsort((self.sample.starts, ~self.sample.read.exact))
+
+    @cached_property
+    def bounds(self) -> tuple[Array, Array]:
+        """Lower and upper ends of the intervals, by row and value, in the order in which groups were found."""
+        assert self.sample is not None
+        return bounds(self.sample, self._alpha)
+
+    @cached_property
+    def errors(self) -> Array:
+        """Half the width of each interval as a share of its value, by row and value; NaN where no interval can be."""
+        sample = self.sample
+        assert sample is not None
+        low, high = self.bounds
+        out = np.empty(low.shape)
+        for value in range(low.shape[1]):
+            size = np.abs(sample.numbers(value))
+            half = (high[:, value] - low[:, value]) / 2
+            with np.errstate(divide="ignore", invalid="ignore"):
+                out[:, value] = np.where(half == 0, 0.0, half / size) if sample.adds_up(value) else np.nan
+        return out
+
+    @property
+    def error(self) -> float:
+        return 0.0 if self.final else self.error_of(None)
+
+    def error_of(self, value: str | None) -> float:
+        """The largest error of one value, or of all."""
+        if self.final:
+            return 0.0
+        if self.sample is None or not len(self.sample):
+            return float("inf")
+        errors = self.errors if value is None else self.errors[:, [self._value(value)]]
+        known = errors[:, ~np.isnan(errors).all(axis=0)]
+        return float(np.nan_to_num(known, nan=np.inf).max()) if known.size else float("inf")
+
+    def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
+        """Which of two rows has the larger value, and how sure that is.
+
+        Parameters
+        ----------
+        left, right : mapping of str to value
+            What tells a row: keys, and ``start`` where there are several windows.
+        value : str, optional
+            Default: the first value.
+        """
+        if self.sample is None:
+            raise PlanError(f"Nothing is known of how far off it is: {self.why}.", where="compare(...)",
+                            hint="compare rows of the final table")
+        number = 0 if value is None else self._value(value)
+        return compared(self.sample, self._value_names[number], number, left, right, final=self.final)
+
+    def ranking(self, k: int, value: str | None = None) -> tuple[bool, list[dict[str, Any]]]:
+        """The keys of the k largest values, and whether their order is certain: each interval above the next one."""
+        if self.sample is None:
+            return self.final, []
+        number = 0 if value is None else self._value(value)
+        order = np.argsort(-np.nan_to_num(self.sample.numbers(number), nan=-np.inf), kind="stable")
+        top, rest = order[:k], order[k:]
+        low, high = (bound[:, number] for bound in bounds(self.sample, self._alpha / max(k, 1)))
+        above = [*(low[top[:-1]] >= high[top[1:]]), *(low[top[-1:]] >= high[rest].max(initial=-np.inf))]
+        names = [field.name for field in self.sample.totals.key_fields]
+        keys = self.sample.totals.batch(self.sample.fields, np.arange(len(self.sample)), 1).take(top)
+        columns = [keys.column(name).to_arrow().to_pylist() for name in names]
+        return all(above), [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    @property
+    def words(self) -> str:
+        if self.final:
+            return "final: all rows were read"
+        read = "" if self.share is None else f"{self.share:.1%} of the rows read; "
+        if self.why or self.sample is None:
+            return f"{read}no interval is known: {self.why}"
+        known = self.errors[np.isfinite(self.errors)]
+        said = [f"{read}{self.settled:,} of {len(self.sample):,} rows exact"]
+        if known.size:
+            said.append(f"values within {np.median(known):.2%} (half of them), {known.max():.2%} (all that have an "
+                        f"interval), {self.confidence:.0%} at every look")
+        missing = int((~np.isfinite(self.errors) & ~np.isnan(self.errors)).any(axis=1).sum())
+        if missing:
+            said.append(f"{missing:,} rows were seen too rarely for an interval")
+        if self.unseen:
+            said.append(f"groups that are in fewer than {self.unseen:.1%} of the blocks may not have been seen")
+        said += [f"overturned: {claim.words}" for claim in self.overturned]
+        return "; ".join(said)
+
+    @cached_property
+    def unseen(self) -> float:
+        """A group that is in more than this share of the blocks was seen with this confidence, at this look."""
+        return 0.0 if self.final or self.sample is None else self.sample.unseen(1 - self.confidence)
+
+    @property
+    def _value_names(self) -> list[str]:
+        assert self.sample is not None
+        return list(self.sample.values)
+
+    def _value(self, name: str) -> int:
+        if name not in self._value_names:
+            raise PlanError(f"There is no value {name!r}.", where=f"value={name!r}",
+                            hint=near_match(name, self._value_names))
+        return self._value_names.index(name)
+
+    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
+        """A table that the rest of the query made of the rows, with their intervals."""
+        names = [field.name for field in sample.totals.key_fields]
+        if self.final:
+            numbers = [name for name in sample.values if name in table.column_names]
+            exact = np.array([as_floats(_column(table, name)) for name in numbers]).reshape(len(numbers), -1).T
+            return _with_columns(table, numbers, exact, exact)
+        starts = Column(pa.int64(), np.asarray(_column(table, "start").values))
+        rows = sample.totals.keys.ids([starts, *(_column(table, name) for name in names)], table.num_rows)
+        return self._with_bounds(table, *(bound[rows] for bound in self.bounds))
+
+    def _with_bounds(self, table: pa.Table, low: Array, high: Array) -> pa.Table:
+        return _with_columns(table, self._value_names, low, high)
+
+    def __repr__(self) -> str:
+        return f"Estimate: {self.words}"
+
+
+def bounds(sample: Sample, alpha: float) -> tuple[Array, Array]:
+    """Intervals of all values, by row and value."""
+    read = sample.read
+    low, high = np.empty((2, len(sample), len(sample.values)))
+    for value in range(len(sample.values)):
+        numbers, aggregate = sample.numbers(value), sample.of(value)
+        bottom, top = np.full(len(sample), -np.inf), np.full(len(sample), np.inf)
+        if sample.adds_up(value):
+            width = sample.widths(value, alpha)
+            bottom, top = numbers - width, numbers + width
+            if sample.before is not None:
+                bottom, top = _both(bottom, top, *(bound[:, value] for bound in sample.before))
+        if isinstance(aggregate, Count):
+            seen = sample.seen(value)
+            bottom, top = np.maximum(bottom, seen), np.minimum(top, seen + read.rows_left)
+        elif isinstance(aggregate, Min):
+            top = numbers
+        elif isinstance(aggregate, Max):
+            bottom = numbers
+        low[:, value] = np.where(read.exact, numbers, bottom)
+        high[:, value] = np.where(read.exact, numbers, top)
+    return low, high
+
+
+def _both(low: Array, high: Array, other_low: Array, other_high: Array) -> tuple[Array, Array]:
+    """What two intervals have in common; the first where they have nothing."""
+    rows = len(other_low)
+    bottom, top = np.full(len(low), -np.inf), np.full(len(low), np.inf)
+    bottom[:rows], top[:rows] = other_low, other_high
+    both_low, both_high = np.maximum(low, bottom), np.minimum(high, top)
+    apart = both_low > both_high
+    return np.where(apart, low, both_low), np.where(apart, high, both_high)
+
+
+def _with_columns(table: pa.Table, names: list[str], low: Array, high: Array) -> pa.Table:
+    """Each value followed by the ends of its interval; values without a number have none."""
+    columns: dict[str, Any] = {}
+    for name in table.column_names:
+        columns[name] = table.column(name)
+        type_ = table.schema.field(name).type
+        if name in names and (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
+            for end, bound in (("low", low), ("high", high)):
+                values = bound[:, names.index(name)]
+                known = np.isfinite(values)
+                columns[f"{name}_{end}"] = Column(pa.float64(), np.where(known, values, 0.0), known).to_arrow()
+    return pa.table(columns)
+
+
+def _column(table: pa.Table, name: str) -> Column:
+    return Column.from_arrow(table.column(name).combine_chunks())
+
+

@@ -1,0 +1,72 @@
+"""When an early answer is due."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from whimbrel.errors import PlanError
+from whimbrel.progress.stop import percent
+
+
+@dataclass
+class Looks:
+    """Shares of the rows, or moments, at which an answer is due.
+
+    Parameters
+    ----------
+    every : str or int, optional
+        A share such as "1%", or a number of rows.
+    seconds : float, optional
+    at : sequence of float
+        Shares of the rows.
+    """
+
+    every: str | int | None = None
+    seconds: float | None = None
+    at: Sequence[float] = ()
+    _rows: int = 0
+    _next: float = field(default=0.0, repr=False)
+
+    def __post_init__(self) -> None:
+        given = [value for value in (self.every, self.seconds, *([self.at] if self.at else [])) if value is not None]
+        if len(given) > 1:
+            raise PlanError("An answer is due every so many rows, every so many seconds, or at some shares.",
+                            where="progress(every=, seconds=, at=)", hint="give one of them")
+        if self.seconds is not None and not self.seconds > 0:
+            raise PlanError(f"An answer every {self.seconds!r} seconds never ends.",
+                            where=f"progress(seconds={self.seconds!r})", hint="such as seconds=0.5")
+        if any(not 0 < share <= 1 for share in self.at):
+            raise PlanError(f"{list(self.at)!r} are no shares.", where=f"progress(at={list(self.at)!r})",
+                            hint="such as at=[0.01, 0.1, 0.5]")
+        if isinstance(self.every, int) and self.every <= 0:
+            raise PlanError("An answer every 0 rows never ends.", where=f"progress(every={self.every!r})",
+                            hint='such as every="1%"')
+
+    def begin(self, total: int) -> None:
+        """Of so many rows."""
+        where = f"progress(every={self.every!r})"
+        self._rows = max(1, self.every if isinstance(self.every, int) else
+                         round(total * percent("1%" if self.every is None else self.every, where=where)))
+
+    def due(self, rows: int, total: int) -> bool:
+        """Whether an answer is due after so many rows; asked after every block, and after the last."""
+        if rows >= total:
+            return True
+        if self.seconds is not None:
+            now = time.perf_counter()
+            if now < self._next:
+                return False
+            self._next = now + self.seconds
+            return True
+        if self.at:
+            if rows < self._next * total:
+                return False
+            passed = [share for share in self.at if share * total <= rows]
+            self._next = min((share for share in self.at if share * total > rows), default=2.0)
+            return bool(passed)
+        if rows < self._next:
+            return False
+        self._next = rows // self._rows * self._rows + self._rows
+        return True

@@ -1,0 +1,305 @@
+"""A query that is answered while its rows are read, in an order that can be changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, table_from_batches
+from whimbrel.clock import INF
+from whimbrel.connect.instant import Instant, first_tick
+from whimbrel.errors import PlanError
+from whimbrel.expr import Expr
+from whimbrel.optimize import optimize
+from whimbrel.plan import Blocks, HandedIn, Node
+from whimbrel.progress.compare import Comparison, Verdict
+from whimbrel.progress.division import Division, divide
+from whimbrel.progress.estimate import Estimate, bounds
+from whimbrel.progress.looks import Looks
+from whimbrel.progress.sample import Sample
+from whimbrel.progress.scan import Order, Scan
+from whimbrel.progress.states import BlockStates
+from whimbrel.progress.stop import Rule, rule
+from whimbrel.progress.totals import Totals
+from whimbrel.run import Metrics, Pipeline, Snapshot, in_order
+from whimbrel.run import progress as in_order_of_time
+
+_BLOCKS = 256
+_FEWEST_ROWS, _BATCH_ROWS, _MOST_ROWS = 64, 65_536, 1 << 20
+_FIRST_PHASE = 0.95
+"""Of what may go wrong, the part that the first phase may use; the others share the rest."""
+
+
+class Progress(Iterator[Estimate]):
+    """Estimates of an answer, each better than the one before; the last is the answer.
+
+    Iterate over it; stop whenever you like, and go on by iterating again: no row is read twice.
+
+    Parameters
+    ----------
+    plan : Node
+        As written.
+    looks : Looks
+    confidence : float
+    order : {"random", "newest", "oldest", "time"}, optional
+        None: random where the query allows it, else the order of time.
+    seed, block_rows : int, optional
+
+    Attributes
+    ----------
+    why : str
+        Why rows are read in the order of time and no interval is known; empty where that is not so.
+    latest : Estimate or None
+        The last answer that was given.
+    """
+
+    def __init__(self, plan: Node, looks: Looks, *, confidence: float = 0.95, seed: int = 0,
+                 order: Order | Literal["time"] | None = None, block_rows: int | None = None) -> None:
+        if not 0 < confidence < 1:
+            raise PlanError(f"{confidence!r} is no confidence.", where=f"progress(confidence={confidence!r})",
+                            hint="such as 0.95")
+        if order not in (None, "random", "newest", "oldest", "time"):
+            raise PlanError(f"There is no order {order!r}.", where=f"progress(order={order!r})",
+                            hint='"random", "newest", "oldest" or "time"')
+        self.plan, self.looks, self.confidence = plan, looks, confidence
+        self.latest: Estimate | None = None
+        self.claims: list[Comparison] = []
+        self._rule = Rule()
+        self._began: float | None = None
+        self._version = 0
+        found = _blocks(plan, block_rows) if order != "time" else "it was asked for in the order of time"
+        self.why = found if isinstance(found, str) else ""
+        if isinstance(found, str):
+            if order in ("random", "newest", "oldest"):
+                raise PlanError(f"Rows cannot be read in the order {order!r}: {found}.",
+                                where=f"progress(order={order!r})",
+                                hint='order="time" answers early, without intervals')
+            self._answers = self._in_order_of_time()
+        else:
+            self.division, self.states, self.blocks = found
+            self.scan = Scan(self.blocks, order if order in {"newest", "oldest"} else "random", seed)
+            self._tail = Tail(self.division)
+            hops = self.division.window.size // self.division.window.hop
+            self.windows = Totals(self.division.finish, self.division.merged, compares=True)
+            self.panes = self.windows if hops == 1 else Totals(self.division.finish, self.division.merged,
+                                                               compares=False)
+            self._shifts = None if hops == 1 else np.arange(hops) * self.division.window.hop
+            self._before: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = None
+            self._phases = 1
+            self._answers = self._by_blocks()
+
+    def __iter__(self) -> Progress:
+        return self
+
+    def __next__(self) -> Estimate:
+        if self._began is None:
+            self._began = time.perf_counter()
+        if self.latest is not None and not self.latest.final and self._stop():
+            self._rule = Rule()  # iterating again goes on
+            raise StopIteration
+        answer = next(self._answers)
+        self._version += 1
+        before, self.latest = self.latest, answer
+        if before is not None and self.claims and not self.why:
+            answer.overturned = tuple(verdict.now for verdict in self.remembered if not verdict.holds)
+        return answer
+
+    # What can be asked of it.
+
+    def prefer(self, *conditions: Expr, between: tuple[Instant, Instant] | None = None,
+               order: Order | None = None) -> Progress:
+        """Read first what may hold rows that meet all conditions; from now on, every row still once.
+
+        Where rows lie is known block by block, from the smallest and largest value of a column in it: it helps as far
+        as rows of a kind lie together. Windows and groups in the preferred part become exact early. Meanwhile the
+        intervals of others stay what they were.
+
+        Parameters
+        ----------
+        *conditions : Expr
+            That compare columns of the source with values, such as ``col.origin == "JFK"``.
+        between : tuple of (time, time), optional
+            A range of time, its end not included: ISO texts, datetimes or ticks.
+        order : {"random", "newest", "oldest"}, optional
+            The order of blocks from now on.
+        """
+        if self.why:
+            raise PlanError(f"Rows are read in the order of time: {self.why}.", where="prefer(...)",
+                            hint="narrow the query with where(...) instead")
+        wanted = np.ones(len(self.blocks), np.bool_)
+        if conditions:
+            wanted &= self.states.source.holding(self.blocks, conditions)
+        if between is not None:
+            schema = self.states.source.schema
+            where = f"prefer(between={between!r})"
+            first, end = (first_tick(time, schema.time_type, self.states.source.time, where=where) for time in between)
+            wanted &= (self.blocks.latest >= first) & (self.blocks.earliest < end)
+        self._end_phase()
+        self.scan.prefer(wanted, order)
+        return self
+
+    def until(self, *, error: str | float | None = None, ranking_stable: int | None = None,
+              seconds: float | None = None, value: str | None = None) -> Progress:
+        """Stop at the first answer for which one of these is true. Iterating once more goes on from there.
+
+        Parameters
+        ----------
+        error : str or float, optional
+            Such as ``"2%"``: no interval's half width is a larger share of its value.
+        ranking_stable : int, optional
+            The order of so many largest values is certain.
+        seconds : float, optional
+            So much time has passed since the first answer was asked for.
+        value : str, optional
+            Of which value. Default: error of all, ranking of the first.
+        """
+        self._rule = rule(error, ranking_stable, seconds, value)
+        return self
+
+    def remember(self, claim: Comparison) -> Comparison:
+        """Keep a claim, such as ``answer.compare(...)`` makes, to see what becomes of it."""
+        self.claims.append(claim)
+        return claim
+
+    @property
+    def remembered(self) -> list[Verdict]:
+        """What became of every claim by the latest answer."""
+        assert self.latest is not None
+        return [Verdict(claim, self.latest.compare(claim.left, claim.right, claim.value)) for claim in self.claims]
+
+    def finish(self) -> pa.Table:
+        """Read what is left, and give the exact answer, as ``collect()`` does; rows that were read are not read again.
+
+        Rows are the same; those of one start may come in another order, and the last digit of a sum of floats may
+        differ.
+        """
+        for answer in self._answers:
+            self.latest = answer
+        assert self.latest is not None
+        return self.latest.table.select(["start", "end", *self.plan.schema.names])
+
+    # How it goes on.
+
+    def _stop(self) -> bool:
+        assert self.latest is not None
+        assert self._began is not None
+        return self._rule.met(self.latest, time.perf_counter() - self._began)
+
+    def _in_order_of_time(self) -> Iterator[Estimate]:
+        for snapshot in in_order_of_time(self.plan, self.looks.every):
+            yield _of_snapshot(snapshot, self.confidence, self.why)
+
+    def _by_blocks(self) -> Iterator[Estimate]:
+        total = int(self.blocks.rows.sum())
+        self.looks.begin(total)
+        while self.scan.next is not None or self._next_phase():
+            block = self.scan.next
+            assert block is not None
+            for batch in self.states.of(int(self.blocks.first[block]), int(self.blocks.stop[block])):
+                self.panes.add(batch)
+                if self._shifts is not None:
+                    self.windows.add(batch, shifts=self._shifts)
+            self.scan.took(block)
+            rows = self.scan.rows_read
+            if self.looks.due(rows, total):
+                yield self._estimate(rows, total)
+
+    def _next_phase(self) -> bool:
+        if len(self.scan.later):
+            self._end_phase()
+        return self.scan.go_on()
+
+    def _end_phase(self) -> None:
+        """Intervals that hold when a phase ends hold for ever: the next one can only make them narrower."""
+        if not len(self.scan.drawn):
+            return
+        sample = self._sample
+        if len(sample):
+            self._before = bounds(sample, self._alpha)
+        self.windows.begin_phase()
+        self._phases += 1
+
+    @property
+    def _sample(self) -> Sample:
+        return Sample(self.division, self.windows, self.scan, self._before)
+
+    @property
+    def _alpha(self) -> float:
+        alpha = 1 - self.confidence
+        later = self._phases - 1
+        return alpha * (_FIRST_PHASE if later == 0 else (1 - _FIRST_PHASE) / (later * (later + 1)))
+
+    def _estimate(self, rows: int, total: int) -> Estimate:
+        began = time.perf_counter() if self._began is None else self._began
+        elapsed = time.perf_counter() - began
+        metrics = Metrics(rows=rows, share=rows / total, elapsed_s=elapsed, rows_per_s=rows / max(elapsed, 1e-9))
+        sample = self._sample
+        final = rows == total
+        finished = None
+        if final:
+            finished = self._exact
+        elif self.division.tail:
+            finished = lambda: self._tail.of(sample.answer, states=False)  # noqa: E731
+        if not self.division.tail_keeps_rows:
+            return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, rows=finished,
+                            why="the query goes on from its windows otherwise than row by row", settled=0)
+        return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, sample=sample,
+                        alpha=self._alpha, rows=finished)
+
+    def _exact(self) -> pa.Table:
+        panes = self.panes
+        rows = np.arange(len(panes))
+        states = panes.batch([field[: len(panes)] for field in panes.fields], rows, self.division.window.hop)
+        return self._tail.of(states, states=True)
+
+
+class Tail:
+    """The rest of a query, behind states of panes or behind values of windows."""
+
+    def __init__(self, division: Division) -> None:
+        values = division.behind(HandedIn("windows", "", division.answer, division.window.size), states=False)
+        states = division.behind(HandedIn("panes", "", division.merged, division.window.hop), states=True)
+        self.schema = values.schema
+        self._pipelines = {True: Pipeline(optimize(states)), False: Pipeline(optimize(values))}
+
+    def of(self, batch: Batch, *, states: bool) -> pa.Table:
+        """What the query makes of these rows."""
+        pipeline = self._pipelines[states].fork([0])
+        batch = batch.take(np.argsort(batch.sync, kind="stable"))
+        out = [*(pipeline.push(0, batch)[0] if len(batch) else []), *pipeline.advance(0, INF)[0]]
+        return in_order(table_from_batches(self.schema, out))
+
+
+def _blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, Blocks] | str:
+    """How a query is answered block by block; or why it is not."""
+    division = divide(plan)
+    if isinstance(division, str):
+        return division
+    states = BlockStates(division.states)
+    rows = states.source.rows
+    if rows is None or states.source.live or states.source.edges:
+        return "its source has no end, or no blocks"
+    size = max(_FEWEST_ROWS, rows // _BLOCKS)
+    if size > _BATCH_ROWS:
+        size = min(size // _BATCH_ROWS * _BATCH_ROWS, _MOST_ROWS)
+    blocks = states.blocks(block_rows or size)
+    if blocks is None:
+        return "its source cannot be read block by block: rows may be late, or nobody knows the times of its blocks"
+    return division, states, blocks
+
+
+def _of_snapshot(snapshot: Snapshot, confidence: float, why: str) -> Estimate:
+    return Estimate(snapshot.metrics, version=snapshot.version, final=snapshot.final, confidence=confidence, why=why,
+                    rows=lambda: snapshot.table, settled=snapshot.settled)
+
+
+def progress(plan: Node, every: str | int | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
+             confidence: float = 0.95, order: Order | Literal["time"] | None = None, seed: int = 0,
+             block_rows: int | None = None) -> Progress:
+    """Answers that refine, and can be steered."""
+    return Progress(plan, Looks(every, seconds, tuple(at)), confidence=confidence, order=order, seed=seed,
+                    block_rows=block_rows)

@@ -1,0 +1,100 @@
+"""Which block of a source is read next: every block once, whatever is preferred on the way."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from whimbrel.batch import Mask, Ticks
+from whimbrel.plan import Blocks
+
+Array = np.ndarray[Any, Any]
+Order = Literal["random", "newest", "oldest"]
+
+
+class Scan:
+    """An order of blocks that can be changed while they are read.
+
+    Blocks are read in phases: those that are preferred, then the others. Within a phase that is in random order, the
+    blocks read so far are a simple random sample of its blocks; what was read in phases before is known, not a sample.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    order : {"random", "newest", "oldest"}
+        Of the blocks within a phase.
+    seed : int
+
+    Attributes
+    ----------
+    drawn, left, later : numpy.ndarray of int64
+        Blocks that this phase has read, those it will read, and those of a later one.
+    """
+
+    def __init__(self, blocks: Blocks, order: Order = "random", seed: int = 0) -> None:
+        self.blocks, self.order = blocks, order
+        self._chance = np.random.default_rng(seed)
+        self.read = np.zeros(len(blocks), np.bool_)
+        self.later = np.empty(0, np.int64)
+        self._begin(np.arange(len(blocks)), np.empty(0, np.int64))
+
+    @property
+    def random(self) -> bool:
+        """Whether what this phase has read is a random sample of what it reads."""
+        return self.order == "random"
+
+    @property
+    def drawn(self) -> Array:
+        return self._phase[: self._at]
+
+    @property
+    def left(self) -> Array:
+        return self._phase[self._at :]
+
+    @property
+    def rows_read(self) -> int:
+        return int(self.blocks.rows[self.read].sum())
+
+    @property
+    def next(self) -> int | None:
+        """The block that is next; None at the end of a phase."""
+        return int(self._phase[self._at]) if self._at < len(self._phase) else None
+
+    def go_on(self) -> bool:
+        """Begin the phase of those that were not preferred, when one has ended; False if there are none."""
+        if len(self.later):
+            self._begin(self.later, np.empty(0, np.int64))
+        return self.next is not None
+
+    def took(self, block: int) -> None:
+        """Count the block that was next as read."""
+        self.read[block] = True
+        self._at += 1
+
+    def prefer(self, wanted: Mask, order: Order | None = None) -> None:
+        """From now on blocks that are wanted come first; what was read stays read."""
+        self.order = order or self.order
+        unread = np.flatnonzero(~self.read)
+        first, later = unread[wanted[unread]], unread[~wanted[unread]]
+        self._begin(*((first, later) if len(first) else (later, first)))
+
+    def _begin(self, blocks: Array, later: Array) -> None:
+        self._phase = self._chance.permutation(blocks) if self.order == "random" else (
+            blocks[np.argsort(-self.blocks.latest[blocks], kind="stable")] if self.order == "newest"
+            else blocks[np.argsort(self.blocks.earliest[blocks], kind="stable")])
+        self._at, self.later = 0, later
+
+    # Of which blocks a range of time may hold rows.
+
+    def overlapping(self, blocks: Array, first: Ticks, last: Ticks, *, rows: bool = False) -> Array:
+        """How many of some blocks, or how many rows of them, may lie within each range of time, both ends included."""
+        earliest, latest = self.blocks.earliest[blocks], self.blocks.latest[blocks]
+        weights = self.blocks.rows[blocks] if rows else np.ones(len(blocks), np.int64)
+
+        def below(times: Ticks, bounds: Ticks, side: Literal["left", "right"]) -> Array:
+            order = np.argsort(times, kind="stable")
+            sums = np.concatenate([[0], np.cumsum(weights[order])])
+            return np.asarray(sums[np.searchsorted(times[order], bounds, side)])
+
+        return below(earliest, last, "right") - below(latest, first, "left")

@@ -1,0 +1,80 @@
+"""Confidence sequences for what a growing sample without replacement says of a finite population.
+
+Let y be the totals of N blocks with mean m and variance S² (divisor N - 1), read in random order. With S_n the sum of
+the first n, the process ``(S_n - n m) / (N - n)`` is a martingale (Serfling 1974; Waudby-Smith and Ramdas, "Confidence
+sequences for sampling without replacement", NeurIPS 2020). Its variance ``v = S² n / (N (N - n))`` grows from look to
+look and is infinite at the end, so that a boundary which a Brownian motion crosses with probability alpha, at any time
+whatever, gives an interval for m that shrinks to nothing:
+
+    |mean of n blocks - m|  <=  c(n / N) S sqrt((1 - n / N) / n)
+
+Here c comes from a mixture of exponential martingales (Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon,
+"Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of Statistics 2021). S is not known and is
+taken from the blocks that were read; that the boundary then still holds is a limit theorem in n (Waudby-Smith, Arbour,
+Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences", Annals of Statistics
+2024), and for few blocks c is widened as Student's t is wider than the normal.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_SHARES = (0.003, 0.01, 0.03, 0.1, 0.3, 0.5, 0.8, 0.97)
+_WEIGHTS = (0.03, 0.03, 0.04, 0.06, 0.03, 0.74, 0.04, 0.03)
+"""Shares of the data for which the boundary is drawn tight, and how much of alpha each may use."""
+_GRID = np.linspace(-14.0, 14.0, 1121)
+"""Logits of shares between which the boundary is interpolated."""
+
+
+def multiplier(share: Array, alpha: float) -> Array:
+    """How many standard errors wide a sequence of intervals is, to hold at every look with probability 1 - alpha.
+
+    Parameters
+    ----------
+    share : numpy.ndarray of float64
+        Of the blocks, in (0, 1).
+    alpha : float
+
+    Examples
+    --------
+    >>> multiplier(np.array([0.01, 0.5]), 0.05).round(2).tolist()
+    [3.73, 2.81]
+    """
+    clipped = np.clip(share, 1e-6, 1 - 1e-6)
+    return np.interp(np.log(clipped) - np.log1p(-clipped), _GRID, _boundary(alpha))
+
+
+@functools.lru_cache(maxsize=64)
+def _boundary(alpha: float) -> Array:
+    """Where the mixture reaches 1 / alpha, in standard errors, by bisection."""
+    odds = np.array([share / (1 - share) for share in _SHARES])
+    slopes = np.sqrt(2 * math.log(2 / alpha) / odds)
+    time = np.exp(_GRID)[:, None]
+    low, high = np.zeros(len(_GRID)), np.full(len(_GRID), 1e4)
+    for _ in range(80):
+        middle = (low + high) / 2
+        moved = slopes * middle[:, None] * np.sqrt(time)
+        exponents = moved + np.log1p(np.exp(-2 * moved)) - math.log(2) - slopes**2 * time / 2 + np.log(_WEIGHTS)
+        largest = exponents.max(axis=1)
+        crossed = largest + np.log(np.exp(exponents - largest[:, None]).sum(axis=1)) >= -math.log(alpha)
+        low, high = np.where(crossed, low, middle), np.where(crossed, middle, high)
+    return high
+
+
+def students(normal: Array, degrees: Array) -> Array:
+    """The quantile of Student's t at the probability at which the standard normal's is `normal` (Wallace 1959).
+
+    Examples
+    --------
+    >>> students(np.array([1.96, 1.96]), np.array([4.0, 1e6])).round(2).tolist()
+    [2.78, 1.96]
+    """
+    scaled = normal * (8 * degrees + 3) / (8 * degrees + 1)
+    with np.errstate(over="ignore"):
+        return np.sqrt(degrees * np.expm1(np.minimum(scaled * scaled / degrees, 700.0)))

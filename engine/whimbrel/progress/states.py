@@ -1,0 +1,48 @@
+"""Blocks of rows become states of panes: the engine's kernels, on one block after the other."""
+
+from __future__ import annotations
+
+from whimbrel.batch import Batch
+from whimbrel.optimize import optimize
+from whimbrel.plan import Blocks, Disorder, Node, Pruned, Source, Unsorted
+from whimbrel.run import Pipeline
+
+
+class BlockStates:
+    """A pipeline that answers each block of a source alone, and remembers nothing of it but the keys.
+
+    Parameters
+    ----------
+    states : Node
+        From rows to states of panes, over one source.
+    """
+
+    def __init__(self, states: Node) -> None:
+        self.pipeline = Pipeline(optimize(states))
+        seen, = self.pipeline.sources
+        self.columns = seen.schema.names
+        self.source = _unwrapped(seen)
+
+    def blocks(self, rows: int) -> Blocks | None:
+        """The blocks of the source; None where they cannot be read in any order."""
+        blocks = self.source.blocks(rows)
+        if blocks is None or len(blocks) == 0:
+            return None
+        in_order = bool((blocks.earliest[1:] >= blocks.latest[:-1]).all())
+        return blocks if in_order or self.source.disorder != Disorder() else None
+
+    def of(self, first: int, stop: int) -> list[Batch]:
+        """States of the rows of one block."""
+        self.pipeline.begin_again(first)
+        out: list[Batch] = []
+        for batch in self.source.excerpt(first, stop).read(self.columns):
+            if batch is not None:
+                out += self.pipeline.push(0, batch)[0]
+        return [*out, *self.pipeline.finish(0)[0]]
+
+
+def _unwrapped(source: Source) -> Source:
+    """Behind what the planner put before it."""
+    while isinstance(source, (Pruned, Unsorted)):
+        source = source.source
+    return source

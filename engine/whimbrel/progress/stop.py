@@ -1,0 +1,61 @@
+"""When a progressive answer is good enough."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from whimbrel.errors import PlanError
+from whimbrel.progress.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Conditions of which any one ends the reading, for now.
+
+    Parameters
+    ----------
+    error : float, optional
+        Every interval's half width is at most so large a share of its value.
+    ranking_stable : int, optional
+        The order of so many largest values is certain.
+    seconds : float, optional
+        So much time has passed.
+    value : str, optional
+        The value that error and ranking speak of. Default: all, and the first.
+    """
+
+    error: float | None = None
+    ranking_stable: int | None = None
+    seconds: float | None = None
+    value: str | None = None
+
+    def met(self, answer: Estimate, elapsed_s: float) -> bool:
+        """Whether to stop at this answer."""
+        return ((self.seconds is not None and elapsed_s >= self.seconds)
+                or (self.error is not None and answer.error_of(self.value) <= self.error)
+                or (self.ranking_stable is not None and answer.ranking(self.ranking_stable, self.value)[0]))
+
+
+def rule(error: str | float | None, ranking_stable: int | None, seconds: float | None, value: str | None) -> Rule:
+    """A rule as a user writes it.
+
+    Raises
+    ------
+    PlanError
+        For a share that cannot be read, or numbers that are not above zero.
+    """
+    where = "until(...)"
+    share = percent(error, where=f"until(error={error!r})") if isinstance(error, str) else error
+    for name, number in (("error", share), ("ranking_stable", ranking_stable), ("seconds", seconds)):
+        if number is not None and not number > 0:
+            raise PlanError(f"{name} is {number!r}.", where=where, hint='such as until(error="2%")')
+    return Rule(share, ranking_stable, seconds, value)
+
+
+def percent(text: str, *, where: str) -> float:
+    """A share written in percent."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
+    if found is None or not 0 < float(found[1]) <= 100:
+        raise PlanError(f"Cannot read {text!r} as a share.", where=where, hint='such as "1%"')
+    return float(found[1]) / 100

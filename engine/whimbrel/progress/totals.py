@@ -1,0 +1,150 @@
+"""What the blocks read so far add up to, group by group: merged states, and how much they differ between blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.kernels import Compiled, KeyTable
+from whimbrel.kernels.primitives.co_moments import add_block
+from whimbrel.operators import Finish
+from whimbrel.operators.measure import Measure, extend, state_names, told_in_words
+from whimbrel.operators.schedule import Schedule
+from whimbrel.plan import Part
+
+Array = np.ndarray[Any, Any]
+
+_add_block = Compiled(add_block)
+_NONE = np.empty(0, np.int64)
+_REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE)
+
+
+class Totals:
+    """One row for each pane (or window) and group, with the merged states of all blocks.
+
+    Parameters
+    ----------
+    finish : Finish
+        It knows the aggregates and the rows they are of.
+    schema : Schema
+        Of the states: keys, then the fields of each aggregate.
+    compares : bool
+        Whether it also keeps what says how much blocks differ: of each phase of a scan, the sums and the sums of
+        products of the fields that add up.
+
+    Attributes
+    ----------
+    starts : numpy.ndarray of int64
+        Of each row.
+    known : list of numpy.ndarray
+        The fields, as they were when the phase began: rows of earlier phases are known, not a sample.
+    blocks, sums, products, powers : numpy.ndarray
+        Of the phase: blocks with rows of the group, sums of its fields, sums of their products, and of their third and
+        fourth powers.
+    """
+
+    def __init__(self, finish: Finish, schema: Schema, *, compares: bool) -> None:
+        self.finish, self.schema, self.compares = finish, schema, compares
+        self.key_fields = schema.fields[: len(finish.of.keys)]
+        self.keys = KeyTable([pa.int64(), *(field.type for field in self.key_fields)])
+        self.measures = [
+            Measure(name, aggregate, steps, finish.rows, remembers=False, part=Part.MERGED)
+            for (name, aggregate), (_, steps) in zip(finish.of.measures, finish.of.algebra(finish.rows), strict=True)]
+        self.additive = np.array([measure.steps.additive for measure in self.measures for _ in measure.steps.init])
+        self.names = [name for measure in self.measures for name in state_names(measure.name, measure.steps)]
+        self.width = len(self.names)
+        self.schedule = Schedule()
+        self.room = len(self.measures[0].state[0])
+        self.blocks = np.zeros(self.room, np.int64)
+        self.sums = np.zeros(self.room * self.width)
+        self.products = np.zeros(self.room * self._triangle if compares else 0)
+        self.powers = np.zeros(self.room * self.width * 2 if compares else 0)
+        self.known = [array.copy() for array in self.fields] if compares else []
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def _triangle(self) -> int:
+        return self.width * (self.width + 1) // 2
+
+    @property
+    def fields(self) -> list[Array]:
+        """Arrays of the merged states, by row; there is room for more rows than there are."""
+        return [array for measure in self.measures for array in measure.state]
+
+    @property
+    def starts(self) -> Array:
+        return np.asarray(self.keys.values(np.arange(len(self), dtype=np.int32))[0].values)
+
+    def add(self, batch: Batch, *, shifts: Array | None = None) -> None:
+        """Merge the states of one block; shifted in time by each of these, if there are any."""
+        copies = 1 if shifts is None else len(shifts)
+        starts = batch.sync if shifts is None else (batch.sync[:, None] + shifts).reshape(-1)
+        names = [field.name for field in self.key_fields]
+        columns = [batch.column(name) for name in (*names, *self.names)]
+        if copies > 1:
+            every = np.repeat(np.arange(len(batch)), copies)
+            columns = [column.take(every) for column in columns]
+        keys, fields = columns[: len(names)], columns[len(names) :]
+        ids = self.keys.ids([Column(pa.int64(), starts), *keys], len(starts))
+        self._grow(len(self.keys))
+        self._merge(ids, fields)
+        if self.compares:
+            self._compare(ids, fields, alone=copies == 1)
+
+    def begin_phase(self) -> None:
+        """What was read until now is known; what is read from now on is a sample again."""
+        self.known = [array.copy() for array in self.fields]
+        for array in (self.blocks, self.sums, self.products, self.powers):
+            array[:] = 0
+
+    def batch(self, fields: Sequence[Array], rows: Array, duration: int) -> Batch:
+        """Rows, by number, with these fields as their states."""
+        starts, *keys = self.keys.values(rows.astype(np.int32))
+        columns = (Column(field.type, values)
+                   for field, values in zip(self.schema.fields[len(keys) :], fields, strict=True))
+        return Batch(self.schema, np.asarray(starts.values), duration, (*keys, *columns))
+
+    def _merge(self, ids: Array, fields: list[Column]) -> None:
+        schedule, rows = self.schedule, len(ids)
+        schedule.room_for(rows)
+        schedule.kind[:rows], schedule.who[:rows], schedule.which[:rows] = 0, ids, np.arange(rows)
+        schedule.count[:] = rows, 0
+        outs = schedule.outs([measure.out_dtypes for measure in self.measures])
+        given = Batch(Schema(tuple(Field(name, column.type) for name, column in zip(self.names, fields, strict=True))),
+                      np.zeros(rows, np.int64), 1, tuple(fields))
+        with told_in_words(self.measures, None):
+            for measure, out in zip(self.measures, outs, strict=True):
+                measure.apply(schedule, measure.read(given), _REMEMBERS_NONE, out)
+
+    def _compare(self, ids: Array, fields: list[Column], *, alone: bool) -> None:
+        values = np.stack([np.asarray(column.values, np.float64) for column in fields], axis=1)
+        values[:, ~self.additive] = 0.0
+        groups = ids.astype(np.int64)
+        if not alone:  # several panes of one window are one sum of the block
+            groups, places = np.unique(groups, return_inverse=True)
+            summed = np.zeros((len(groups), self.width))
+            np.add.at(summed, places.reshape(-1), values)
+            values = summed
+        _add_block(groups, np.ascontiguousarray(values).reshape(-1), self.width, self.blocks, self.sums, self.products,
+                   self.powers)
+
+    def _grow(self, rows: int) -> None:
+        if rows <= self.room:
+            return
+        self.room = max(rows, 2 * self.room)
+        for measure in self.measures:
+            measure.grow_groups(self.room)
+        self.blocks = extend(self.blocks, self.room, 0)
+        self.sums = extend(self.sums, self.room * self.width, 0.0)
+        if self.compares:
+            self.products = extend(self.products, self.room * self._triangle, 0.0)
+            self.powers = extend(self.powers, self.room * self.width * 2, 0.0)
+            inits = [value for measure in self.measures for value in measure.steps.init]
+            self.known = [extend(array, self.room, init) for array, init in zip(self.known, inits, strict=True)]
+

@@ -1,0 +1,179 @@
+"""Progressive answers: every row once whatever the order, intervals that hold, and what can be asked of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import whimbrel as wb
+from whimbrel import col
+from whimbrel.errors import PlanError
+
+ROWS = 6_000
+CHANCE = np.random.default_rng(3)
+TABLE = pa.table({
+    "at": np.sort(CHANCE.integers(0, 3_000, ROWS)),
+    "k": pa.array([("a", "b", "c", None)[which] for which in CHANCE.choice(4, ROWS, p=[0.5, 0.3, 0.15, 0.05])]),
+    "i": CHANCE.integers(-50, 1_000, ROWS),
+    "x": CHANCE.exponential(10, ROWS),
+})
+RESULTS = {"n": wb.count(), "total": wb.sum(col.i), "least": wb.min(col.x), "rate": wb.sum(col.i) / wb.count()}
+QUERIES = {
+    "whole": lambda s: s.group_by("k").tumbling_window(3_000).aggregate(**RESULTS),
+    "windows": lambda s: s.where(col.i > 0).group_by("k").tumbling_window(250, label="end").aggregate(**RESULTS),
+    "hopping": lambda s: s.group_by("k").hopping_window(500, 100).aggregate(n=wb.count(), total=wb.sum(col.i)),
+    "sparse": lambda s: s.where(col.i > 900).hopping_window(40, 10).aggregate(n=wb.count(), most=wb.max(col.i)),
+    "ranked": lambda s: s.group_by("k").tumbling_window(500).aggregate(n=wb.count()).top_k(2, by=col.n),
+    "nested": lambda s: s.group_by("k").tumbling_window(50).aggregate(n=wb.count()).tumbling_window(1_000)
+                         .aggregate(most=wb.max(col.n), rows=wb.sum(col.n)),
+    "joined": lambda s: s.join(s.where(col.i > 990), on="k").tumbling_window(500).aggregate(n=wb.count()),
+    "median": lambda s: s.tumbling_window(500).aggregate(m=wb.median(col.i)),
+}
+
+
+def rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
+
+
+@pytest.fixture(scope="module")
+def log() -> wb.Stream:
+    return wb.from_arrow(TABLE, time="at", name="log")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> wb.Stream:
+    folder: Path = tmp_path_factory.mktemp("log")
+    for number in range(2):
+        half = TABLE.slice(number * ROWS // 2, ROWS // 2)
+        pq.write_table(half, folder / f"{number}.parquet", row_group_size=190 + 60 * number)
+    return wb.read_parquet(folder, time="at")
+
+
+@settings(max_examples=20)
+@given(query=st.sampled_from(sorted(QUERIES)), source=st.sampled_from(["log", "files"]),
+       order=st.sampled_from([None, "random", "newest", "oldest"]), seed=st.integers(0, 99), data=st.data())
+def test_any_order_and_any_steering_ends_in_the_one_answer(log: wb.Stream, files: wb.Stream, query: str, source: str,
+                                                           order: Any, seed: int, data: st.DataObject) -> None:
+    asked = QUERIES[query]({"log": log, "files": files}[source])
+    order = None if query in ("joined", "median") else order
+    progress = asked.progress(every="10%", order=order, seed=seed, block_rows=data.draw(st.sampled_from([100, 333])))
+    seen = 0
+    for answer in progress:
+        assert answer.metrics.rows > seen or answer.final
+        seen = answer.metrics.rows
+        _ = answer.table, answer.words, answer.error
+        if not progress.why and data.draw(st.booleans()):
+            start = data.draw(st.integers(0, 2_900))
+            progress.prefer(col.k == data.draw(st.sampled_from("abc")), between=(start, start + 400),
+                            order=data.draw(st.sampled_from([None, "newest", "random"])))
+        if data.draw(st.integers(0, 5)) == 0:
+            break  # and later on from here
+    assert rows(progress.finish()) == rows(asked.collect())
+    assert progress.latest is not None
+    assert progress.latest.final
+    assert progress.latest.metrics.rows in (ROWS, 2 * ROWS)
+
+
+def test_every_answer_has_intervals_and_the_last_one_none_left(log: wb.Stream) -> None:
+    asked = QUERIES["whole"](log)
+    truth = {row["k"]: row for row in asked.collect().to_pylist()}
+    *early, last = asked.progress(every="5%", block_rows=50, seed=1)
+    assert [answer.final for answer in early] == [False] * len(early)
+    for answer in early:
+        for row in answer.table.to_pylist():
+            assert row["least_low"] is None
+            assert row["least_high"] >= truth[row["k"]]["least"]
+            for name in ("n", "total", "rate"):
+                low, high = row[f"{name}_low"], row[f"{name}_high"]
+                assert (low is None or low <= row[name])
+                assert (high is None or row[name] <= high)
+    half = early[len(early) // 2]
+    assert 0 < half.error < 1
+    assert "at every look" in half.words
+    assert (last.error, last.final, last.settled) == (0.0, True, 4)
+    for row in last.table.to_pylist():
+        assert row["total_low"] == row["total"] == row["total_high"] == truth[row["k"]]["total"]
+
+
+@pytest.mark.parametrize("data", ("uniform", "Zipf", "clustered by time"))
+def test_intervals_hold_at_every_look(data: str) -> None:
+    from bench.coverage import coverage
+
+    found = coverage(data, 10, 8)
+    assert min(found.covered[name] for name in ("n", "total", "mean")) >= 0.95, found
+    assert max(found.widths.values()) < 1.6, found
+
+
+def test_windows_of_a_preferred_time_are_exact_first(log: wb.Stream) -> None:
+    progress = log.tumbling_window(100).aggregate(n=wb.count()).progress(every=1, block_rows=100)
+    progress.prefer(between=(1_000, 1_300))
+    answers = [next(progress) for _ in range(10)]
+    exact = answers[-1].table.slice(0, answers[-1].settled)
+    assert {1_000, 1_100, 1_200} <= set(exact["start"].to_pylist())
+    assert exact["n_low"].equals(exact["n_high"])
+
+
+def test_a_column_can_be_preferred_where_rows_of_a_kind_lie_together() -> None:
+    table = pa.table({"at": np.arange(1_000), "k": np.arange(1_000) // 100})
+    progress = wb.from_arrow(table, time="at").group_by("k").tumbling_window(1_000).aggregate(n=wb.count()).progress(
+        every=1, block_rows=50)
+    progress.prefer(col.k == 7)
+    assert [next(progress).table["k"].to_pylist() for _ in range(2)] == [[7], [7]]
+
+
+def test_it_stops_by_a_rule_and_goes_on(log: wb.Stream) -> None:
+    asked = log.tumbling_window(3_000).aggregate(total=wb.sum(col.x))
+    progress = asked.progress(every="1%", block_rows=30)
+    *_, stopped = progress.until(error="10%")
+    assert stopped.error <= 0.1
+    assert not stopped.final
+    *_, last = progress
+    assert last.final
+    assert last.metrics.rows == ROWS
+    progress = QUERIES["whole"](log).progress(every="1%", block_rows=30)
+    *_, stopped = progress.until(ranking_stable=2)
+    assert [row["k"] for row in stopped.ranking(2)[1]] == ["a", "b"]
+    assert not stopped.final
+    assert len(list(asked.progress(every="1%", block_rows=30).until(seconds=1e-9))) == 1
+
+
+def test_claims_are_remembered_and_verified(log: wb.Stream) -> None:
+    progress = QUERIES["whole"](log).progress(at=[0.3], block_rows=50)
+    first = next(progress)
+    right = progress.remember(first.compare({"k": "a"}, {"k": "b"}, "n"))
+    assert right.confidence > 0.95
+    assert right.words.startswith("a > b (n), ")
+    wrong = wb.Comparison("n", {"k": "c"}, {"k": "a"}, 5.0, 0.6)
+    progress.remember(wrong)
+    last = next(progress)
+    assert [verdict.holds for verdict in progress.remembered] == [True, False]
+    assert last.overturned[0].left == {"k": "c"}
+    assert last.compare({"k": "a"}, {"k": "b"}).confidence == 1
+
+
+def test_what_has_no_interval_says_why(log: wb.Stream) -> None:
+    for query, why in (("joined", "more than one stream"), ("median", "cannot be merged")):
+        progress = QUERIES[query](log).progress(every="50%")
+        assert why in next(progress).words
+        with pytest.raises(PlanError, match="order of time"):
+            progress.prefer(col.i > 3)
+    with pytest.raises(PlanError, match="cannot be read in the order"):
+        log.where(col.i > 3).progress(order="random")
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"confidence": 1.5}, "no confidence"), ({"order": "sorted"}, "no order"), ({"at": [2.0]}, "no shares"),
+    ({"seconds": -1}, "never ends"), ({"every": 5, "seconds": 1}, "every so many"), ({"every": "2"}, "share"),
+])
+def test_mistaken_options(log: wb.Stream, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        next(log.tumbling_window(10).aggregate(n=wb.count()).progress(**options))
+    with pytest.raises(PlanError, match=r"share|until"):
+        log.tumbling_window(10).aggregate(n=wb.count()).progress().until(error="much")
