@@ -1,8 +1,10 @@
 """Where settled rows go: one file a sink."""
 
 from whimbrel.connect.sinks.kafka import KafkaSink
+from whimbrel.connect.sinks.mqtt import MqttSink
+from whimbrel.connect.sinks.nats import NatsSink
 from whimbrel.connect.sinks.parquet import ParquetSink
 from whimbrel.connect.sinks.postgres import PostgresSink
 from whimbrel.connect.sinks.redis import RedisSink
 
-__all__ = ["KafkaSink", "ParquetSink", "PostgresSink", "RedisSink"]
+__all__ = ["KafkaSink", "MqttSink", "NatsSink", "ParquetSink", "PostgresSink", "RedisSink"]

@@ -18,6 +18,7 @@ import redis
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import reading, rows, until, values
+from whimbrel import WhimbrelError, col
 from whimbrel.errors import SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
@@ -27,6 +28,10 @@ LARGE = json.dumps({"at": 7, "x": 7, "padding": "x" * 10_000_000}).encode()
 
 def row(at: int) -> bytes:
     return b'{"at": %d, "x": %d}' % (at, 10 * at)
+
+
+def settling() -> wb.Stream:
+    return wb.from_arrow({"at": list(range(300)), "x": list(range(300))}, time="at", name="log").select(y=col.x * 2)
 
 
 # Redis.
@@ -161,6 +166,20 @@ def test_an_mqtt_session_keeps_what_came_meanwhile(mqtt_server: servers.Server) 
         assert values(found, 1, "at") == [2]
 
 
+@pytest.mark.mosquitto
+def test_settled_rows_go_to_a_topic(mqtt_server: servers.Server) -> None:
+    url = f"mqtt://127.0.0.1:{mqtt_server.port}"
+    with reading(wb.feeds.mqtt("settled", url, time="start", schema={"start": "int64", "y": "int64"})) as found:
+        next(found)
+        until(lambda: found.state.link == "live")
+        run = settling().start(to=wb.sinks.mqtt("settled", url))
+        assert run.wait(30)
+        assert run.error is None
+        assert values(found, 300, "y") == list(range(0, 600, 2))
+    with pytest.raises(WhimbrelError, match="gone cannot be written"):
+        settling().start(to=wb.sinks.mqtt("gone", f"mqtt://127.0.0.1:{servers.free_port()}"))
+
+
 # NATS.
 
 @pytest.fixture(scope="module")
@@ -202,6 +221,21 @@ def test_a_nats_stream_goes_on_when_its_server_does(nats_server: servers.Server)
     on_nats(nats_server, lambda log: log.publish("rows.b", row(4)))
     with reading(feed, place) as found:
         assert values(found, 1, "at") == [4]
+
+
+@pytest.mark.nats
+def test_settled_rows_go_to_a_subject_and_those_that_come_again_are_left_out(nats_server: servers.Server) -> None:
+    url = f"nats://127.0.0.1:{nats_server.port}"
+    on_nats(nats_server, lambda log: log.add_stream(name="settled", subjects=["settled"]))
+    for _ in range(2):  # as after a kill before the first checkpoint
+        run = settling().start(to=wb.sinks.nats("settled", url))
+        assert run.wait(30)
+        assert run.error is None
+    with reading(wb.feeds.nats("settled", url, time="start", schema={"start": "int64", "y": "int64"})) as found:
+        assert values(found, 300, "y") == list(range(0, 600, 2))
+        assert next(found) is None
+    with pytest.raises(WhimbrelError, match="gone cannot be written"):
+        settling().start(to=wb.sinks.nats("gone", f"nats://127.0.0.1:{servers.free_port()}"))
 
 
 # PostgreSQL.
