@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from whimbrel.stream import Stream
 from whimbrel_workbench import page
 from whimbrel_workbench.controls import Gesture, Toolbar, Transport
-from whimbrel_workbench.feed import Feed, Owners
+from whimbrel_workbench.feed import Attention, Feed, Owners
 from whimbrel_workbench.frames import Frame, Options
 from whimbrel_workbench.inside import Inside
 from whimbrel_workbench.screen import Screen
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from holoviews.streams import Pipe
 
     from whimbrel.run import Run
-    from whimbrel.stream import Bands, Stream
+    from whimbrel.stream import Bands
     from whimbrel_workbench.feed import BandedRun
 
 _STILL_EVERY_S: Final = 10.0
@@ -54,7 +55,9 @@ class LiveView:
                  **options: Any) -> None:
         self.stream = stream
         self._feed = Feed(stream, Options.of(**options), self._draw, redraws_per_s=redraws_per_s,
-                          ready=lambda: self._output.ready)
+                          ready=lambda: self._output.ready, on_turn=self._turn)
+        self._attention = Attention(page.executing)
+        self._waiting = False
         self._pipe: Pipe | None = None
         self._piping = False
         self._started = threading.Lock()
@@ -65,7 +68,8 @@ class LiveView:
                               Transport(self._feed.player) if transport else None, host=host)
         self.panel = self._screen.panel
         self.panel.append(self._inside.panel)
-        self._output = page.Output(self.panel, on_drawn=self._feed.look_again, lock=self._feed.between_frames)
+        self._output = page.Output(self.panel, self._feed.look_again, self._said, self._gone,
+                                   self._feed.between_frames)
 
     @property
     def run(self) -> Run | BandedRun | None:
@@ -137,11 +141,59 @@ class LiveView:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> page.Bundle:
         if page.collect(self) or not page.in_notebook():
             return {"text/plain": repr(self)}, {}
-        _cells.give(page.cell(), self)
         with self._feed.between_frames:
+            if self._feed.run is not None:
+                self._screen.renew()
             self.start()
-            self._screen.renew()
-            return self._output.open()
+            display, bundle = self._output.open()
+        _cells.give(page.cell(), display)
+        return bundle
+
+    def _said(self, place: str, sign: str) -> None:
+        """A page says whether somebody sees the view."""
+        self._attention.heard(place, sign)
+        if sign == "seen" and not self._feed.watched:
+            self._wake()
+            self._feed.look_again()
+        elif sign == "gone":
+            self._turn()
+
+    def _gone(self, display: page.Display) -> None:
+        """A place of the page is not there any more; without any, nobody can get the view back."""
+        _cells.forget(display)
+        self._attention.forget(display.view)
+        if not self._output.shown:
+            self._feed.close()
+
+    def _turn(self) -> None:
+        """Draw for whoever looks; for nobody, let the run go on, wait or end."""
+        verdict = self._attention.verdict
+        if verdict == "look":
+            self._wake()
+            return
+        self._feed.watch(False)
+        run = self._feed.run
+        if verdict == "end":
+            self._feed.close()
+            self._feed.look_again()
+        elif verdict == "wait" and run is not None and run.state == "running" and self._can_wait:
+            self._waiting = True
+            run.pause()
+        elif time.monotonic() - self._kept[1] > _STILL_EVERY_S and verdict == "rest":
+            self._feed.look_again()
+
+    def _wake(self) -> None:
+        """Somebody looks again."""
+        self._feed.watch(True)
+        if self._waiting and self._feed.run is not None:
+            self._feed.run.resume()
+        self._waiting = False
+
+    @property
+    def _can_wait(self) -> bool:
+        """Whether nothing is lost while nobody reads: a feed that can be read once goes on without us."""
+        query = self.stream if isinstance(self.stream, Stream) else self.stream[-1]
+        return all(source.again() is not None for source in query.sources)
 
     def _gesture(self, gesture: Gesture) -> None:
         match gesture:
@@ -167,7 +219,7 @@ class LiveView:
             # HoloViews and Panel put off what a page cannot take yet, but only on the kernel's own loop.
             self._piping = True
             page.soon(self._send_newest)
-        shown = self._output.reachable
+        shown = self._output.reachable and self._attention.verdict == "look"
         if shown:
             with page.one_message(self.panel):
                 self._screen.draw(frame)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Final
 
 import panel as pn
@@ -19,5 +20,7 @@ for (const view of Bokeh.index.find(cb_obj)) {
 
 def keep_focus(button: pn.widgets.Button, otherwise: pn.widgets.Button | None = None) -> None:
     """Give the focus back to a button that had it when its label changed, or to another one if it is off now."""
+    # Panel keeps a callback and what it knows while the button lives: it must know nothing that keeps the button.
+    args = {"otherwise": weakref.proxy(otherwise) if otherwise is not None else None}
     for changed in ("label", "disabled"):  # in one call only the last would be heard
-        button.jscallback(args={"otherwise": otherwise}, **{changed: _KEEP})
+        button.jscallback(args=args, **{changed: _KEEP})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from whimbrel_workbench.feed.attention import Attention
 from whimbrel_workbench.feed.banded import BandedRun
 from whimbrel_workbench.feed.feed import Feed, columns_of
 from whimbrel_workbench.feed.lateness import choices_near
@@ -10,4 +11,6 @@ from whimbrel_workbench.feed.player import Player
 from whimbrel_workbench.feed.sources import source_facts
 from whimbrel_workbench.feed.together import start_together
 
-__all__ = ["BandedRun", "Feed", "Owners", "Player", "choices_near", "columns_of", "source_facts", "start_together"]
+__all__ = [
+    "Attention", "BandedRun", "Feed", "Owners", "Player", "choices_near", "columns_of", "source_facts", "start_together",
+]

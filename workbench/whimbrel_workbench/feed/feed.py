@@ -52,6 +52,8 @@ class Feed:
         Most frames in a second.
     ready : callable
         Whether the next frame would be shown at once. While it would not, nothing is drawn: the newest wins.
+    on_turn : callable
+        Called before each look, and where it would be.
 
     Attributes
     ----------
@@ -60,12 +62,13 @@ class Feed:
     """
 
     def __init__(self, stream: Stream | Bands, options: Options, on_frame: Callable[[Frame], bool], *,
-                 redraws_per_s: float = 3.0, ready: Callable[[], bool] = lambda: True) -> None:
+                 redraws_per_s: float = 3.0, ready: Callable[[], bool] = lambda: True,
+                 on_turn: Callable[[], None] = lambda: None) -> None:
         self.written = self._stream = stream
         self._schema, keys = _result(stream)
         self._framer = Framer(options, keys, _raw(stream))
         self._framer.columns(self._schema)
-        self._on_frame, self._ready = on_frame, ready
+        self._on_frame, self._ready, self._on_turn = on_frame, ready, on_turn
         self._pause_s = 1.0 / redraws_per_s
         self._closed = threading.Event()
         self._watched = threading.Event()
@@ -279,7 +282,11 @@ class Feed:
     def _keep_looking(self, closed: threading.Event) -> None:
         began_s = time.monotonic()
         while not closed.wait(self._wait_s(began_s)):
-            if not self._watched.is_set() or not self._ready():
+            self._on_turn()
+            if not self._watched.is_set():
+                began_s = time.monotonic()
+                continue
+            if not self._ready():
                 continue
             run, seen = self._run, self._seen
             if run is not None and seen is not None and run.state == seen[1] == "running":

@@ -41,6 +41,11 @@ class Owners:
         if before is not None and before is not thing:
             before.close()
 
+    def forget(self, thing: Closable) -> None:
+        """Let go of a thing that is over."""
+        with self._lock:
+            self._held = {owner: held for owner, held in self._held.items() if held is not thing}
+
     def close_all(self) -> None:
         """Close everything that is still kept."""
         with self._lock:

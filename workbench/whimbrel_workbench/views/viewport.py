@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -51,8 +52,9 @@ class Viewport:
 
     def watch(self, chart: pn.pane.Bokeh) -> None:
         """Listen to the ranges of a chart."""
+        # Panel keeps a callback, and what it knows, as long as the chart: the chart must not be kept by it.
         for each in _WATCHED:
-            chart.jscallback(args={"out": self.panel}, **{each: _TELL})
+            chart.jscallback(args={"out": weakref.proxy(self.panel)}, **{each: _TELL})
 
     def _told(self, event: Any) -> None:
         try:

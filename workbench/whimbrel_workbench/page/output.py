@@ -1,56 +1,26 @@
-"""The notebook page: scripts that need no internet, the cell that shows a view, and its last frame as an output."""
+"""Where views live on a notebook's page, how the page answers, and how a view leaves it."""
 
 from __future__ import annotations
 
-import threading
 import time
 import uuid
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, Literal, cast, get_args
 
 import panel as pn
-from bokeh.util.warnings import BokehUserWarning
-from IPython import get_ipython
 from IPython.display import publish_display_data
-from IPython.utils.capture import capture_output
-from panel.io.notebook import EXEC_MIME, LOAD_MIME, load_notebook
+from panel.io.notebook import EXEC_MIME, LOAD_MIME
+from panel.io.state import state
+
+from whimbrel_workbench.page.notebook import executing, parent, watch_cells
+from whimbrel_workbench.page.scripts import guarded, scripts, with_styles
 
 Bundle = tuple[dict[str, Any], dict[str, Any]]
 
-_KERNEL: Final = uuid.uuid4().hex
-_MARK: Final = f"(window.whimbrelPages = window.whimbrelPages || new Set()).add('{_KERNEL}');"
-"""Set by the scripts, which are never saved: a page without it shows the last frame and starts nothing."""
-
-_KEYS: Final = """
-if (!window.whimbrelKeys) {
-  window.whimbrelKeys = true
-  window.addEventListener("keydown", (event) => {
-    const view = event.target, inner = event.composedPath()[0]
-    if (inner !== view && view.className?.startsWith?.("bk-")) {
-      view.toggleAttribute("data-lm-suppress-shortcuts", inner.matches("select, input, textarea, [role=slider]"))
-    }
-  }, true)
-}
-"""
-"""JupyterLab takes arrows and letters for its own where it sees no text field, and it does not see into a view."""
-
-_SCRIPT_TAG: Final = '<script type="application/javascript">'
-_BEFORE_VIEW: Final = """
-if (window.whimbrelPages?.has("%(kernel)s")) {
-  const style = document.createElement("style")
-  style.textContent = ".whimbrel-drawn.whimbrel-%(still)s { display: none }"
-  document.head.append(style)
-  const watch = setInterval(() => {
-    const view = window.Bokeh?.index["%(view)s"]
-    if (!view) return
-    clearInterval(watch)
-    view.model.document.get_model_by_id("%(drawn)s").active = true
-  }, 25)
-}
-if (window.whimbrelPages?.has("%(kernel)s")) """
+Sign = Literal["seen", "away", "hidden", "gone"]
+"""What a page says of a view: somebody can see it; its tab or its place on the page is not in sight; its output is
+folded, or not the one that is shown; the page ends."""
 
 _DRAWS_WITHIN_S: Final = 2.0
 _ON_THE_WAY: Final = 2
@@ -63,59 +33,7 @@ _ANSWER: Final = "requestAnimationFrame(() => setTimeout(() => { source.value = 
 """When a page has painted what it was sent, it says so; a tab that nobody sees paints nothing and says nothing."""
 
 _served: set[str] = set()
-_executing: Final = threading.Event()
-"""A cell is being executed."""
-
-_collected: ContextVar[list[Any] | None] = ContextVar("whimbrel_collected", default=None)
-
-
-def in_notebook() -> bool:
-    """Whether somebody's page, and not just a terminal, will show outputs."""
-    return getattr(get_ipython(), "kernel", None) is not None
-
-
-@contextmanager
-def collecting() -> Iterator[list[Any]]:
-    """Keep what is shown meanwhile instead of showing it: a served page comes later."""
-    kept: list[Any] = []
-    before = _collected.set(kept)
-    try:
-        yield kept
-    finally:
-        _collected.reset(before)
-
-
-def collect(shown: object) -> bool:
-    """Keep what would be shown, if somebody collects it."""
-    kept = _collected.get()
-    if kept is None:
-        return False
-    kept.append(shown)
-    return True
-
-
-def cell() -> str:
-    """Name of the cell that is being executed."""
-    parent = _parent()
-    return str(parent.get("metadata", {}).get("cellId") or parent.get("header", {}).get("msg_id", "page"))
-
-
-def _watch_cells() -> None:
-    """Know when cells are executed, from the present one on."""
-    shell = get_ipython()
-    if shell is not None and not _executing.is_set() and _executing.set not in shell.events.callbacks["pre_execute"]:
-        shell.events.register("pre_execute", _executing.set)
-        shell.events.register("post_execute", _executing.clear)
-        _executing.set()
-
-
-def soon(action: Callable[[], None]) -> None:
-    """Do something on the kernel's own loop, between cells; at once where there is no kernel."""
-    kernel = getattr(get_ipython(), "kernel", None)
-    if kernel is None:
-        action()
-    else:
-        kernel.io_loop.add_callback(action)
+_displays: dict[str, Display] = {}
 
 
 class Output:
@@ -130,31 +48,44 @@ class Output:
         The view.
     on_drawn : callable
         Called when a page has drawn the view.
+    on_sign : callable
+        Called with a place and each :data:`Sign` of it.
+    on_gone : callable
+        Called with a place that is not there any more.
     lock : context manager
         Held while a message of the page changes the view.
     """
 
-    def __init__(self, layout: pn.Column, on_drawn: Callable[[], None], lock: AbstractContextManager[object]) -> None:
+    def __init__(self, layout: pn.Column, on_drawn: Callable[[], None], on_sign: Callable[[str, Sign], None],
+                 on_gone: Callable[[Display], None], lock: AbstractContextManager[object]) -> None:
         self._layout = layout
         self._lock = lock
-        self._on_drawn = on_drawn
+        self._on_drawn, self._on_sign = on_drawn, on_sign
+        self._on_gone = on_gone
         self._still_id = uuid.uuid4().hex
         self._scripts_id: str | None = None
-        self._awaited = False
+        self._awaited: str | None = None
         self._opened_s = 0.0
+        self._open: set[Display] = set()
         # The only way back from a page's script to the kernel is a widget's value.
-        self._drawn = pn.widgets.Toggle(visible=False, width=0, height=0, margin=0)
-        self._drawn.param.watch(self._heard, "value")
+        self._sign = pn.widgets.TextInput(visible=False, width=0, height=0, margin=0)
+        self._sign.param.watch(self._heard, "value")
         self._painted = pn.widgets.TextInput(visible=False, width=0, height=0, margin=0)
         self._painted.jscallback(placeholder=_ANSWER)
         self._painted.param.watch(self._heard_painted, "value")
         self._sent_s, self._patience_s = 0.0, _PATIENCE_S
-        layout.extend([self._drawn, self._painted])
+        layout.extend([self._sign, self._painted])
+        layout._hooks.append(with_styles)  # noqa: SLF001 - to be given when it is made only
+
+    @property
+    def shown(self) -> bool:
+        """Whether there is a place on a page for it."""
+        return bool(self._open)
 
     @property
     def reachable(self) -> bool:
         """Whether changes to the view arrive: no page shows it yet, or the page has drawn it."""
-        return not self._awaited
+        return self._awaited is None
 
     @property
     def ready(self) -> bool:
@@ -164,11 +95,11 @@ class Output:
         While a cell is being executed its answer may not be heard.
         """
         waited_s = time.monotonic() - self._sent_s
-        return self._waiting < _ON_THE_WAY or waited_s > (_DEAF_S if _executing.is_set() else self._patience_s)
+        return self._waiting < _ON_THE_WAY or waited_s > (_DEAF_S if executing() else self._patience_s)
 
     def sending(self) -> None:
         """Part of every message: ask the page to answer when it has painted it."""
-        if self._waiting >= _ON_THE_WAY and not _executing.is_set():
+        if self._waiting >= _ON_THE_WAY and not executing():
             self._patience_s = min(2 * self._patience_s, _MOST_PATIENCE_S)
         self._sent_s = time.monotonic()
         self._painted.placeholder = str(int(self._painted.placeholder or 0) + 1)
@@ -178,50 +109,91 @@ class Output:
         """Messages that the page has not painted yet."""
         return int(self._painted.placeholder or 0) - int(self._painted.value or 0)
 
-    def open(self) -> Bundle:
-        """Publish what has to stand before the view, and return the view.
+    def open(self) -> tuple[Display, Bundle]:
+        """Publish what has to stand before the view; the view itself, and a handle on its place on the page.
 
         In a page that never got the scripts (a saved notebook) the view stays empty and the last frame is shown.
         """
-        _watch_cells()
-        browser = str(_parent().get("header", {}).get("session", ""))
+        watch_cells()
+        browser = str(parent().get("header", {}).get("session", ""))
         if browser not in _served:
             _served.add(browser)
             self._scripts_id = uuid.uuid4().hex
-            for script in _scripts():
+            for script in scripts():
                 _publish({LOAD_MIME: script}, self._scripts_id)
         _publish({"text/html": ""}, self._still_id)
-        self._drawn.value = False
         self._painted.value = self._painted.placeholder
-        self._awaited, self._opened_s = True, time.monotonic()
         data, metadata = self._layout._repr_mimebundle_()
         view = metadata[EXEC_MIME]["id"]
-        _hear(self._layout._comms[view][1], self._lock)  # noqa: SLF001 - Panel offers no other way to a view's comm
-        drawn = self._drawn._models[view][0]  # noqa: SLF001 - a widget's model has no public door
-        script = _BEFORE_VIEW % {"kernel": _KERNEL, "still": self._still_id, "view": view, "drawn": drawn.id}
-        html = data["text/html"].replace(_SCRIPT_TAG, f"{_SCRIPT_TAG}{script}")
-        return {"text/html": html, EXEC_MIME: "", "text/plain": "live view"}, metadata
+        self._awaited, self._opened_s = view, time.monotonic()
+        comms = self._layout._comms[view]  # noqa: SLF001 - Panel offers no other way to a view's comms
+        _hear(comms[1], self._lock)
+        sign = self._sign._models[view][0]  # noqa: SLF001 - a widget's model has no public door
+        display = _displays[view] = Display(self, view, comms)
+        self._open.add(display)
+        html = guarded(data["text/html"], view, self._still_id, sign.id)
+        return display, ({"text/html": html, EXEC_MIME: "", "text/plain": "live view"}, metadata)
 
     def keep(self, still: str) -> None:
         """Replace the last frame, which a page shows while no view is alive in it."""
         # A page draws within a moment: showing the last frame for that moment would only flicker.
         soon = time.monotonic() - self._opened_s < _DRAWS_WITHIN_S
-        drawn = "whimbrel-drawn " if self.reachable or soon else ""
+        drawn = "whimbrel-drawn " if self._open and (self.reachable or soon) else ""
         html = f'<div class="{drawn}whimbrel-{self._still_id}">{still}</div>'
         _publish({"text/html": html}, self._still_id, update=True)
+
+    def leave(self, display: Display) -> None:
+        """Forget a place on the page, with all that stands for it in the kernel."""
+        with self._lock:
+            _displays.pop(display.view, None)
+            if display not in self._open:
+                return
+            self._open.remove(display)
+            self._awaited = None if self._awaited == display.view else self._awaited
+            _, root, *_ = state._views.pop(display.view, (None, None))  # noqa: SLF001 - as Panel does
+            if root is not None:
+                self._layout._cleanup(root)  # noqa: SLF001
+            for comm in display.comms:
+                _close(comm)
+            self._on_gone(display)
 
     def _heard_painted(self, _event: Any) -> None:
         self._patience_s = _PATIENCE_S
 
     def _heard(self, event: Any) -> None:
-        if not event.new:
-            return
-        self._awaited = False
+        said, view, *_ = [*str(event.new).split(" "), ""]
+        if said not in get_args(Sign) or view not in _displays:
+            return  # a page may say what it likes
+        drawn = self._awaited == view
+        self._awaited = None if drawn else self._awaited
         if self._scripts_id is not None:
             # The page has run the scripts, which weigh megabytes: they need not be saved with the notebook.
             _publish({"text/html": ""}, self._scripts_id, update=True)
             self._scripts_id = None
-        self._on_drawn()
+        self._on_sign(view, cast(Sign, said))
+        if drawn:
+            self._on_drawn()
+
+
+class Display:
+    """One place of a page in which a view is shown, by its name, and how it is reached."""
+
+    def __init__(self, output: Output, view: str, comms: Sequence[Any]) -> None:
+        self.output, self.view, self.comms = output, view, comms
+
+    def close(self) -> None:
+        """It is not there any more: its cell ran again, or its output was removed."""
+        self.output.leave(self)
+
+
+def _removed(view: str) -> None:
+    """JupyterLab says that the output of a view is not there any more."""
+    display = _displays.get(view)
+    if display is not None:
+        display.close()
+
+
+pn.extension.add_delete_action(_removed)
 
 
 @contextmanager
@@ -265,22 +237,14 @@ def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
     comm._handle_msg = handle  # noqa: SLF001
 
 
+def _close(comm: Any) -> None:
+    """Close a comm of Panel's, and take it off the lists on which it stands."""
+    state._comm_manager._comms.pop(comm.id, None)  # noqa: SLF001 - Panel keeps every comm for good
+    targets = getattr(getattr(comm, "manager", None), "targets", {})
+    if comm._comm is not None:  # noqa: SLF001 - else no page ever opened it
+        comm.close()
+    targets.pop(comm.id, None)
+
+
 def _publish(data: dict[str, Any], display_id: str, *, update: bool = False) -> None:
     publish_display_data(data, transient={"display_id": display_id}, update=update)  # type: ignore[no-untyped-call]
-
-
-def _parent() -> dict[str, Any]:
-    """The message that asked for the cell that is being executed."""
-    kernel = getattr(get_ipython(), "kernel", None)
-    return dict(kernel.get_parent()) if kernel is not None else {}
-
-
-def _scripts() -> list[str]:
-    """The scripts of Bokeh and Panel as text, whoever loaded the extension before and from wherever."""
-    # Pages tell of models that came with an earlier message as if they were new; nothing follows from it.
-    warnings.filterwarnings("ignore", "reference already known", BokehUserWarning)
-    with capture_output():
-        pn.extension(inline=True)
-    with capture_output() as captured:
-        load_notebook(inline=True)
-    return [*(out.data[LOAD_MIME] for out in captured.outputs if LOAD_MIME in out.data), _MARK + _KEYS]

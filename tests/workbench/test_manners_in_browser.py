@@ -1,0 +1,115 @@
+"""Streams end, or wait, when nobody looks: what a page tells the kernel, in JupyterLab."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.workbench.lab import Notebook, Open
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+STATE = "print('it is', view.run.state, view.run.metrics.rows)"
+LEFT = "[Bokeh.documents.length, document.querySelectorAll('style').length]"
+
+
+def command(notebook: Notebook, name: str) -> None:
+    notebook.page.evaluate("name => jupyterapp.commands.execute(name)", name)
+
+
+def select(notebook: Notebook, number: int) -> None:
+    notebook.page.keyboard.press("Escape")
+    notebook.cell(number).locator(".jp-InputArea-prompt").click()
+
+
+def state(notebook: Notebook, number: int) -> tuple[str, int]:
+    """What the run of the view is doing, and the rows it has read."""
+    notebook.run(number)
+    found = re.search(r"it is (\w+) (\d+)", notebook.output(number))
+    assert found is not None
+    return found[1], int(found[2])
+
+
+def wait_for_state(notebook: Notebook, number: int, *wanted: str, timeout_s: float = 60) -> None:
+    deadline = time.monotonic() + timeout_s
+    while (now := state(notebook, number)[0]) not in wanted:
+        assert time.monotonic() < deadline, f"still {now}"
+        time.sleep(1)
+
+
+def test_a_folded_output_waits_and_goes_on_until_it_is_cleared(open_notebook: Open, tmp_path: Path) -> None:
+    notebook = open_notebook("view = live.view()\nview", STATE)
+    notebook.run(1)
+    chart = notebook.wait_for_chart(1)
+    select(notebook, 1)
+    command(notebook, "notebook:hide-cell-outputs")
+    chart.wait_for(state="hidden")
+    wait_for_state(notebook, 2, "paused")
+    rows = state(notebook, 2)[1]
+    time.sleep(3)
+    assert state(notebook, 2)[1] == rows
+    notebook.picture("folded", tmp_path)
+    select(notebook, 1)
+    command(notebook, "notebook:show-cell-outputs")
+    chart.wait_for()
+    wait_for_state(notebook, 2, "running")
+    notebook.wait_for_text(1, "running")
+    notebook.wait_for_change(chart, since=chart.screenshot())
+    select(notebook, 1)
+    command(notebook, "notebook:clear-cell-output")
+    wait_for_state(notebook, 2, "paused", "stopped")
+
+
+def test_a_view_out_of_sight_is_not_drawn_and_is_up_to_date_when_it_comes_back(open_notebook: Open) -> None:
+    notebook = open_notebook("view = live.view()\nview", STATE, "\n".join(["print(1)"] * 120))
+    notebook.run(1)
+    notebook.wait_for_chart(1)
+    box = notebook.page.locator(".jp-WindowedPanel-outer").first
+    box.evaluate("place => place.scrollTo(0, place.scrollHeight)")
+    drawn = """() => Bokeh.documents.flatMap(each => [...each._all_models.values()])
+        .filter(each => each.type === 'panel.models.markup.HTML').map(each => each.text).join()"""
+    before, deadline = "", time.monotonic() + 30
+    while (now := notebook.page.evaluate(drawn)) != before:
+        assert time.monotonic() < deadline, "it is still drawn"
+        before = now
+        time.sleep(3)
+    box.evaluate("place => place.scrollTo(0, 0)")
+    notebook.page.wait_for_function(f"before => ({drawn})() !== before", arg=before, timeout=10_000)
+    assert state(notebook, 2)[0] == "running"
+
+
+def test_the_stream_of_a_closed_tab_waits_or_ends(open_notebook: Open) -> None:
+    notebook = open_notebook("view = live.view()\nview", STATE)
+    notebook.run(1)
+    notebook.wait_for_chart(1)
+    notebook.save()
+    again = notebook.page.context.browser.new_page(viewport={"width": 1280, "height": 1500})
+    notebook.page.close(run_before_unload=False)
+    notebook.page = again
+    notebook.open()
+    wait_for_state(notebook, 2, "paused", "stopped")  # browsers do not always let a page say goodbye
+
+
+def test_two_views_move_and_runs_leave_the_tab_as_it_was(open_notebook: Open, tmp_path: Path) -> None:
+    notebook = open_notebook("live", "live.where(col.flights > 0)")
+    for number in (1, 2):
+        notebook.run(number)
+    charts = [notebook.wait_for_chart(number) for number in (1, 2)]
+    notebook.picture("two", tmp_path)
+    for chart, seen in [(chart, chart.screenshot()) for chart in charts]:
+        notebook.wait_for_change(chart, since=seen)
+    time.sleep(4)
+    before = notebook.page.evaluate(LEFT)
+    for _ in range(10):
+        notebook.run(1)
+    notebook.wait_for_chart(1)
+    time.sleep(4)
+    documents, styles = notebook.page.evaluate(LEFT)
+    assert documents == before[0]
+    assert styles <= before[1] + 2
+    chart = notebook.wait_for_chart(2)
+    notebook.wait_for_change(chart, since=chart.screenshot())
+    assert notebook.problems == []

@@ -1,0 +1,10 @@
+"""The notebook page: scripts that need no internet, the cell that shows a view, and its last frame as an output."""
+
+from __future__ import annotations
+
+from whimbrel_workbench.page.notebook import cell, collect, collecting, executing, in_notebook, soon
+from whimbrel_workbench.page.output import Bundle, Display, Output, one_message
+
+__all__ = [
+    "Bundle", "Display", "Output", "cell", "collect", "collecting", "executing", "in_notebook", "one_message", "soon",
+]

@@ -1,0 +1,67 @@
+// What a notebook page does for live views. It comes with the scripts, which are never saved: a page that was only
+// loaded has none of it, shows last frames and starts nothing.
+if (!window.whimbrel) {
+  window.whimbrel = {kernels: new Set(), views: new Set()}
+  // JupyterLab takes arrows and letters for its own where it sees no text field: what is inside of a view it cannot see.
+  window.addEventListener("keydown", event => {
+    const view = event.target
+    const inner = event.composedPath()[0]
+    if (inner !== view && view.className?.startsWith?.("bk-")) {
+      view.toggleAttribute("data-lm-suppress-shortcuts", inner.matches("select, input, textarea, [role=slider]"))
+    }
+  }, true)
+}
+
+// Whether a page shows a view now. A view is shown once: an output that is rendered again finds its run ended.
+window.whimbrel.show = (kernel, view, still, sign) => {
+  const {kernels, views, attend} = window.whimbrel
+  if (!kernels.has(kernel) || views.has(view)) return false
+  views.add(view)
+  const style = document.createElement("style")
+  style.textContent = `.whimbrel-drawn.whimbrel-${still} { display: none }`
+  document.head.append(style)
+  const began = Date.now()
+  const wait = setInterval(() => {
+    const drawn = window.Bokeh?.index[view]
+    if (!drawn && Date.now() - began < 120_000) return
+    clearInterval(wait)
+    if (drawn) attend(view, drawn, sign, style)
+  }, 25)
+  return true
+}
+
+// Tells the kernel every few seconds, and whenever it changes, whether somebody can see the view: an ended page tells
+// nothing, and its streams are ended.
+window.whimbrel.attend = (view, drawn, sign, style) => {
+  const place = drawn.el
+  let inSight = true
+  let count = 0
+  const say = word => {
+    const told = drawn.model.document?.get_model_by_id(sign)
+    if (told) told.value = `${word} ${view} ${++count}`
+  }
+  const look = () => {
+    if (!drawn.model.document) return leave() // its output was removed: the kernel hears no more of it
+    // JupyterLab takes a folded output out of its cell; a cell that is far away it takes out of the page.
+    const folded = place.isConnected ? place.getClientRects().length === 0 : !place.closest(".jp-Cell")
+    const seen = place.isConnected && inSight && document.visibilityState === "visible"
+    say(folded ? "hidden" : seen ? "seen" : "away")
+  }
+  const leave = () => {
+    clearInterval(timer)
+    eyes.disconnect()
+    document.removeEventListener("visibilitychange", look)
+    window.removeEventListener("pagehide", go)
+    style.remove()
+  }
+  const go = () => say("gone")
+  const eyes = new IntersectionObserver(entries => {
+    inSight = entries.at(-1).isIntersecting
+    look()
+  })
+  eyes.observe(place)
+  document.addEventListener("visibilitychange", look)
+  window.addEventListener("pagehide", go)
+  const timer = setInterval(look, 3_000)
+  look()
+}
