@@ -1,6 +1,6 @@
 # Everything the project can do, one command each. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-check test check lint generate laws long drift faults bench logs logs-billion fmt docs clean
+.PHONY: help setup demo demo-check test check lint generate laws long drift faults soak bench logs logs-billion fmt docs clean
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -61,6 +61,9 @@ long: setup ## Tests that take a minute or more: a Spark cluster of several proc
 
 drift: setup ## Slide over a hundred million events and compare the last windows with fresh ones (about a minute)
 	@$(BIN)/python -m bench.drift
+
+soak: setup ## Stream to a browser's tab for ten minutes: its memory and the kernel's stay flat
+	@$(BIN)/python -m bench.soak
 
 bench: setup ## Measure against Polars, DuckDB and the limit loop
 	@$(BIN)/python -m bench

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from whimbrel.stream import Stream
@@ -14,7 +16,7 @@ from whimbrel_workbench.feed import Attention, Feed, Owners
 from whimbrel_workbench.frames import Frame, Options
 from whimbrel_workbench.inside import Inside
 from whimbrel_workbench.screen import Screen
-from whimbrel_workbench.views import Host, still_html
+from whimbrel_workbench.views import Host, save, still_html
 from whimbrel_workbench.views.plan import PlanTable
 
 if TYPE_CHECKING:
@@ -133,6 +135,37 @@ class LiveView:
         """Start the query, if it was not started yet."""
         if self._started.acquire(blocking=False):
             self._feed.start()
+
+    def save(self, path: str | os.PathLike[str], *, wait_s: float = 10.0) -> Path:
+        """Write what is shown now as a page or a picture: values, coverage, watermark and query.
+
+        Parameters
+        ----------
+        path : path-like
+            Ends with ``.html``, a page that needs no script and no internet, or with ``.png``.
+        wait_s : float
+            A view that was not shown yet starts its query, and waits so many seconds for it to finish.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        SaveError
+            The name ends otherwise, the file cannot be written, or no browser was found to make the PNG.
+        MissingExtraError
+            A PNG needs ``pip install 'whimbrel[png]'``.
+
+        Examples
+        --------
+        ``query.view(kind="bar").save("flights.png")``
+        """
+        if self.run is None:
+            self.start()
+            if self.run is not None:
+                self.run.wait(wait_s)
+        return save(self._feed.present(), path)
 
     def close(self) -> None:
         """End the run and keep the last frame."""

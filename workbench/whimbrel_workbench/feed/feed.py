@@ -238,6 +238,12 @@ class Feed:
         """Hand on the present frame, new or not."""
         self.look(anyway=True)
 
+    def present(self) -> Frame:
+        """The present frame, whether anybody looks or not."""
+        with self.between_frames:
+            self.look_again()
+            return self._present
+
     def look(self, *, anyway: bool = False) -> bool:
         """Hand on a frame if there is something new; False once there will be nothing new any more."""
         with self.between_frames:
@@ -271,8 +277,9 @@ class Feed:
         return self._seen != now or now[1] not in _ENDED or (now[1] == "finished" and playback is not None)
 
     def _frame(self, version: int, status: Status) -> Frame:
-        return Frame(version, self._picture, self._framer.columns(self._schema), status, repr(self._stream),
-                     self._framer.options.style)
+        self._present = Frame(version, self._picture, self._framer.columns(self._schema), status, repr(self._stream),
+                             self._framer.options.style)
+        return self._present
 
     def _steer(self, gesture: Callable[[Run | BandedRun], None]) -> None:
         if self._run is not None:

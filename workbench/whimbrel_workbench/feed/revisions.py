@@ -34,6 +34,8 @@ def first_answers(tables: Sequence[pa.Table], keys: Sequence[str]) -> list[pa.Ta
     [[None], [1], [1]]
     """
     measures = [name.removesuffix("_before") for name in tables[0].column_names if name.endswith("_before")]
+    if not measures:  # rows that are only there or not
+        return list(tables)
     found: list[pa.Table] = []
     for table in tables:
         changed = pc.equal(table.column("revision"), "changed")

@@ -227,7 +227,8 @@ def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
         reply = {"msg_type": "Ready", "content": "", "comm_id": said.pop("comm_id", None)}
         try:
             with lock:
-                comm._on_msg(said)  # noqa: SLF001
+                for each in _one_by_one(said):
+                    comm._on_msg(each)  # noqa: SLF001
         except Exception as error:
             reply |= {"msg_type": "Error", "traceback": f"{type(error).__name__}: {error}"}
             raise
@@ -235,6 +236,14 @@ def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
             comm.send(metadata=reply)
 
     comm._handle_msg = handle  # noqa: SLF001
+
+
+def _one_by_one(said: dict[str, Any]) -> list[dict[str, Any]]:
+    """A message with a choice and the click after it as two: otherwise the click would be heard first."""
+    events = said.get("content", {}).get("events", [])
+    if said.get("_buffers") or all(event["kind"] == "ModelChanged" for event in events):
+        return [said]
+    return [said | {"content": said["content"] | {"events": [event]}} for event in events]
 
 
 def _close(comm: Any) -> None:

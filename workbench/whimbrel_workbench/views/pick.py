@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -75,7 +76,7 @@ class Pick:
         told = {"figure": fig, "sources": [each.data_source for each in marks],
                 "columns": list(map(dict, marks.values()))}
         fig.add_tools(TapTool(renderers=list(marks), callback=CustomJS(args=told, code=_TAPPED), visible=False))
-        chart.jscallback(args={"out": self.panel}, tags=_TELL)
+        chart.jscallback(args={"out": weakref.proxy(self.panel)}, tags=_TELL)
 
     def _told(self, event: Any) -> None:
         mark = Mark.read(event.new)

@@ -14,7 +14,7 @@ from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.palette import CSS
 from whimbrel_workbench.views.pick import TABLE_CLICK, Pick
 
-_TABLE_CSS: Final = CSS + """
+TABLE_CSS: Final = """
 .scroll { overflow-x: auto; scrollbar-width: thin; container-type: inline-size; }
 @container (max-width: 480px) { td.state span { display: none } }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
@@ -38,7 +38,7 @@ class RowsView:
 
     def __init__(self, picture: Rows, host: Host) -> None:
         self._picked = host.pick is not None
-        self._table = page_html("", _TABLE_CSS)
+        self._table = page_html("", CSS + TABLE_CSS)
         self._panel = pn.Column(self._table, Pick(host).panel, sizing_mode="stretch_width", margin=0)
         self.draw(picture)
 

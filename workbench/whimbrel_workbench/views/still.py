@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from html import escape
 
+import whimbrel
 from whimbrel_workbench.frames import Bars, Figures, Frame, Heat, Lines, Picture, Rows, Scatter, Stages
 from whimbrel_workbench.views.caption import caption
 from whimbrel_workbench.views.failure import failure_html
@@ -14,14 +15,16 @@ from whimbrel_workbench.views.sketch import bars_svg, lines_svg
 from whimbrel_workbench.views.sketch_cells import heat_svg, scatter_svg
 
 
-def still_html(frame: Frame) -> str:
+def still_html(frame: Frame, *, unfolded: bool = False) -> str:
     """Picture, indicators and query text of a frame; no script, no style sheet, nothing fetched."""
     status = frame.status
     facts = " · ".join(f"{name} {words}" for name, words in (("", status.share_words), *status.facts))
-    query = f'<details><summary>query</summary><pre style="font-size:12px">{escape(frame.query)}</pre></details>'
+    query = (f'<details{" open" * unfolded}><summary>query</summary>'
+             f'<pre style="font-size:12px">{escape(frame.query)}</pre></details>')
     failure = failure_html(status.failure) if status.failure else ""
     return (f'<div style="max-width:900px;font-size:13px">{_picture(frame)}{failure}'
-            f'<div style="font-size:12px;opacity:.75">Last frame, {escape(status.state)}: {escape(facts.strip())}</div>'
+            f'<div style="font-size:12px;opacity:.75">Last frame, {escape(status.state)}: {escape(facts.strip())}'
+            f" · whimbrel {whimbrel.__version__}</div>"
             f"{query}</div>")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
-from math import isnan, log10
+from math import ceil, floor, isnan, log10
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whimbrel_workbench.frames.extent import Extent
+from whimbrel_workbench.frames.extent import Extent, calendar_step, decimal_step
 from whimbrel_workbench.frames.numbers import value_words
 from whimbrel_workbench.views.palette import FONT, GRID, INK
 
@@ -33,9 +33,15 @@ class Scale:
         share = (log10(at / low) / log10(high / low)) if self.log else (at - low) / (high - low)
         return self.low_px + share * (self.high_px - self.low_px)
 
-    def ticks(self, count: int) -> list[float]:
-        spread = np.geomspace if self.log else np.linspace
-        return list(spread(self.extent.low, self.extent.high, count).tolist())
+    def ticks(self, *, calendar: bool = False) -> list[float]:
+        """Round positions, about five of them."""
+        low, high = self.extent.low, self.extent.high
+        low, high = (log10(low), log10(high)) if self.log else (low, high)
+        step = calendar_step((high - low) / 6) if calendar else decimal_step((high - low) / 6)
+        if self.log:
+            step = max(1.0, ceil(step))
+        places = np.arange(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1) * step
+        return list((10.0**places if self.log else places).tolist())
 
 
 def path(xs: NDArray[np.float64], ys: NDArray[np.float64], x: Scale, y: Scale) -> str:
@@ -66,18 +72,21 @@ def text_px(words: str) -> float:
 def values_axis(y: Scale, left_px: float) -> list[str]:
     """Grid lines with their values."""
     return [f'<path d="M{left_px} {y(at):.1f} H{WIDTH_PX - 20}" stroke="{GRID}" stroke-opacity=".3"/>'
-            + text(left_px - 8, y(at) + 4, value_words(at), "end") for at in y.ticks(5)]
+            + text(left_px - 8, y(at) + 4, value_words(at), "end") for at in y.ticks()]
 
 
 def along_axis(x: Scale, y_px: float, *, calendar: bool) -> list[str]:
-    """Five positions along the x axis."""
-    span_ms = x.extent.high - x.extent.low
-    return [text(x(at), y_px, instant(at, span_ms) if calendar else value_words(at), anchor)
-            for at, anchor in zip(x.ticks(5), ("start", "middle", "middle", "middle", "end"), strict=True)]
+    """Positions along the x axis; words at its ends stay inside."""
+    ticks = x.ticks(calendar=calendar)
+    step_ms = ticks[1] - ticks[0] if len(ticks) > 1 else 0.0
+    named = [(x(at), instant(at, step_ms) if calendar else value_words(at)) for at in ticks]
+    return [text(min(max(px, x.low_px - 24 + half), x.high_px + 20 - half), y_px, said, "middle")
+            for px, said in named for half in [text_px(said) / 2]]
 
 
-def instant(at_ms: float, span_ms: float) -> str:
-    shape = "%Y-%m-%d" if span_ms > 5 * 86_400_000 else "%m-%d %H:%M" if span_ms > 300_000 else "%H:%M:%S"
+def instant(at_ms: float, step_ms: float) -> str:
+    """An instant, in as much detail as neighbours that are a step apart need."""
+    shape = "%Y-%m-%d" if step_ms >= 86_400_000 else "%m-%d %H:%M" if step_ms >= 60_000 else "%H:%M:%S"
     return datetime.fromtimestamp(at_ms / 1e3, UTC).strftime(shape)
 
 

@@ -1,0 +1,96 @@
+"""Heat maps: a row for each key, cells that say how final they are, few enough to be painted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.workbench.results import hourly
+from whimbrel_workbench.frames import Framer, Heat, Lines, Options, Result, Stages
+from whimbrel_workbench.frames.heat import MOST_CELLS
+
+GATES = {f"gate {number}": [number, number + 1] for number in range(13)}
+
+
+def draw(table: pa.Table, *reached: int, **options: object) -> Heat:
+    names = Stages(tuple(f"{band}m" for band in range(len(reached))) if len(reached) > 1 else ("",))
+    picture = Framer(Options(**{"kind": "heatmap", **options})).picture(Result(table, reached or (0,), names))
+    assert isinstance(picture, Heat)
+    return picture
+
+
+def test_more_keys_than_lines_can_show_are_a_heat_map() -> None:
+    assert isinstance(Framer(Options()).picture(Result(hourly(**GATES), (0,))), Heat)
+    few = dict(list(GATES.items())[:12])
+    assert isinstance(Framer(Options()).picture(Result(hourly(**few), (0,))), Lines)
+
+
+def test_rows_are_in_the_order_in_which_people_count() -> None:
+    assert draw(hourly(**GATES)).names[:3] == ("gate 0", "gate 1", "gate 2")
+    assert draw(hourly(**GATES)).names[-1] == "gate 12"
+
+
+def test_each_result_is_a_cell_as_wide_as_its_lifetime() -> None:
+    picture = draw(hourly(b=[1, 2], a=[3, None]), 1)
+    cells = sorted(zip(picture.row.tolist(), picture.left.tolist(), picture.right.tolist(), picture.values.tolist(),
+                       picture.stage.tolist(), strict=True))
+    first = cells[0][1]
+    assert [(row, left - first, right - left, value) for row, left, right, value, _ in cells] == [
+        (0, 0, 3_600_000, 3), (1, 0, 3_600_000, 1), (1, 3_600_000, 3_600_000, 2)]
+    assert [stage for *_, stage in cells] == [0, 1, 0]
+
+
+def test_overlapping_lifetimes_end_where_the_next_begins() -> None:
+    table = pa.table({"start": [0, 10, 20], "end": [30, 40, 50], "k": ["a"] * 3, "n": [1, 2, 3]})
+    assert draw(table).right.tolist() == [10, 20, 50]
+
+
+def test_what_has_no_end_lasts_as_far_as_anything_is_known() -> None:
+    table = pa.table({"start": [0, 5], "end": [9, None], "k": ["a", "b"], "n": [1, 2]})
+    assert draw(table).right.tolist() == [9, 9]
+
+
+def test_a_new_key_goes_below_and_makes_the_order_stale() -> None:
+    framer = Framer(Options(kind="heatmap"))
+    first = framer.picture(Result(hourly(b=[1], c=[2]), (0,)))
+    second = framer.picture(Result(hourly(b=[1], c=[2], a=[3]), (0,)))
+    assert (first.stale, second.names, second.stale) == (False, ("b", "c", "a"), True)
+    framer.resort()
+    third = framer.picture(Result(hourly(b=[1], c=[2], a=[3]), (0,)))
+    assert (third.names, third.stale) == (("a", "b", "c"), False)
+
+
+def test_too_many_results_share_cells_that_are_as_final_as_their_least_final() -> None:
+    rows = 3 * MOST_CELLS
+    table = pa.table({"start": range(rows), "end": range(1, rows + 1), "k": ["a"] * rows, "n": [4.0] * rows})
+    picture = draw(table, rows - 1)
+    assert len(picture.row) <= MOST_CELLS
+    assert picture.per_cell >= 3
+    assert set(picture.values.tolist()) == {4.0}
+    assert picture.stage.tolist() == [1] * (len(picture.row) - 1) + [0]
+
+
+def test_means_of_cells_are_those_of_their_results() -> None:
+    rows = 2 * MOST_CELLS
+    values = np.random.default_rng(1).normal(size=rows)
+    picture = draw(pa.table({"start": range(rows), "end": range(1, rows + 1), "k": ["a"] * rows, "n": values}))
+    for left, right, mean in list(zip(picture.left, picture.right, picture.values, strict=True))[::500]:
+        assert mean == pytest.approx(values[int(left):int(right)].mean())
+
+
+def test_another_column_can_run_along_the_x_axis() -> None:
+    table = pa.table({"start": [0] * 4, "end": [9] * 4, "hour": [7, 7, 10, 9], "day": ["Mo", "Tu", "Mo", "Mo"],
+                      "n": [1, 2, 3, 4]})
+    for options in ({"x": "hour", "y": "day", "C": "n"}, {"x": "hour", "by": "day", "y": "n"}):
+        picture = draw(table, **options)
+        assert (picture.columns, picture.names, picture.value) == (("7", "9", "10"), ("Mo", "Tu"), "n")
+        assert sorted(zip(picture.row.tolist(), picture.left.tolist(), picture.values.tolist(), strict=True)) == [
+            (0, 0, 1), (0, 1, 4), (0, 2, 3), (1, 0, 2)]
+
+
+def test_only_some_rows() -> None:
+    picture = draw(hourly(a=[1, 2], b=[3, 4], c=[5, 6]))
+    left = picture.only([True, False, True])
+    assert (left.names, left.row.tolist(), left.values.tolist()) == (("a", "c"), [0, 1, 0, 1], [1, 5, 2, 6])
+    assert picture.only([False] * 3) is None

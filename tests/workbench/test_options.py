@@ -1,0 +1,79 @@
+"""What a user may ask of a view, and what is said when it cannot be had."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from tests.workbench.results import hourly
+from whimbrel.errors import PlanError, SchemaError
+from whimbrel_workbench.frames import Framer, Options, Result, Style
+
+
+@pytest.mark.parametrize(("given", "kind"), (
+    ("lines", "line"), ("bars", "bar"), ("barh", "bar"), ("points", "scatter")))
+def test_kinds_have_the_names_of_hvplot_and_their_plurals(given: str, kind: str) -> None:
+    assert Options(kind=given).kind == kind
+
+
+def test_picture_and_look_are_asked_for_side_by_side() -> None:
+    options = Options.of(kind="line", y="flights", title="Flights", ylim=(0, None))
+    assert (options.kind, options.y, options.style) == ("line", "flights", Style(title="Flights", ylim=(0.0, None)))
+    assert options.styled(title=None).style.title is None
+
+
+@pytest.mark.parametrize(("given", "hint"), (({"tittle": "x"}, "'title'"), ({"knd": "line"}, "'kind'"),
+                                             ({"redraw_per_s": 3}, "'redraws_per_s'")))
+def test_an_unknown_option_has_a_near_match(given: dict[str, object], hint: str) -> None:
+    with pytest.raises(PlanError, match="no option") as error:
+        Options.of(**given)
+    assert hint in error.value.hint
+
+
+@pytest.mark.parametrize("given", (
+    {"width": 0}, {"width": "wide"}, {"height": True}, {"alpha": 1.5}, {"logy": "yes"}, {"title": 5}, {"ylim": 5},
+    {"ylim": (5, 1)}, {"ylim": (0, 1, 2)}, {"xlim": ("soon", None)}, {"color": []}, {"color": 7},
+    {"size": float("nan")},
+))
+def test_a_look_that_means_nothing_says_what_would(given: dict[str, object]) -> None:
+    with pytest.raises(PlanError) as error:
+        Style().styled(**given)
+    assert error.value.hint
+    assert next(iter(given)) in error.value.where
+
+
+@pytest.mark.parametrize("given", ({"top": 0}, {"keep_rows": -1}, {"top": 2.5}))
+def test_counts_are_one_or_more(given: dict[str, object]) -> None:
+    with pytest.raises(PlanError, match="cannot be"):
+        Options(**given)
+
+
+def test_instants_are_limits_by_the_clock_on_the_wall() -> None:
+    noon = 1_385_899_200_000.0
+    for end in (datetime(2013, 12, 1, 12), datetime(2013, 12, 1, 12, tzinfo=UTC), "2013-12-01 12:00",
+                np.datetime64("2013-12-01T12:00")):
+        assert Style().styled(xlim=(None, end)).xlim == (None, noon)
+
+
+def test_limits_hold_and_the_rest_follows_the_data() -> None:
+    picture = Framer(Options.of(ylim=(5, None))).picture(Result(hourly(JFK=[10, 90]), (2,)))
+    assert (picture.y.low, picture.y.high) == (5.0, 100.0)
+
+
+def test_a_logarithmic_axis_spans_whole_powers_of_ten() -> None:
+    picture = Framer(Options.of(logy=True)).picture(Result(hourly(JFK=[0, 30, 5_000]), (3,)))
+    assert (picture.y.low, picture.y.high) == (10.0, 10_000.0)
+    assert [line.y.tolist() for line in picture] == [[30, 5_000]]
+
+
+def test_lines_run_over_time() -> None:
+    with pytest.raises(PlanError, match="runs over time") as error:
+        Framer(Options(kind="line", x="flights")).picture(Result(hourly(JFK=[1]), (0,)))
+    assert "scatter" in error.value.hint
+
+
+def test_points_need_numbers() -> None:
+    with pytest.raises(SchemaError, match="not a number"):
+        Framer(Options(kind="scatter", x="origin")).picture(Result(hourly(JFK=[1]), (0,)))

@@ -1,0 +1,70 @@
+"""What is shown can be kept as a file: whole, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from playwright.sync_api import Browser
+
+import whimbrel as wb
+from whimbrel_workbench.views import saved
+
+# Panel's widgets will have another name for their name, one day.
+pytestmark = pytest.mark.filterwarnings("ignore:Widget.name is deprecated")
+
+LOG = wb.from_arrow(pa.table({"at": list(range(1000)), "gate": ["A1", "<b>"] * 500}), time="at", name="passengers")
+COUNTS = LOG.group_by("gate").tumbling_window(100).aggregate(n=wb.count())
+
+
+def test_a_page_has_values_coverage_watermark_and_query_and_asks_nobody_for_anything(tmp_path: Path) -> None:
+    page = COUNTS.view(kind="table", title="Passengers & gates").save(tmp_path / "counts.html")
+    html = page.read_text(encoding="utf-8")
+    for words in ("<title>Passengers &amp; gates</title>", "&lt;b&gt;", ">50<", "100% read", "watermark complete",
+                  "tumbling_window(100)", "passengers", f"whimbrel {wb.__version__}"):
+        assert words in html
+    for outside in ("<script", "http", "@import", "url("):
+        assert outside not in html
+    assert list(tmp_path.iterdir()) == [page]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("kind", ["line", "table"])
+def test_a_picture_shows_what_the_page_shows(tmp_path: Path, chromium: Browser, kind: str) -> None:
+    view = COUNTS.view(kind=kind)
+    page, picture = view.save(tmp_path / "counts.html"), view.save(tmp_path / "counts.png")
+    opened = chromium.new_page(viewport={"width": saved._WIDTH_PX, "height": 600}, device_scale_factor=2)
+    opened.goto(page.as_uri())
+    assert opened.locator("details[open]").get_by_text("tumbling_window").is_visible()
+    assert opened.locator("body").screenshot() == picture.read_bytes()
+
+
+def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = COUNTS.view(kind="number")
+    page = view.save(tmp_path / "counts.html")
+    before = page.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(saved.SaveError, match="No space left on device"):
+        view.save(page)
+    assert (list(tmp_path.iterdir()), page.read_bytes()) == ([page], before)
+
+
+@pytest.mark.parametrize(("name", "hint"), [("counts.pdf", ".png"), ("counts", ".html")])
+def test_an_ending_that_means_nothing_says_which_do(tmp_path: Path, name: str, hint: str) -> None:
+    with pytest.raises(saved.SaveError, match="cannot be saved") as error:
+        COUNTS.view().save(tmp_path / name)
+    assert hint in error.value.hint
+    assert name in error.value.where
+
+
+def test_no_browser_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved.shutil, "which", lambda _name: str(tmp_path / "no browser"))
+    with pytest.raises(saved.SaveError, match="no browser") as error:
+        COUNTS.view().save(tmp_path / "counts.png")
+    assert error.value.hint == "playwright install chromium"
+    assert list(tmp_path.iterdir()) == []
