@@ -12,5 +12,6 @@ from whimbrel_workbench.feed.sources import source_facts
 from whimbrel_workbench.feed.together import start_together
 
 __all__ = [
-    "Attention", "BandedRun", "Feed", "Owners", "Player", "choices_near", "columns_of", "source_facts", "start_together",
+    "Attention", "BandedRun", "Feed", "Owners", "Player", "choices_near", "columns_of", "source_facts",
+    "start_together",
 ]
