@@ -14,6 +14,7 @@ ENDS = {
     "02_windows_and_lifetimes": "an instant with most events at once: {'start': 4, 'end': 7, 'n': 3, 'total': 60}",
     "04_back_test_then_live": "93 days live, 93 in the back-test; the same: True",
     "05_your_own_aggregate": "agrees with NumPy: True",
+    "06_spark": "389 rows settled live; late flights: 0; the same: True",
     "07_inside": "as many as it says: True",
 }
 MEASURES = {"03_late_data"}
@@ -21,7 +22,8 @@ MEASURES = {"03_late_data"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.spark] if "spark" in name else [])
+                                  for name in ENDS])
 def test_a_notebook_runs_and_agrees(name: str) -> None:
     program = [sys.executable, "scripts/run_notebook.py", f"notebooks/{name}.py"]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -19,7 +19,7 @@ from whimbrel.spark.exchange import ROWS_A_TASK, answered
 from whimbrel.spark.frames import MOST_SENT_BYTES, rows_of
 from whimbrel.spark.load import SparkSource
 from whimbrel.spark.rows import Rows, stage_fields
-from whimbrel.spark.sql_states import states_in_sql
+from whimbrel.spark.sql_states import rows_in_sql, states_in_sql
 from whimbrel.spark.tasks import Task
 from whimbrel.spark.types import fitting, spark_schema
 
@@ -76,11 +76,12 @@ class Carriage:
 
     def in_sql(self, stage: Stage) -> DataFrame | None:
         """A stage as Spark's own work, where that says the same."""
-        if self.native is False or stage.how is not How.PLACE or not isinstance(stage.plan.op, GroupAggregate):
+        if self.native is False or stage.how is not How.PLACE or stage is self.stage:
             return None
         if stage not in self._made:
             source, = stage.plan.sources()
-            self._made[stage] = states_in_sql(stage.plan, self._rows(source))
+            says = states_in_sql if isinstance(stage.plan.op, GroupAggregate) else rows_in_sql
+            self._made[stage] = says(stage.plan, self._rows(source))
         return self._made[stage]
 
     def _given(self, stage: Stage) -> list[Rows]:

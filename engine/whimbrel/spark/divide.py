@@ -10,6 +10,7 @@ from typing import Literal
 from whimbrel.optimize import optimize
 from whimbrel.optimize.in_steps import above, states_of_windows, takes_any_order
 from whimbrel.plan import HandedIn, Node, Reach, Source, partition_columns
+from whimbrel.spark.computed_keys import keys_first
 
 Exchange = Literal["key", "time", "order"]
 
@@ -94,7 +95,14 @@ def _in_place(plan: Node) -> Stage | None:
 
 def _by_key(plan: Node) -> Stage | None:
     by = tuple(partition_columns(plan))
+    if not by and (over_keys := keys_first(plan, _rows_first)) is not None:
+        plan, by = over_keys, tuple(partition_columns(over_keys))
     return Stage(plan, How.KEY, by=by) if by else None
+
+
+def _rows_first(plan: Node) -> Node | None:
+    stage = _in_place(plan)
+    return None if stage is None else Node(Before(stage))
 
 
 def _by_time(plan: Node) -> Stage | None:

@@ -61,28 +61,11 @@ def _grouped(plan: Node, given: Rows) -> _Grouped | None:
     if not isinstance(aggregate, GroupAggregate) or aggregate.part is not Part.STATES or not isinstance(
             window, HoppingWindow):
         return None
-    steps: list[Node] = []
-    node = plan.inputs[0].inputs[0]
-    while not isinstance(node.op, Source):
-        steps.append(node)
-        node, = node.inputs
-    session = given.frame.sparkSession
-    strict = session.conf.get("spark.sql.ansi.enabled", "false") == "true"
-    rows, names, schema = given.frame.withColumn(TICKS, given.ticks()), names_of(given), given.schema
-    for step in reversed(steps):
-        match step.op:
-            case Where(condition=condition):
-                told = native(condition, names, schema, may_fail=False)
-                if told is None:
-                    return None
-                rows = rows.where(told)
-            case Select(columns=columns):
-                made = {name: native(expr, names, schema, may_fail=strict) for name, expr in columns}
-                names, schema = {name: column for name, column in made.items() if column is not None}, step.schema
-            case SlidingWindow():
-                pass  # the window behind it asks for starts only
-            case _:
-                return None
+    chosen = _chosen(plan.inputs[0].inputs[0], given)
+    if chosen is None:
+        return None
+    rows, names, schema = chosen
+    strict = _is_strict(given.frame)
     if aggregate.condition is not None:
         told = native(aggregate.condition, names, schema, may_fail=False)
         if told is None:
@@ -99,6 +82,49 @@ def _grouped(plan: Node, given: Rows) -> _Grouped | None:
     pane = ticks - into if window.label == "start" else ticks + into
     return _Grouped(rows, pane, window.size, tuple(key for key in keys if key is not None),
                     tuple(column for state in states if state is not None for column in state))
+
+
+def rows_in_sql(plan: Node, given: Rows) -> DataFrame | None:
+    """Filters and choices of columns of points as rows for the next stage; None where Spark would count otherwise."""
+    from pyspark.sql import functions as f
+
+    if given.timeline is None or given.timeline.end is not None or any(
+            isinstance(node.op, SlidingWindow) for node in plan.walk()):
+        return None
+    chosen = _chosen(plan, given)
+    if chosen is None or any(name not in chosen[1] for name in plan.schema.names):
+        return None
+    rows, names, _ = chosen
+    return rows.select(TICKS, (f.col(TICKS) + 1).alias(ENDS), *(names[name].alias(name) for name in plan.schema.names))
+
+
+def _chosen(node: Node, given: Rows) -> tuple[DataFrame, Names, Schema] | None:
+    """The rows that a chain of filters and choices leaves, with their start, and what stands for their columns."""
+    steps: list[Node] = []
+    while not isinstance(node.op, Source):
+        steps.append(node)
+        node, = node.inputs
+    strict = _is_strict(given.frame)
+    rows, names, schema = given.frame.withColumn(TICKS, given.ticks()), names_of(given), given.schema
+    for step in reversed(steps):
+        match step.op:
+            case Where(condition=condition):
+                told = native(condition, names, schema, may_fail=False)
+                if told is None:
+                    return None
+                rows = rows.where(told)
+            case Select(columns=columns):
+                made = {name: native(expr, names, schema, may_fail=strict) for name, expr in columns}
+                names, schema = {name: column for name, column in made.items() if column is not None}, step.schema
+            case SlidingWindow():
+                pass  # the window behind it asks for starts only
+            case _:
+                return None
+    return rows, names, schema
+
+
+def _is_strict(frame: DataFrame) -> bool:
+    return frame.sparkSession.conf.get("spark.sql.ansi.enabled", "false") == "true"
 
 
 def names_of(given: Rows) -> Names:

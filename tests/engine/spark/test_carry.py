@@ -114,6 +114,17 @@ on Spark, in 3 stages
    └─ stage 2(k, total)"""
     own = log.group_by("k").tumbling_window("1m").aggregate(s=spread(col.x)).explain(on=spark)
     assert "1. the engine's kernels, where its rows are\n   group_by(k).states(s=spread(col.x))" in own
+    computed = log.where(col.x > 3).group_by(odd=col.k % 2).session_window("20s").aggregate(n=wb.count())
+    assert re.sub(r"   \[.*?\]", "", computed.explain(on=spark)) == """\
+on Spark, in 2 stages
+1. Spark SQL, where its rows are
+   select(at, k, x, name, odd=col.k % 2)
+   └─ where(col.x > 3)
+      └─ log(at, k, x, name)
+2. the engine's kernels, by key (odd), each in the order of time
+   group_by(odd).aggregate(n=count())
+   └─ group_by(odd).session_window('20s')
+      └─ stage 1(at, k, x, name, odd)"""
     small = wb.from_arrow(table(), time="at").where(col.x > 3).explain(on=spark)
     assert small.startswith("on Spark, in one task, which reads its rows itself\nwhere(col.x > 3)")
 

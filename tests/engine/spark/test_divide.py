@@ -27,6 +27,17 @@ QUERIES: dict[str, tuple[Callable[[], Stream], list[str]]] = {
     "user's own": (lambda: log.group_by("k").tumbling_window(3).aggregate(s=spread(col.x)), [PLACE, KEY]),
     "not mergeable": (lambda: log.group_by("k").tumbling_window(3).aggregate(m=wb.median(col.x)), [KEY]),
     "not mergeable, of all": (lambda: log.tumbling_window(3).aggregate(m=wb.median(col.x)), [TIME]),
+    "computed keys": (lambda: log.where(col.x > 1).group_by(odd=col.k % 2).session_window(3).aggregate(n=wb.count()),
+                      [PLACE, KEY]),
+    "a computed key and a column": (lambda: log.group_by("s", odd=col.k % 2).hopping_window(6, 3).aggregate(
+        m=wb.median(col.x)), [KEY]),
+    "computed keys, not mergeable": (lambda: log.group_by(odd=col.k % 2).hopping_window(6, 3).aggregate(
+        m=wb.median(col.x)), [PLACE, KEY]),
+    "computed keys twice": (lambda: log.group_by(odd=col.k % 2).session_window(3, emit="close").aggregate(n=wb.count())
+                            .group_by(many=col.n > 3).session_window(3).aggregate(m=wb.count()),
+                            [PLACE, KEY, PLACE, KEY]),
+    "a key of time": (lambda: log.group_by(early=wb.start_time() < 3).session_window(3).aggregate(n=wb.count()),
+                      [ORDER]),
     "sliding": (lambda: log.sliding_window(3).aggregate(n=wb.count()), [TIME]),
     "sessions": (lambda: log.group_by("k").session_window(3).aggregate(n=wb.count()), [KEY]),
     "sessions of all": (lambda: log.session_window(3).aggregate(n=wb.count()), [ORDER]),
