@@ -1,4 +1,4 @@
-"""Kafka, on the cluster that librdkafka itself brings for tests; what needs a broker's disk is in test_kafka_broker."""
+"""Kafka, on the cluster that librdkafka itself brings for tests."""
 
 from __future__ import annotations
 
