@@ -41,8 +41,8 @@ class Steering:
         self.panel = pn.Column(self._transport.panel, self._latency.panel, sizing_mode="stretch_width", margin=0)
 
     def host(self, name: str) -> Host:
-        """Whom the picture of a view tells of clicks."""
-        return Host(pick=self._inside[name].pick)
+        """Whom the picture of a view tells of clicks, and asks for another order."""
+        return Host(pick=self._inside[name].pick, resort=lambda: self._shared.resort(name))
 
     def below(self, name: str) -> list[pn.viewable.Viewable]:
         """What stands below the picture of a view."""

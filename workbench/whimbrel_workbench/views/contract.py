@@ -34,7 +34,7 @@ class Host:
 
     style: Style = PLAIN
     changing: Callable[[], AbstractContextManager[None]] = nullcontext
-    resort: Callable[[], None] | None = None
+    resort: Callable[[], object] | None = None
     pick: Callable[[Mark], None] | None = None
 
 

@@ -41,7 +41,7 @@ def events_html(events: EventsBehind) -> str:
     """What is known, as one piece of HTML."""
     if events.state == "nothing":
         return '<div class="quiet">Click a mark in the picture, or choose a row here.</div>'
-    facts = "".join(f"<span><i>{escape(name)}</i> {escape(words)}</span>" for name, words in events.row)
+    facts = " ".join(f"<span><i>{escape(name)}</i> {escape(words)}</span>" for name, words in events.row)
     head = f'<div class="row" role="status"><b>Events behind</b> {facts}</div>'
     match events.state:
         case "looking":

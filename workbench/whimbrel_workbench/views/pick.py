@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+import weakref
 from collections.abc import Mapping
 from typing import Any, Final
 

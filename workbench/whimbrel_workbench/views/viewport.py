@@ -17,9 +17,9 @@ _TELL: Final = """
     out.telling = true
     setTimeout(() => {
         out.telling = false
-        const {x_range: x, y_range: y} = source
+        const {x_range: x, y_range: y} = figure
         const held = x.tags.includes("held")
-        out.value = JSON.stringify([held, x.start, x.end, y.start, y.end, source.inner_width, source.inner_height])
+        out.value = JSON.stringify([held, x.start, x.end, y.start, y.end, figure.inner_width, figure.inner_height])
     }, 40)
 """
 _WATCHED: Final = ("x_range.start", "x_range.end", "y_range.start", "y_range.end", "x_range.tags", "inner_width")
@@ -54,7 +54,8 @@ class Viewport:
         """Listen to the ranges of a chart."""
         # Panel keeps a callback, and what it knows, as long as the chart: the chart must not be kept by it.
         for each in _WATCHED:
-            chart.jscallback(args={"out": weakref.proxy(self.panel)}, **{each: _TELL})
+            told = {"out": weakref.proxy(self.panel), "figure": chart.object}
+            chart.jscallback(args=told, **{each: _TELL})
 
     def _told(self, event: Any) -> None:
         try:

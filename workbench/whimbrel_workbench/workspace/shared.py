@@ -87,6 +87,10 @@ class Shared:
         """Start all queries once more, at other reorder latencies: in ticks, growing. A replay goes on where it is."""
         return self._steering.submit(self._ask, latencies)
 
+    def resort(self, name: str) -> Future[None]:
+        """Put the bars or rows of a view into the order that is right now, on all pages."""
+        return self._steering.submit(self.feeds[name].resort)
+
     def close(self) -> None:
         """End the run and keep what was drawn."""
         self._steering.submit(self._end).result()
