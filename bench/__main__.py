@@ -9,7 +9,7 @@ import os
 import platform
 from pathlib import Path
 
-WORKLOADS = {letter: f"bench.workload_{letter.lower()}" for letter in "ABCDEIJK"}
+WORKLOADS = {letter: f"bench.workload_{letter.lower()}" for letter in "ABCDEHIJK"}
 
 
 def main() -> None:

@@ -154,14 +154,15 @@ class Estimate:
         read = "" if self.share is None else f"{self.share:.1%} of the rows read; "
         if self.why or self.sample is None:
             return f"{read}no interval is known: {self.why}"
-        known = self.errors[np.isfinite(self.errors)]
+        useful = np.nan_to_num(self.errors, nan=np.inf) < 1
+        known = self.errors[useful]
         said = [f"{read}{self.settled:,} of {len(self.sample):,} rows exact"]
         if known.size:
-            said.append(f"values within {np.median(known):.2%} (half of them), {known.max():.2%} (all that have an "
-                        f"interval), {self.confidence:.0%} at every look")
-        missing = int((~np.isfinite(self.errors) & ~np.isnan(self.errors)).any(axis=1).sum())
+            said.append(f"values within {np.median(known):.2%} (half of them), {known.max():.2%} (all that are "
+                        f"known), {self.confidence:.0%} at every look")
+        missing = int((~useful & ~np.isnan(self.errors)).any(axis=1).sum())
         if missing:
-            said.append(f"{missing:,} rows were seen too rarely for an interval")
+            said.append(f"{missing:,} rows are not known within 100%")
         if self.unseen:
             said.append(f"groups that are in fewer than {self.unseen:.1%} of the blocks may not have been seen")
         said += [f"overturned: {claim.words}" for claim in self.overturned]

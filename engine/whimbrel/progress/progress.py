@@ -28,7 +28,7 @@ from whimbrel.progress.totals import Totals
 from whimbrel.run import Metrics, Pipeline, Snapshot, in_order
 from whimbrel.run import progress as in_order_of_time
 
-_BLOCKS = 256
+_BLOCKS = 128
 _FEWEST_ROWS, _BATCH_ROWS, _MOST_ROWS = 64, 65_536, 1 << 20
 _FIRST_PHASE = 0.95
 """Of what may go wrong, the part that the first phase may use; the others share the rest."""
@@ -90,6 +90,7 @@ class Progress(Iterator[Estimate]):
             self._shifts = None if hops == 1 else np.arange(hops) * self.division.window.hop
             self._before: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = None
             self._phases = 1
+            self._waiting: list[Batch] = []
             self._answers = self._by_blocks()
 
     def __iter__(self) -> Progress:
@@ -199,14 +200,28 @@ class Progress(Iterator[Estimate]):
         while self.scan.next is not None or self._next_phase():
             block = self.scan.next
             assert block is not None
-            for batch in self.states.of(int(self.blocks.first[block]), int(self.blocks.stop[block])):
-                self.panes.add(batch)
-                if self._shifts is not None:
-                    self.windows.add(batch, shifts=self._shifts)
+            self._add(self.states.of(int(self.blocks.first[block]), int(self.blocks.stop[block])))
             self.scan.took(block)
             rows = self.scan.rows_read
             if self.looks.due(rows, total):
                 yield self._estimate(rows, total)
+
+    def _add(self, batches: list[Batch]) -> None:
+        """Merge states of a block, or keep them until somebody looks: together they are merged faster."""
+        if self._shifts is None:
+            self._waiting += batches
+            if sum(map(len, self._waiting)) >= _BATCH_ROWS:
+                self._merge()
+            return
+        for batch in batches:
+            self.panes.add(batch)
+        if batches:  # panes of one block are one sum of it
+            self.windows.add(Batch.concat(batches), shifts=self._shifts)
+
+    def _merge(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self.panes.add(Batch.concat(waiting))
 
     def _next_phase(self) -> bool:
         if len(self.scan.later):
@@ -225,6 +240,7 @@ class Progress(Iterator[Estimate]):
 
     @property
     def _sample(self) -> Sample:
+        self._merge()
         return Sample(self.division, self.windows, self.scan, self._before)
 
     @property
@@ -251,6 +267,7 @@ class Progress(Iterator[Estimate]):
                         alpha=self._alpha, rows=finished)
 
     def _exact(self) -> pa.Table:
+        self._merge()
         panes = self.panes
         rows = np.arange(len(panes))
         states = panes.batch([field[: len(panes)] for field in panes.fields], rows, self.division.window.hop)

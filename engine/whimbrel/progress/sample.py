@@ -152,18 +152,25 @@ class Sample:
         the group add nothing, and count. Infinite where fewer than two blocks say so.
         """
         read = self.read
-        slopes, width = self._slopes[value], self.totals.width
-        products = np.empty((len(self), width, width))
-        at = np.triu_indices(width)
-        products[:, at[0], at[1]] = products[:, at[1], at[0]] = self.products
+        used = np.flatnonzero((self._slopes[value] != 0).any(axis=0))
+        slopes, products = self._slopes[value][:, used], self._square[:, used][:, :, used]
         drawn = np.maximum(read.drawn, 2).astype(np.float64)
-        total = np.einsum("rw,rw->r", slopes, self.sums)
+        total = np.einsum("rw,rw->r", slopes, self.sums[:, used])
         squares = np.einsum("rw,rwv,rv->r", slopes, products, slopes)
         largest = np.einsum("rw,rww->r", slopes**2, products)
         variance = np.maximum(squares - total**2 / drawn, _ROUNDING * drawn * largest) / (drawn - 1)
         error = read.phase * np.sqrt(variance * np.maximum(1 / drawn - 1 / np.maximum(read.phase, 1), 0.0))
         known = read.random & (read.drawn >= 2) & (read.later == 0)
         return np.where(read.exact, 0.0, np.where(known, error, np.inf))
+
+    @cached_property
+    def _square(self) -> Array:
+        """The products of fields as one symmetric matrix for each row."""
+        width = self.totals.width
+        products = np.empty((len(self), width, width))
+        left, right = np.triu_indices(width)
+        products[:, left, right] = products[:, right, left] = self.products
+        return products
 
     def widths(self, value: int, alpha: float) -> Array:
         """Half the interval of a value, by row, that holds at every look with probability 1 - alpha.

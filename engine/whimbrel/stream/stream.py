@@ -371,7 +371,7 @@ class Stream(Methods):
         seed : int
             Of the random order.
         block_rows : int, optional
-            Rows of a block, where the source can cut blocks anywhere. Default: a 256th of the rows, within bounds.
+            Rows of a block, where the source can cut blocks anywhere. Default: a 128th of the rows, within bounds.
 
         Examples
         --------

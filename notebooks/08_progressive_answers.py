@@ -1,0 +1,133 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Progressive answers
+#
+# You will see a query over twenty million rows answer after a hundredth of them, say how far off it may be, and
+# refine to the exact answer; then be steered, stopped, gone on with, and held to what it said.
+
+# %%
+import os
+
+import holoviews as hv
+import numpy as np
+import pyarrow as pa
+
+import whimbrel as wb
+from whimbrel import col
+
+hv.extension("bokeh", logo=False)
+ROWS = int(os.environ.get("WHIMBREL_ROWS", "20_000_000"))
+
+# %% [markdown]
+# ## A log
+#
+# A year of requests to twelve services. Rows are in the order of time, and the services' response times drift, so that
+# rows that lie together are alike: blocks of the log differ more than chance would have it, and intervals know.
+
+# %%
+chance = np.random.default_rng(11)
+YEAR_S = 365 * 86_400
+at = np.sort(chance.integers(0, YEAR_S, ROWS))
+service = np.minimum(chance.geometric(0.25, ROWS) - 1, 11)
+drift = 1 + 0.4 * np.sin(at / YEAR_S * 17)
+names = np.array(["web", "search", "cart", "pay", "mail", "image", "auth", "feed", "chat", "ads", "cron", "edge"])
+log = wb.from_arrow(pa.table({
+    "at": (at + 1_704_067_200).astype("datetime64[s]"),
+    "service": pa.DictionaryArray.from_arrays(pa.array(service.astype(np.int32)), names),
+    "ms": chance.exponential(1, ROWS) * (40 + 7 * service) * drift,
+    "failed": chance.random(ROWS) < 0.01 * drift,
+}), time="at", name="requests")
+
+# %% [markdown]
+# ## Refinement
+#
+# One window holds the year. Each answer has `n_low` and `n_high` beside `n`, and so on; an interval holds at every
+# look with 95%.
+
+# %%
+query = log.group_by("service").tumbling_window("3660d").aggregate(
+    n=wb.count(), ms=wb.mean(col.ms), failures=wb.count().where(col.failed) / wb.count())
+progress = query.progress(every="1%", seed=3)
+answers = list(progress.until(error="5%", value="ms"))
+answer = answers[-1]
+print(answers[0].words)
+print(answer.words)
+
+# %%
+answer.table.to_pandas()[["service", "ms", "ms_low", "ms_high", "failures", "failures_low", "failures_high"]]
+
+
+# %%
+def whiskers(answer):
+    """Mean response times: hollow with a whisker while they are estimates, solid when they are exact."""
+    rows = sorted(answer.table.to_pylist(), key=lambda row: names.tolist().index(row["service"]))
+    rows = [row for row in rows if row["ms_low"] is not None]
+    points = hv.Scatter([(row["service"], row["ms"]) for row in rows], "service", "ms").opts(
+        size=9, color="#0072b2", fill_alpha=1.0 if answer.final else 0.0)
+    bars = hv.ErrorBars([(row["service"], row["ms"], row["ms"] - row["ms_low"], row["ms_high"] - row["ms"])
+                         for row in rows], "service", ["ms", "below", "above"])
+    title = "all rows: exact" if answer.final else f"{answer.share:.0%} of the rows: estimates"
+    return (bars * points).opts(title=title, width=420, height=280, ylim=(0, 200), ylabel="mean response (ms)")
+
+
+early = next((each for each in answers if each.share >= 0.1), answer)
+whiskers(early) + whiskers(answer)
+
+# %% [markdown]
+# ## Does waiting pay?
+
+# %%
+hv.Curve([(each.share * 100, each.error_of("ms") * 100) for each in answers if each.error_of("ms") < 1],
+         "rows read (%)", "largest error of a mean (%)").opts(width=520, height=240, color="#0072b2")
+
+# %% [markdown]
+# ## Remembering
+#
+# A claim made now is looked at again when the answer is exact.
+
+# %%
+claims = [progress.remember(answer.compare({"service": left}, {"service": right}, "ms"))
+          for left, right in (("search", "web"), ("edge", "web"), ("cart", "search"))]
+claims
+
+# %% [markdown]
+# ## Steering
+#
+# From here on the last week of June comes first. Rows that were read are not read again. Days of that week are exact
+# while most of the year is unread.
+
+# %%
+days = log.tumbling_window("1d").aggregate(n=wb.count(), ms=wb.mean(col.ms))
+week = days.progress(every="1%", seed=3)
+next(week)
+week.prefer(between=("2024-06-24", "2024-07-01"))
+for answer in week:
+    exact = set(answer.table.slice(0, answer.settled)["start"].to_pylist())
+    if sum(each.month == 6 and each.day >= 24 for each in exact) == 7:
+        break
+print(f"the week is exact after {answer.share:.1%} of the rows: {len(exact)} days are")
+
+# %% [markdown]
+# ## To the end
+#
+# Going on reads what is left, and the last answer is the one that a query without all this gives.
+
+# %%
+exact = progress.finish()
+for verdict in progress.remembered:
+    print(verdict)
+whiskers(progress.latest)
+
+# %%
+whole = query.collect()
+exact, whole = exact.sort_by("service"), whole.sort_by("service")
+same = all(exact[name].equals(whole[name]) for name in ("service", "n", "failures"))
+agree = np.allclose(exact["ms"], whole["ms"], rtol=1e-12)
+print("the last answer is the one answer:", same and agree)
