@@ -74,7 +74,8 @@ def whiskers(answer):
     bars = hv.ErrorBars([(row["service"], row["ms"], row["ms"] - row["ms_low"], row["ms_high"] - row["ms"])
                          for row in rows], "service", ["ms", "below", "above"])
     title = "all rows: exact" if answer.final else f"{answer.share:.0%} of the rows: estimates"
-    return (bars * points).opts(title=title, width=420, height=280, ylim=(0, 200), ylabel="mean response (ms)")
+    return (bars * points).opts(title=title, width=440, height=300, xrotation=40, ylim=(0, 200),
+                                ylabel="mean response (ms)")
 
 
 early = next((each for each in answers if each.share >= 0.1), answer)

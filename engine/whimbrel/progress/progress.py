@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from whimbrel.plan import Blocks, HandedIn, Node
 from whimbrel.progress.compare import Comparison, Verdict
 from whimbrel.progress.division import Division, divide
 from whimbrel.progress.estimate import Estimate, bounds
+from whimbrel.progress.keeping import go_on, write
 from whimbrel.progress.looks import Looks
 from whimbrel.progress.sample import Sample
 from whimbrel.progress.scan import Order, Scan
@@ -28,7 +30,7 @@ from whimbrel.progress.totals import Totals
 from whimbrel.run import Metrics, Pipeline, Snapshot, in_order
 from whimbrel.run import progress as in_order_of_time
 
-_BLOCKS = 128
+_BLOCKS = 256
 _FEWEST_ROWS, _BATCH_ROWS, _MOST_ROWS = 64, 65_536, 1 << 20
 _FIRST_PHASE = 0.95
 """Of what may go wrong, the part that the first phase may use; the others share the rest."""
@@ -48,6 +50,8 @@ class Progress(Iterator[Estimate]):
     order : {"random", "newest", "oldest", "time"}, optional
         None: random where the query allows it, else the order of time.
     seed, block_rows : int, optional
+    resume : str or path, optional
+        What :meth:`keep` wrote.
 
     Attributes
     ----------
@@ -58,7 +62,8 @@ class Progress(Iterator[Estimate]):
     """
 
     def __init__(self, plan: Node, looks: Looks, *, confidence: float = 0.95, seed: int = 0,
-                 order: Order | Literal["time"] | None = None, block_rows: int | None = None) -> None:
+                 order: Order | Literal["time"] | None = None, block_rows: int | None = None,
+                 resume: str | os.PathLike[str] | None = None) -> None:
         if not 0 < confidence < 1:
             raise PlanError(f"{confidence!r} is no confidence.", where=f"progress(confidence={confidence!r})",
                             hint="such as 0.95")
@@ -88,10 +93,12 @@ class Progress(Iterator[Estimate]):
             self.panes = self.windows if hops == 1 else Totals(self.division.finish, self.division.merged,
                                                                compares=False)
             self._shifts = None if hops == 1 else np.arange(hops) * self.division.window.hop
-            self._before: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = None
-            self._phases = 1
+            self.before: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = None
+            self.phases = 1
             self._waiting: list[Batch] = []
             self._answers = self._by_blocks()
+            if resume is not None:
+                go_on(self, resume)
 
     def __iter__(self) -> Progress:
         return self
@@ -172,6 +179,20 @@ class Progress(Iterator[Estimate]):
         assert self.latest is not None
         return [Verdict(claim, self.latest.compare(claim.left, claim.right, claim.value)) for claim in self.claims]
 
+    def keep(self, path: str | os.PathLike[str]) -> None:
+        """Write down what was read, so that ``query.progress(resume=path)`` goes on from here, in any process.
+
+        Raises
+        ------
+        PlanError
+            When rows are read in the order of time; a run has checkpoints of its own.
+        """
+        if self.why:
+            raise PlanError(f"Rows are read in the order of time: {self.why}.", where="keep(...)",
+                            hint='query.start(checkpoints=wb.Checkpoints("folder"))')
+        self._merge()
+        write(self, path)
+
     def finish(self) -> pa.Table:
         """Read what is left, and give the exact answer, as ``collect()`` does; rows that were read are not read again.
 
@@ -234,19 +255,19 @@ class Progress(Iterator[Estimate]):
             return
         sample = self._sample
         if len(sample):
-            self._before = bounds(sample, self._alpha)
+            self.before = bounds(sample, self._alpha)
         self.windows.begin_phase()
-        self._phases += 1
+        self.phases += 1
 
     @property
     def _sample(self) -> Sample:
         self._merge()
-        return Sample(self.division, self.windows, self.scan, self._before)
+        return Sample(self.division, self.windows, self.scan, self.before)
 
     @property
     def _alpha(self) -> float:
         alpha = 1 - self.confidence
-        later = self._phases - 1
+        later = self.phases - 1
         return alpha * (_FIRST_PHASE if later == 0 else (1 - _FIRST_PHASE) / (later * (later + 1)))
 
     def _estimate(self, rows: int, total: int) -> Estimate:
@@ -316,7 +337,7 @@ def _of_snapshot(snapshot: Snapshot, confidence: float, why: str) -> Estimate:
 
 def progress(plan: Node, every: str | int | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
              confidence: float = 0.95, order: Order | Literal["time"] | None = None, seed: int = 0,
-             block_rows: int | None = None) -> Progress:
+             block_rows: int | None = None, resume: str | os.PathLike[str] | None = None) -> Progress:
     """Answers that refine, and can be steered."""
     return Progress(plan, Looks(every, seconds, tuple(at)), confidence=confidence, order=order, seed=seed,
-                    block_rows=block_rows)
+                    block_rows=block_rows, resume=resume)

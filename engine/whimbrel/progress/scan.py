@@ -79,6 +79,17 @@ class Scan:
         first, later = unread[wanted[unread]], unread[~wanted[unread]]
         self._begin(*((first, later) if len(first) else (later, first)))
 
+    def state_parts(self) -> dict[str, Any]:
+        """Where it stands, and what chance has in store."""
+        return {"read": self.read, "later": self.later, "phase": self._phase, "at": self._at, "order": self.order,
+                "chance": self._chance.bit_generator.state}
+
+    def restore_state(self, parts: dict[str, Any]) -> None:
+        """Stand where an equal one stood, whose state this is."""
+        self.read, self.later, self.order = parts["read"].copy(), parts["later"], parts["order"]
+        self._phase, self._at = parts["phase"], parts["at"]
+        self._chance.bit_generator.state = parts["chance"]
+
     def _begin(self, blocks: Array, later: Array) -> None:
         self._phase = self._chance.permutation(blocks) if self.order == "random" else (
             blocks[np.argsort(-self.blocks.latest[blocks], kind="stable")] if self.order == "newest"

@@ -110,6 +110,11 @@ class Totals:
                    for field, values in zip(self.schema.fields[len(keys) :], fields, strict=True))
         return Batch(self.schema, np.asarray(starts.values), duration, (*keys, *columns))
 
+    def state_parts(self) -> dict[str, Any]:
+        """What rows have changed."""
+        names = ("keys", "measures", "room", "blocks", "sums", "products", "powers", "known")
+        return {name: getattr(self, name) for name in names}
+
     def _merge(self, ids: Array, fields: list[Column]) -> None:
         schedule, rows = self.schedule, len(ids)
         schedule.room_for(rows)

@@ -348,7 +348,8 @@ class Stream(Methods):
 
     def progress(self, every: str | int | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
                  confidence: float = 0.95, order: Literal["random", "newest", "oldest", "time"] | None = None,
-                 seed: int = 0, block_rows: int | None = None) -> Progress:
+                 seed: int = 0, block_rows: int | None = None,
+                 resume: str | os.PathLike[str] | None = None) -> Progress:
         """Answers that refine, the first one at once and the last one exact. See :class:`whimbrel.Progress`.
 
         Rows of a table or of Parquet files are read block by block in random order, where the query aggregates them
@@ -371,7 +372,9 @@ class Stream(Methods):
         seed : int
             Of the random order.
         block_rows : int, optional
-            Rows of a block, where the source can cut blocks anywhere. Default: a 128th of the rows, within bounds.
+            Rows of a block, where the source can cut blocks anywhere. Default: a 256th of the rows, within bounds.
+        resume : str or path, optional
+            What :meth:`whimbrel.Progress.keep` wrote: goes on from there, without reading what was read.
 
         Examples
         --------
@@ -382,7 +385,7 @@ class Stream(Methods):
         ...     print(f"{answer.share:.0%}", answer.table["total"].to_pylist(), answer.error)
         """
         return progressing.progress(self.node, every, seconds=seconds, at=at, confidence=confidence, order=order,
-                                    seed=seed, block_rows=block_rows)
+                                    seed=seed, block_rows=block_rows, resume=resume)
 
     def profile(self) -> Profile:
         """Run it to the end, and say where the time went: by operator, by kernel, and waiting for the compiler.

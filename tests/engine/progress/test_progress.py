@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.errors import PlanError
+from whimbrel.errors import CheckpointError, PlanError
 
 ROWS = 6_000
 CHANCE = np.random.default_rng(3)
@@ -142,6 +142,28 @@ def test_it_stops_by_a_rule_and_goes_on(log: wb.Stream) -> None:
     assert [row["k"] for row in stopped.ranking(2)[1]] == ["a", "b"]
     assert not stopped.final
     assert len(list(asked.progress(every="1%", block_rows=30).until(seconds=1e-9))) == 1
+
+
+@pytest.mark.parametrize("query", ("whole", "hopping", "ranked"))
+def test_it_is_kept_and_gone_on_with(log: wb.Stream, query: str, tmp_path: Path) -> None:
+    asked = QUERIES[query](log)
+    whole = asked.progress(every="10%", block_rows=100, seed=4)
+    kept = asked.progress(every="10%", block_rows=100, seed=4)
+    for progress in (whole, kept):
+        for _ in range(3):
+            next(progress)
+        progress.prefer(between=(500, 900))
+    kept.keep(tmp_path / "kept")
+    later = asked.progress(every="10%", block_rows=100, resume=tmp_path / "kept")
+    there = {answer.metrics.rows: answer.table for answer in later}  # the first one at once, then at the same rows
+    here = {answer.metrics.rows: answer.table for answer in whole}
+    assert min(there) == 1_300
+    assert len(here) >= 6
+    assert all(there[rows].equals(table) for rows, table in here.items())
+    with pytest.raises(CheckpointError, match="another query"):
+        log.tumbling_window(10).aggregate(n=wb.count()).progress(resume=tmp_path / "kept")
+    with pytest.raises(CheckpointError, match="nothing to go on"):
+        asked.progress(resume=tmp_path / "none")
 
 
 def test_claims_are_remembered_and_verified(log: wb.Stream) -> None:

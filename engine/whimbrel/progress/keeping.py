@@ -1,0 +1,59 @@
+"""A progressive answer written down, and gone on with later: what was read is not read again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whimbrel.errors import CheckpointError
+from whimbrel.kernels import restored, state_of
+from whimbrel.plan import explain
+from whimbrel.run import read_state, write_state
+
+if TYPE_CHECKING:
+    from whimbrel.progress.progress import Progress
+
+Place = str | os.PathLike[str]
+
+
+def write(progress: Progress, path: Place) -> None:
+    """Write down what was read, and in which order it goes on, as one Arrow file."""
+    scan = progress.scan
+    before = progress.before or (np.empty((0, 0)), np.empty((0, 0)))
+    write_state(Path(path), state_of({
+        "of": _identity(progress), "panes": progress.panes, "windows": progress.windows, "scan": scan.state_parts(),
+        "phases": progress.phases, "known": progress.before is not None, "low": before[0], "high": before[1]}))
+
+
+def go_on(progress: Progress, path: Place) -> None:
+    """Put a progress that has read nothing where another one was.
+
+    Raises
+    ------
+    CheckpointError
+        When there is none, or it is of another query or other rows.
+    """
+    where = f"progress(resume={os.fspath(path)!r})"
+    try:
+        state: Any = read_state(Path(path))
+    except (OSError, ValueError, KeyError) as error:
+        raise CheckpointError(f"There is nothing to go on from: {' '.join(str(error).split())[:120]}.", where=where,
+                              hint="give the file that keep(path) wrote") from None
+    if state["of"] != _identity(progress):
+        raise CheckpointError("It was kept by another query, or of other rows.", where=where,
+                              hint="ask the same query of the same rows, with the same confidence")
+    restored(progress.panes, state["panes"])
+    if progress.windows is not progress.panes:
+        restored(progress.windows, state["windows"])
+    progress.scan.restore_state(state["scan"])
+    progress.phases = state["phases"]
+    progress.before = (state["low"], state["high"]) if state["known"] else None
+
+
+def _identity(progress: Progress) -> dict[str, Any]:
+    """What must be the same: the query as it is printed, and the rows of each block."""
+    return {"plan": explain(progress.plan), "confidence": progress.confidence,
+            "blocks": progress.blocks.first.tolist(), "latest": progress.blocks.latest.tolist()}
