@@ -16,7 +16,7 @@ from whimbrel.connect import ColumnarSource
 from whimbrel.connect.instant import Instant
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, columns_of, lifetime_of, predicate
-from whimbrel.plan import Disorder, Source
+from whimbrel.plan import Blocks, Disorder, Source
 from whimbrel.spark import tables
 from whimbrel.spark.feed import SparkFeed
 from whimbrel.spark.job import job_batches
@@ -120,6 +120,18 @@ class SparkSource(ColumnarSource):
             twin.frame = twin.frame if each is None else twin.frame.where(each)
         twin.read_of = "filtered by Spark"
         return self if all(each is None for each in told) else twin
+
+    def blocks(self, rows: int) -> Blocks | None:
+        if self._files is None or self.conditions or self.disorder not in (Disorder(), Disorder(None)):
+            return None
+        return self._files.blocks(self.timeline)
+
+    def excerpt(self, first: int, stop: int) -> Source:
+        twin = copy.copy(self)
+        if self._files is not None:
+            twin._files = self._files.between(first, stop)  # noqa: SLF001
+            twin.source, twin.rows = self, twin._files.rows  # noqa: SLF001
+        return twin
 
     def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
         if self._files is None or not self.conditions:

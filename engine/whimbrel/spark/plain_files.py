@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,9 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.connect import Timeline
 from whimbrel.connect.parquet_files import ParquetFiles
 from whimbrel.connect.plain import plain_array
 from whimbrel.expr import Expr, columns_of, predicate
+from whimbrel.plan import Blocks
 
 Order = Literal["newest", "random"]
 
@@ -37,19 +41,38 @@ class PlainFiles:
 
     def __init__(self, files: ParquetFiles, known: pa.Schema, constants: Mapping[Path, Mapping[str, Any]]) -> None:
         self.files, self.known, self._constants = files, known, constants
-        self._parts: tuple[ParquetFiles, ...] | None = None
+        self._whole = True
         self.rows = files.rows
+
+    @cached_property
+    def parts(self) -> tuple[ParquetFiles, ...]:
+        """Row groups, in the order in which they are read."""
+        return tuple(self.files.each())
+
+    def blocks(self, timeline: Timeline) -> Blocks | None:
+        """Row groups as blocks; None where one does not say its times."""
+        bounds = [part.bounds(timeline.time) for part in self.parts]
+        if not bounds or not all(bounds):
+            return None
+        ends = np.cumsum([part.rows for part in self.parts])
+        times = np.array([timeline.starts(known[0][1].to_arrow()) for known in bounds if known])
+        return Blocks(ends - [part.rows for part in self.parts], ends, times[:, 0], times[:, 1])
+
+    def between(self, first: int, stop: int) -> PlainFiles:
+        """Only the row groups that begin within rows [first, stop)."""
+        begins = accumulate((part.rows for part in self.parts), initial=0)
+        return self._with([part for part, begin in zip(self.parts, begins, strict=False) if first <= begin < stop])
 
     def where(self, conditions: Sequence[Expr]) -> PlainFiles:
         """Without files and row groups none of whose rows can meet all conditions."""
         told = [each for each in conditions if columns_of(each) and columns_of(each) <= set(self.known.names)]
-        parts = [part for part in self._each(conditions) if self._may_meet(part, told)]
+        parts = [part for part in self.parts if part.where(conditions).rows and self._may_meet(part, told)]
         rows = sum(part.rows for part in parts)
         return self if rows == self.rows else self._with(parts)
 
     def in_order(self, order: Order, time: str) -> PlainFiles:
         """With row groups in another order: by their newest row, the newest first, or by chance, always the same."""
-        parts = list(self._each(()))
+        parts = self.parts
         if order == "random":
             return self._with([parts[place] for place in np.random.default_rng(1).permutation(len(parts))])
         known = [part.bounds(time) for part in parts]
@@ -61,10 +84,10 @@ class PlainFiles:
     def record_batches(self, columns: Sequence[str], offset: int) -> Generator[pa.RecordBatch]:
         """Rows from `offset` on with these columns."""
         inside = [name for name in columns if name not in self.known.names]
-        if self._parts is None and len(inside) == len(columns):
+        if self._whole and len(inside) == len(columns):
             yield from self.files.record_batches(columns, offset)
             return
-        for part in self._parts or self._each(()):
+        for part in self.parts:
             if offset >= part.rows:
                 offset -= part.rows
                 continue
@@ -75,14 +98,9 @@ class PlainFiles:
                     yield pa.record_batch(arrays, names=list(columns))
             offset = 0
 
-    def _each(self, conditions: Sequence[Expr]) -> tuple[ParquetFiles, ...]:
-        if self._parts is None:
-            return tuple(self.files.where(conditions).each())
-        return tuple(part for part in self._parts if part.where(conditions).rows)
-
     def _with(self, parts: Sequence[ParquetFiles]) -> PlainFiles:
         twin = copy.copy(self)
-        vars(twin).update(_parts=tuple(parts), rows=sum(part.rows for part in parts))
+        vars(twin).update(parts=tuple(parts), _whole=False, rows=sum(part.rows for part in parts))
         return twin
 
     def _may_meet(self, part: ParquetFiles, told: Sequence[Expr]) -> bool:

@@ -194,6 +194,16 @@ def test_orders(frame: DataFrame, *, direct: bool) -> None:
     assert came["random"] != came["newest"]
 
 
+def test_files_are_read_block_by_block_for_early_answers(frame: DataFrame) -> None:
+    """Each answer is an estimate of the whole, the last one is exact."""
+    log = wb.from_spark(frame, time="t").where(col.key >= 0)
+    progress = log.group_by("kind").tumbling_window("1d").aggregate(n=wb.count()).progress("20%")
+    assert progress.why == ""
+    first, *_, last = progress
+    assert sum(first.table["n"].to_pylist()) > 0
+    assert sum(last.table["n"].to_pylist()) == ROWS
+
+
 def test_in_the_order_of_time_a_failed_task_delivers_once(frame: DataFrame) -> None:
     """Also while those behind it wait for their turn."""
     def flaky(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
