@@ -1,6 +1,6 @@
 # Everything the project can do, one command each. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-check test check lint generate laws long drift faults soak bench logs logs-billion fmt docs clean
+.PHONY: help setup demo demo-check test check lint generate pictures laws long drift faults soak bench logs logs-billion fmt docs clean
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -51,6 +51,9 @@ generate: setup ## Write what follows from the operators' files: package names, 
 faults: setup ## Try all feeds on all faults and write what came of it into docs/feeds.md
 	@sh scripts/system.sh
 	@$(BIN)/python scripts/generate_faults.py
+
+pictures: setup ## Draw the pictures of the documentation anew, with view.save()
+	@$(BIN)/python scripts/generate_pictures.py
 
 laws: setup ## The laws every operator must keep, on many more examples than `make test` tries
 	@WHIMBREL_HYPOTHESIS=nightly $(PYTEST) tests/laws --timeout=7200

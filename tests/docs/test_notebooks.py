@@ -18,6 +18,7 @@ ENDS = {
     "06_spark": "389 rows settled live; late flights: 0; the same: True",
     "07_inside": "as many as it says: True",
     "08_progressive_answers": "the last answer is the one answer: True",
+    "09_big_scatter_and_heat_map": "points: 2,000,000; means agree with NumPy: True",
 }
 MEASURES = {"03_late_data"}
 """Runs benches for some minutes."""

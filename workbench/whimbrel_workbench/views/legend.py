@@ -9,7 +9,7 @@ from whimbrel_workbench.frames import PLAIN, Bars, Heat, Lines, Picture, Scatter
 from whimbrel_workbench.frames.stages import OPEN
 from whimbrel_workbench.views.marks import box_svg, cell_svg, halo_svg, mark_svg, shades_svg, whisker_svg
 from whimbrel_workbench.views.palette import GRID
-from whimbrel_workbench.views.shades import palette_of
+from whimbrel_workbench.views.shades import counts_palette
 
 _WORD: Final = '<span style="white-space:nowrap;display:inline-flex;align-items:center;gap:5px">'
 _ROW: Final = "display:flex;flex-wrap:wrap;gap:2px 14px"
@@ -44,7 +44,7 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
         case Scatter():
             keys = [(mark_svg(place, style, name, line=False), name) for place, name in enumerate(picture.names)]
             keys += [(mark_svg(0, tint=GRID, line=False), "others")] if picture.others else []
-            signs = [(shades_svg(palette_of(style, picture.y)), "lighter: more points"),
+            signs = [(shades_svg(counts_palette(style)), "lighter: more points"),
                      (mark_svg(0, tint=_PLAIN, line=False), "filled: settled"),
                      (mark_svg(0, tint=_PLAIN, fullness=0, stage=OPEN, line=False), "hollow: may still change")]
         case _:

@@ -69,5 +69,6 @@ def cell_svg(stage: int, stages: Stages, *, changed: bool = False, revised: bool
 
 def shades_svg(palette: list[str]) -> str:
     """From few to many."""
-    steps = "".join(f'<rect x="{6 * at}" width="6" height="10" fill="{palette[24 + 46 * at]}"/>' for at in range(6))
+    steps = "".join(f'<rect x="{6 * at}" width="6" height="10" fill="{palette[at * (len(palette) - 1) // 5]}"/>'
+                    for at in range(6))
     return f'<svg width="36" height="10" style="vertical-align:-1px">{steps}</svg>'

@@ -17,7 +17,7 @@ from whimbrel_workbench.views.lines import marked, time_label
 from whimbrel_workbench.views.palette import COLOURS, colour, marker
 from whimbrel_workbench.views.raster import Raster, Window
 from whimbrel_workbench.views.scatter import MOST_POINTS
-from whimbrel_workbench.views.shades import palette_of
+from whimbrel_workbench.views.shades import counts_palette, palette_of
 from whimbrel_workbench.views.sight import in_sight
 
 hv.Store.set_current_backend("bokeh")
@@ -132,7 +132,7 @@ def _scatter(picture: Scatter, style: Style, x_range: Range, y_range: Range) -> 
         image = hv.Image(shown[::-1], bounds=(left, y.low, right, y.high), kdims=dims, vdims="points")
     seen = in_sight(picture, window, settled=not dense)
     points = hv.Points((_instants(picture, seen.x), seen.y), dims)
-    shades = {"cmap": palette_of(style, picture.y)[24:], "cnorm": "log", "clim": (1, max(2, int(counts.max()))),
+    shades = {"cmap": counts_palette(style), "cnorm": "log", "clim": (1, max(2, int(counts.max()))),
               "clipping_colors": {"NaN": "#0000"}, "colorbar": dense and style.show_legend is not False}
     layers = [image.opts(**shades, **axes, **shape),
               points.opts(color=colour(0, style), size=style.size or 5, alpha=style.alpha or 0.8, **axes, **shape)]

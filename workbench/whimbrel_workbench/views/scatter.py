@@ -18,7 +18,7 @@ from whimbrel_workbench.views.lines import HALO, time_label
 from whimbrel_workbench.views.palette import FONT, GRID, INK, colour, marker
 from whimbrel_workbench.views.pick import Pick
 from whimbrel_workbench.views.raster import Counts, Raster, Window, warm
-from whimbrel_workbench.views.shades import palette_of
+from whimbrel_workbench.views.shades import counts_palette
 from whimbrel_workbench.views.sight import Sight, in_sight
 from whimbrel_workbench.views.viewport import Viewport
 
@@ -49,7 +49,7 @@ class ScatterView:
         self._figure = chart(self._style, on_points, on_cells, min_border_right=_SCALE_PX, tools=_TOOLS,
                              x_range=Range1d(), y_range=Range1d(), x_axis_type=x_axis,
                              y_axis_type="log" if picture.log[1] else "linear")
-        shades = palette_of(self._style, picture.y)[24:]
+        shades = counts_palette(self._style)
         self._mapper = LogColorMapper(palette=shades, low=1, high=10, low_color="#0000")
         self._cells = ColumnDataSource({name: [] for name in ("image", "x", "y", "dw", "dh")})
         on_cells.renderers = [self._figure.image("image", "x", "y", "dw", "dh", source=self._cells,

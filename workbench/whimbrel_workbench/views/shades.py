@@ -12,6 +12,8 @@ from whimbrel_workbench.frames.extent import Extent
 
 _GROWING: Final = "Viridis"
 _AROUND_ZERO: Final = "PuOr"
+_DARKEST: Final = 24
+"""So many colours are too dark for single points on a dark page."""
 
 
 def palette_of(style: Style, shade: Extent) -> list[str]:
@@ -30,3 +32,8 @@ def palette_of(style: Style, shade: Extent) -> list[str]:
     sizes = palettes.all_palettes[known[name.lower()]]
     colours = list(sizes[max(sizes)])
     return [colours[round(at * (len(colours) - 1) / 255)] for at in range(256)]
+
+
+def counts_palette(style: Style) -> list[str]:
+    """Colours of how many points there are: growing ones, whatever the points' own values are."""
+    return palette_of(style, Extent(0.0, 1.0))[_DARKEST:]

@@ -17,7 +17,7 @@ from whimbrel_workbench.frames.stages import OPEN
 from whimbrel_workbench.views.palette import GRID, colour
 from whimbrel_workbench.views.raster import Raster, Window
 from whimbrel_workbench.views.scatter import MOST_POINTS
-from whimbrel_workbench.views.shades import palette_of
+from whimbrel_workbench.views.shades import counts_palette, palette_of
 from whimbrel_workbench.views.sight import in_sight
 from whimbrel_workbench.views.svg import WIDTH_PX, Scale, along_axis, svg, text, text_px, values_axis
 
@@ -60,7 +60,7 @@ def scatter_svg(picture: Scatter, style: Style = PLAIN, height_px: int = 320) ->
     parts = values_axis(y, left) + along_axis(x, height_px - 12, calendar=picture.calendar)
     dense = picture.dense or int(counts.sum()) > MOST_POINTS
     if dense:
-        palette = palette_of(style, picture.y)[24:]
+        palette = counts_palette(style)
         image = base64.b64encode(_png(counts, palette)).decode()
         parts.append(f'<image x="{left}" y="{top}" width="{right - left}" height="{bottom - top}" '
                      f'preserveAspectRatio="none" href="data:image/png;base64,{image}"/>')
