@@ -81,9 +81,8 @@ class ParquetSource(ColumnarSource):
         files = self._files.where(conditions)
         if files.rows == self._files.rows:
             return self
-        twin = copy.copy(self)
-        vars(twin).update(_files=files, rows=files.rows, source=self,
-                          read_of="{} of {} row groups".format(*files.row_groups))
+        twin = self._of(files)
+        twin.read_of = "{} of {} row groups".format(*files.row_groups)
         return twin
 
     def cuts(self, parts: int) -> list[int]:
@@ -105,15 +104,19 @@ class ParquetSource(ColumnarSource):
         return Blocks(first, np.append(first[1:], self._ranges[-1, 1]), earliest, latest)
 
     def excerpt(self, first: int, stop: int) -> Source:
-        twin = copy.copy(self)
-        files = self._files.between(first, stop)
-        vars(twin).update(_files=files, rows=files.rows, source=self)
-        twin.__dict__.pop("_ranges", None)
-        return twin
+        begin, end = np.searchsorted(self._ranges[:, 0], [first, stop]).tolist()
+        return self._of(self._files.between(begin, end, stop - first))
 
     def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
         begins = np.searchsorted(self._ranges[:, 0], blocks.first)
         return np.logical_or.reduceat(np.array(self._files.holding(conditions), np.bool_), begins)
+
+    def _of(self, files: ParquetFiles) -> ParquetSource:
+        """A part of it; what was found out of the whole is not so of the part."""
+        twin = copy.copy(self)
+        vars(twin).pop("_ranges", None)
+        vars(twin).update(_files=files, rows=files.rows, source=self)
+        return twin
 
     @cached_property
     def _ranges(self) -> np.ndarray[Any, np.dtype[np.int64]]:

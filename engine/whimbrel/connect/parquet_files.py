@@ -85,13 +85,17 @@ class ParquetFiles:
                 vars(one).update(paths=[file], _footers=[footer], _kept=[[number]], rows=sum(_sizes(footer, [number])))
                 yield one
 
-    def between(self, first: int, stop: int) -> ParquetFiles:
-        """Only the row groups that begin within rows [first, stop)."""
-        starts = iter(accumulate((rows for each in zip(self._footers, self._kept, strict=True)
-                                  for rows in _sizes(*each)), initial=0))
-        kept = [[number for number in groups if first <= next(starts) < stop] for groups in self._kept]
+    def between(self, first: int, stop: int, rows: int) -> ParquetFiles:
+        """Only the row groups from number `first` up to `stop`, in the order of reading; they have so many rows."""
+        paths, footers, kept, begin = [], [], [], 0
+        for file, footer, groups in zip(self.paths, self._footers, self._kept, strict=True):
+            if mine := groups[max(first - begin, 0) : max(stop - begin, 0)]:
+                paths.append(file)
+                footers.append(footer)
+                kept.append(mine)
+            begin += len(groups)
         twin = copy.copy(self)
-        vars(twin).update(_kept=kept, rows=sum(sum(_sizes(*each)) for each in zip(self._footers, kept, strict=True)))
+        vars(twin).update(paths=paths, _footers=footers, _kept=kept, rows=rows)
         return twin
 
     def holding(self, conditions: Sequence[Expr]) -> list[bool]:
@@ -122,13 +126,13 @@ class ParquetFiles:
                 offset -= sum(sizes)
                 continue
             skipped = sum(1 for end in accumulate(sizes) if end <= offset)
-            yield from self._decode_file(file, columns, kept[skipped:], offset - sum(sizes[:skipped]))
+            yield from self._decode_file(file, footer, columns, kept[skipped:], offset - sum(sizes[:skipped]))
             offset = 0
 
-    def _decode_file(self, file: Path, columns: list[str], row_groups: list[int],
+    def _decode_file(self, file: Path, footer: pq.FileMetaData, columns: list[str], row_groups: list[int],
                      skip: int) -> Generator[pa.RecordBatch]:
         try:
-            with self._open(file, self._repeated) as reader:
+            with self._open(file, self._repeated, footer) as reader:
                 for data in reader.iter_batches(BATCH_ROWS, row_groups=row_groups, columns=columns):
                     yield data.slice(skip)
                     skip = max(0, skip - data.num_rows)
@@ -145,11 +149,12 @@ class ParquetFiles:
         except (OSError, pa.ArrowException) as error:
             raise self._broken(file, error) from None
 
-    def _open(self, file: Path, repeated: Sequence[str] = ()) -> pq.ParquetFile:
+    def _open(self, file: Path, repeated: Sequence[str] = (), footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
         # Without pre_buffer only one row group's columns are held at a time.
         import pyarrow.parquet as pq  # when it is needed: it takes as long to load as the rest of Arrow
 
-        return pq.ParquetFile(file, read_dictionary=list(repeated), coerce_int96_timestamp_unit="us", pre_buffer=False)
+        return pq.ParquetFile(file, metadata=footer, read_dictionary=list(repeated), coerce_int96_timestamp_unit="us",
+                              pre_buffer=False)
 
     def _broken(self, file: Path, error: Exception) -> SourceError:
         cause = " ".join(str(error).split())

@@ -154,13 +154,14 @@ class Estimate:
         read = "" if self.share is None else f"{self.share:.1%} of the rows read; "
         if self.why or self.sample is None:
             return f"{read}no interval is known: {self.why}"
-        useful = np.nan_to_num(self.errors, nan=np.inf) < 1
-        known = self.errors[useful]
+        errors = self.errors[~self.sample.read.exact]
+        useful = np.nan_to_num(errors, nan=np.inf) < 1
+        known = errors[useful]
         said = [f"{read}{self.settled:,} of {len(self.sample):,} rows exact"]
         if known.size:
-            said.append(f"values within {np.median(known):.2%} (half of them), {known.max():.2%} (all that are "
+            said.append(f"others within {np.median(known):.2%} (half of them), {known.max():.2%} (all that are "
                         f"known), {self.confidence:.0%} at every look")
-        missing = int((~useful & ~np.isnan(self.errors)).any(axis=1).sum())
+        missing = int((~useful & ~np.isnan(errors)).any(axis=1).sum())
         if missing:
             said.append(f"{missing:,} rows are not known within 100%")
         if self.unseen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from whimbrel.clock import INF
 from whimbrel.connect.instant import Instant, first_tick
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
+from whimbrel.kernels import patience
 from whimbrel.optimize import optimize
 from whimbrel.plan import Blocks, HandedIn, Node
 from whimbrel.progress.compare import Comparison, Verdict
@@ -32,6 +34,9 @@ from whimbrel.run import progress as in_order_of_time
 
 _BLOCKS = 256
 _FEWEST_ROWS, _BATCH_ROWS, _MOST_ROWS = 64, 65_536, 1 << 20
+_WORTH_COMPILING_ROWS = 50_000
+_FEWEST_BLOCKS = 20
+"""With fewer, such as the row groups of a small file, little is known early: sampled only if that is asked for."""
 _FIRST_PHASE = 0.95
 """Of what may go wrong, the part that the first phase may use; the others share the rest."""
 
@@ -77,6 +82,8 @@ class Progress(Iterator[Estimate]):
         self._began: float | None = None
         self._version = 0
         found = _blocks(plan, block_rows) if order != "time" else "it was asked for in the order of time"
+        if order is None and not isinstance(found, str) and len(found[2]) < _FEWEST_BLOCKS:
+            found = f"its source has no more than {len(found[2])} blocks, too few for a sample"
         self.why = found if isinstance(found, str) else ""
         if isinstance(found, str):
             if order in ("random", "newest", "oldest"):
@@ -221,7 +228,10 @@ class Progress(Iterator[Estimate]):
         while self.scan.next is not None or self._next_phase():
             block = self.scan.next
             assert block is not None
-            self._add(self.states.of(int(self.blocks.first[block]), int(self.blocks.stop[block])))
+            with ExitStack() as waiting:
+                if self.latest is not None and total > _WORTH_COMPILING_ROWS:  # nobody waits for a first answer
+                    waiting.enter_context(patience())
+                self._add(self.states.of(int(self.blocks.first[block]), int(self.blocks.stop[block])))
             self.scan.took(block)
             rows = self.scan.rows_read
             if self.looks.due(rows, total):

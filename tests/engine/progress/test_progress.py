@@ -106,13 +106,13 @@ def test_every_answer_has_intervals_and_the_last_one_none_left(log: wb.Stream) -
 def test_intervals_hold_at_every_look(data: str) -> None:
     from bench.coverage import coverage
 
-    found = coverage(data, 10, 8)
+    found = coverage(data, 10, 20)
     assert min(found.covered[name] for name in ("n", "total", "mean")) >= 0.95, found
     assert max(found.widths.values()) < 1.6, found
 
 
 def test_windows_of_a_preferred_time_are_exact_first(log: wb.Stream) -> None:
-    progress = log.tumbling_window(100).aggregate(n=wb.count()).progress(every=1, block_rows=100)
+    progress = log.tumbling_window(100).aggregate(n=wb.count()).progress(every=1, block_rows=100, order="random")
     progress.prefer(between=(1_000, 1_300))
     answers = [next(progress) for _ in range(10)]
     exact = answers[-1].table.slice(0, answers[-1].settled)
@@ -126,6 +126,19 @@ def test_a_column_can_be_preferred_where_rows_of_a_kind_lie_together() -> None:
         every=1, block_rows=50)
     progress.prefer(col.k == 7)
     assert [next(progress).table["k"].to_pylist() for _ in range(2)] == [[7], [7]]
+
+
+def test_row_groups_that_are_left_out_are_no_blocks(files: wb.Stream) -> None:
+    def ask(stream: wb.Stream) -> wb.Progress:
+        return stream.tumbling_window(3_000).aggregate(n=wb.count()).progress(every=1, block_rows=100, order="random")
+
+    assert ask(files).finish()["n"].to_pylist() == [ROWS]  # its footers are known now
+    late = files.where(col.at >= 2_400)
+    progress = ask(late)
+    assert progress.finish()["n"].equals(late.tumbling_window(3_000).aggregate(n=wb.count()).collect()["n"])
+    assert progress.blocks.latest.min() >= 2_400
+    assert progress.latest is not None
+    assert progress.latest.metrics.rows < ROWS / 2
 
 
 def test_it_stops_by_a_rule_and_goes_on(log: wb.Stream) -> None:
@@ -186,6 +199,9 @@ def test_what_has_no_interval_says_why(log: wb.Stream) -> None:
         assert why in next(progress).words
         with pytest.raises(PlanError, match="order of time"):
             progress.prefer(col.i > 3)
+    few = log.tumbling_window(3_000).aggregate(n=wb.count())
+    assert "too few for a sample" in few.progress(block_rows=ROWS // 5).why
+    assert few.progress(block_rows=ROWS // 5, order="random").why == ""
     with pytest.raises(PlanError, match="cannot be read in the order"):
         log.where(col.i > 3).progress(order="random")
 
