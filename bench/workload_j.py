@@ -22,7 +22,7 @@ from whimbrel.spark import local_session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-ROWS, QUICK_ROWS = 10_000_000, 1_000_000
+ROWS, QUICK_ROWS = 10_000_000, 500_000
 HOP_US = 600_000_000
 COLUMNS = ("at", "service", "ms")
 
