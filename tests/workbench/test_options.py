@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+import whimbrel as wb
 from tests.workbench.results import hourly
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel_workbench.frames import Framer, Options, Result, Style
@@ -77,3 +78,13 @@ def test_lines_run_over_time() -> None:
 def test_points_need_numbers() -> None:
     with pytest.raises(SchemaError, match="not a number"):
         Framer(Options(kind="scatter", x="origin")).picture(Result(hourly(JFK=[1]), (0,)))
+
+
+@pytest.mark.parametrize("kind", ("line", "bar", "heatmap", "scatter", "density", "table", "number"))
+def test_each_kind_has_a_method_as_in_hvplot(kind: str) -> None:
+    log = wb.from_arrow({"at": [1, 4], "k": ["a", "b"]}, time="at", name="log")
+    counts = log.group_by("k").tumbling_window(10).aggregate(n=wb.count())
+    for query in (counts, counts.at_latencies(0, 5)):
+        made = getattr(query.view, kind)(y="n", title="Counts")
+        assert made.options == query.view(kind=kind, y="n", title="Counts").options
+        assert made.options.kind == kind

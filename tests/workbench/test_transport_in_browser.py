@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -91,4 +92,30 @@ def test_one_bar_steers_all_views_of_a_page(open_notebook: Open, tmp_path: Path)
     notebook.wait_for_text(2, "running")
     notebook.wait_for_text(4, "running")
     wait_for(notebook, 2, "2013-12-01", "2013-12-31")
+    assert notebook.problems == []
+
+
+def test_panels_below_a_view_open_by_click_and_by_keyboard(open_notebook: Open, tmp_path: Path) -> None:
+    notebook = open_notebook('few = history.where(col.delay > 75).group_by("origin").tumbling_window("52w")\n'
+                             'few.aggregate(n=wb.count()).view(kind="bars")')
+    notebook.run(1)
+    box = notebook.wait_for_chart(1).bounding_box()
+    notebook.wait_for_text(1, "finished")
+    notebook.page.mouse.click(box["x"] + 160, box["y"] + box["height"] / 2 - 15)
+    notebook.wait_for_text(1, "Run again on these events alone, the query gives the same")
+    plan = notebook.cell(1).get_by_role("button", name="▸ Plan")
+    plan.focus()
+    notebook.page.keyboard.press("Enter")
+    notebook.cell(1).get_by_label("plan").wait_for()
+    notebook.press(1, "▸ Lateness")
+    notebook.wait_for_text(1, "waits for all rows")
+    handle = notebook.cell(1).get_by_label("Reorder latency").locator(".noUi-handle")
+    handle.focus()
+    notebook.page.keyboard.press("Home")
+    notebook.wait_for_text(1, "At 0 you would lose", timeout_s=30)
+    notebook.theme("Dark")
+    notebook.picture("panels-dark", tmp_path)
+    ink = notebook.cell(1).get_by_label("plan").evaluate("plan => getComputedStyle(plan).color")
+    assert min(map(int, re.findall(r"\d+", ink)[:3])) > 180
+    notebook.theme("Light")
     assert notebook.problems == []

@@ -123,9 +123,10 @@ class Bands(Sequence["Stream"]):
         """
         return running.start(*(stream.node for stream in self.revisions), keep_rows=keep_rows)
 
-    def view(self, **options: Any) -> Any:
+    @property
+    def view(self) -> display.Views:
         """A live view of all answers in one picture: early ones light, settled ones full."""
-        return display.view(self, **options)
+        return display.Views(self)
 
     def explain(self) -> str:
         """The plan that answers all latencies together."""

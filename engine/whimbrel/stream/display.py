@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,48 @@ def mimebundle(stream: Stream | Bands) -> Any:
             break
         return show(stream)
     return {"text/plain": f"{stream!r}\n\nFor a live view: pip install 'whimbrel[workbench]'"}, {}
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Live views of a query: ``query.view(...)``, or by the kind of picture, as in hvPlot: ``query.view.bar(y="n")``.
+
+    Needs the workbench.
+    """
+
+    stream: Stream | Bands
+
+    def __call__(self, **options: Any) -> Any:
+        """A live view; without ``kind=`` it is chosen by what the result looks like."""
+        return view(self.stream, **options)
+
+    def line(self, **options: Any) -> Any:
+        """Lines over time, one for each key."""
+        return self(kind="line", **options)
+
+    def bar(self, **options: Any) -> Any:
+        """The newest value of each key."""
+        return self(kind="bar", **options)
+
+    def heatmap(self, **options: Any) -> Any:
+        """A row for each key, over time or another column."""
+        return self(kind="heatmap", **options)
+
+    def scatter(self, **options: Any) -> Any:
+        """A point for each row."""
+        return self(kind="scatter", **options)
+
+    def density(self, **options: Any) -> Any:
+        """How many rows lie where."""
+        return self(kind="density", **options)
+
+    def table(self, **options: Any) -> Any:
+        """The newest rows."""
+        return self(kind="table", **options)
+
+    def number(self, **options: Any) -> Any:
+        """The newest values in large letters."""
+        return self(kind="number", **options)
 
 
 def view(stream: Stream | Bands, **options: Any) -> Any:

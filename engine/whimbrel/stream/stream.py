@@ -446,9 +446,10 @@ class Stream(Methods):
         """
         return running.start(self.node, keep_rows=keep_rows, to=(to,), checkpoints=checkpoints)[0]
 
-    def view(self, **options: Any) -> Any:
-        """A live view of the answer (needs the workbench)."""
-        return display.view(self, **options)
+    @property
+    def view(self) -> display.Views:
+        """A live view of the answer: ``view(...)``, or by kind, such as ``view.bar(...)`` (needs the workbench)."""
+        return display.Views(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         return display.mimebundle(self)
