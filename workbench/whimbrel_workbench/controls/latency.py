@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -17,6 +18,9 @@ _CSS: Final = """
 :host { font: 12px/26px var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }
 i { font-style: normal; color: var(--jp-ui-font-color2, #767676); }
 """
+
+_MOVED_S: Final = 2.0
+"""So long a slider that was moved stays where it is: what it asks for is on its way."""
 
 Choice = tuple[int, str]
 """A latency in ticks, and its words."""
@@ -35,6 +39,7 @@ class LatencyControl:
         self._on_ask = on_ask
         self._choices: list[Choice] = []
         self._silent = False
+        self._moved_s = -_MOVED_S
         self._sliders: list[NamedSlider] = []
         self._words: list[pn.pane.HTML] = []
         self.panel = pn.Column(sizing_mode="stretch_width", margin=0, visible=False)
@@ -53,7 +58,7 @@ class LatencyControl:
         places = [ticks.index(each) for each in asked if each in ticks] or [len(known) - 1]
         self._silent = True
         for slider, words, place in zip(self._sliders, self._words, places, strict=False):
-            if slider.value != place:
+            if slider.value != place and time.monotonic() - self._moved_s > _MOVED_S:
                 with param.edit_constant(slider):  # else letting go where it was made would be no change
                     slider.param.update(value=place, value_throttled=place)
             touch(words, "object", self._said(place, promised=bool(asked)))
@@ -67,6 +72,7 @@ class LatencyControl:
                                      sizing_mode="stretch_width", margin=(6, 14, 10, 14)) for _ in range(several)]
         self._words = [pn.pane.HTML("", stylesheets=[_CSS], margin=(0, 8)) for _ in range(several)]
         for slider in self._sliders:
+            slider.param.watch(self._moved, "value")
             slider.param.watch(self._let_go, "value_throttled")
         self.panel[:] = [pn.Column(said, slider, sizing_mode="stretch_width", margin=0)
                          for slider, said in zip(self._sliders, self._words, strict=True)]
@@ -74,6 +80,10 @@ class LatencyControl:
     def _said(self, place: int, *, promised: bool) -> str:
         return (f"<i>waits for</i> {self._choices[place][1]}" if promised
                 else "<i>waits for</i> all rows, however late")
+
+    def _moved(self, _event: Any) -> None:
+        if not self._silent:
+            self._moved_s = time.monotonic()
 
     def _let_go(self, _event: Any) -> None:
         if not self._silent:

@@ -48,8 +48,8 @@ class LatenessFold:
         note = self._study.trouble or self._note
         if not sources and not note:
             note = "Nothing is known yet: rows of a feed are counted as they come."
-        self._view.draw(sources, asked, note)
         self._control.draw([(step.ticks, step.words) for source in sources for step in source.steps], asked)
+        self._view.draw(sources, asked, note)
 
     def _measure(self) -> None:
         self._study.measure()
