@@ -28,10 +28,10 @@ BETWEEN = ("2024-01-02", datetime(2024, 1, 2, 12, tzinfo=UTC))
 
 @pytest.fixture(scope="module")
 def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Almost three days, a row a minute, in folders by day and kind; in several row groups."""
+    """Almost three days, a row a minute, in folders by day and kind, of several files each."""
     path = tmp_path_factory.mktemp("wanted") / "a log"
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    frame = spark.range(0, ROWS, 1, 3).selectExpr(
+    frame = spark.range(0, ROWS, 1, 8).selectExpr(
         f"timestamp_seconds(1704067200 + id * {STEP_S}) as t", "id as key", "if(id % 5 = 0, null, id / 2) as x",
         f"cast(timestamp_seconds(1704067200 + id * {STEP_S}) as date) as day",
         "if(id % 3 = 0, 'a b', 'c/d') as kind")
