@@ -50,6 +50,12 @@ def test_the_cookie_stands_for_the_token(server: Server, cookie: str) -> None:
     assert ask(server, SCRIPT, Cookie=cookie[:-1])[0] == 403
 
 
+def test_a_page_loads_nothing_for_formulas(server: Server, cookie: str) -> None:
+    body = ask(server, "/", Cookie=cookie)[2]
+    assert "bokeh.min.js" in body
+    assert "mathjax" not in body.lower()
+
+
 def test_scripts_can_read_neither_token_nor_cookie(server: Server, cookie: str) -> None:
     _, headers, _ = ask(server, f"/?token={TOKEN}")
     assert "HttpOnly" in headers["set-cookie"]

@@ -11,6 +11,7 @@ from bokeh.application.handlers import FunctionHandler
 from bokeh.core.validation import silence
 from bokeh.core.validation.warnings import EMPTY_LAYOUT
 from bokeh.document import Document
+from bokeh.resources import Resources
 from bokeh.server.server import BaseServer
 from bokeh.server.tornado import BokehTornado
 from bokeh.server.util import bind_sockets
@@ -65,7 +66,7 @@ class Server:
         application = Application(FunctionHandler(self._open))
         cookie = f"whimbrel-{port}"
         # The session's own token travels in the page, where scripts can read it: no secret may be in there.
-        tornado = BokehTornado({"/": application}, extra_websocket_origins=sorted(self.exposure.hosts),
+        tornado = _Application({"/": application}, extra_websocket_origins=sorted(self.exposure.hosts),
                                exclude_headers=["Cookie", "Authorization"], exclude_cookies=[cookie],
                                unused_session_lifetime_milliseconds=_GONE_AFTER_MS,
                                check_unused_sessions_milliseconds=_LOOK_FOR_GONE_EVERY_MS)
@@ -91,6 +92,15 @@ class Server:
 
     def _open(self, document: Document) -> None:
         Visit(self._dashboard, self.shared, document, control=self._control)
+
+
+class _Application(BokehTornado):  # type: ignore[misc]
+    """Its pages load nothing for formulas, which no view writes: 1.8 MB less."""
+
+    def resources(self, absolute_url: str | bool | None = None) -> Resources:
+        resources = super().resources(absolute_url)
+        resources.components.remove("bokeh-mathjax")
+        return resources
 
 
 def _bound(exposure: Exposure) -> tuple[list[socket], int]:
