@@ -76,7 +76,7 @@ def late_rows(source: str, of: str, late_by: Mapping[int, int], unit: TickUnit, 
     ...     print(step.words, step.rows, step.lost, step.share_lost)
     0 90 10 0.1
     5s 6 4 0.04
-    60s 4 0 0.0
+    1m 4 0 0.0
     """
     rows = sum(late_by.values())
     ends = _chosen(sorted({0, *late_by}), asked)
