@@ -73,6 +73,8 @@ def smallest_and_largest(group: pq.RowGroupMetaData, fields: pa.Schema, name: st
     """Of a column, as far as they are written down; None where they are not, or where they are no sure bounds."""
     if name not in fields.names:
         return None
+    if "." in name and any(pa.types.is_nested(field.type) for field in fields):
+        return None  # the footer calls a part of a struct so too
     type_ = fields.field(name).type
     number = next((place for place in range(group.num_columns) if group.column(place).path_in_schema == name), None)
     if number is None or not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_string(type_)

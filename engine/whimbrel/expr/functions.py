@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from whimbrel.clock.duration import Duration
+from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call, Expr
 
 
@@ -23,17 +24,17 @@ class StringFunctions:
 
     def contains(self, text: str, *, regex: bool = False) -> Expr:
         """True where `text` (or a match of the RE2 pattern) occurs."""
-        return Call("str.contains", (self.x,), (text, regex))
+        return self._search("contains", text, regex)
 
     def starts_with(self, text: str) -> Expr:
-        return Call("str.starts_with", (self.x,), (text,))
+        return self._search("starts_with", text)
 
     def ends_with(self, text: str) -> Expr:
-        return Call("str.ends_with", (self.x,), (text,))
+        return self._search("ends_with", text)
 
     def index_of(self, text: str) -> Expr:
         """How many characters stand before the first occurrence of `text`; -1 where it does not occur."""
-        return Call("str.index_of", (self.x,), (text,))
+        return self._search("index_of", text)
 
     def lower(self) -> Expr:
         return Call("str.lower", (self.x,))
@@ -44,6 +45,13 @@ class StringFunctions:
     def length(self) -> Expr:
         """Number of characters (Unicode code points)."""
         return Call("str.length", (self.x,))
+
+    def _search(self, name: str, text: str, *options: bool) -> Expr:
+        if not isinstance(text, str):
+            raise ExpressionError(f"{name}() looks for one text, not {text!r}.",
+                                  where=f"{self.x.show()}.str.{name}({text!r})",
+                                  hint="join several by |; is_in([...]) compares whole values")
+        return Call(f"str.{name}", (self.x,), (text, *options))
 
 
 @dataclass(frozen=True)

@@ -68,4 +68,10 @@ def _writable_directory() -> Path:
         with tempfile.TemporaryFile(dir=directory):
             return directory
     except OSError:
-        return Path(tempfile.mkdtemp(prefix="whimbrel-kernels-"))
+        return Path(_of_this_process().name)
+
+
+@functools.cache
+def _of_this_process() -> tempfile.TemporaryDirectory[str]:
+    """A directory that goes when the process does."""
+    return tempfile.TemporaryDirectory(prefix="whimbrel-kernels-", ignore_cleanup_errors=True)

@@ -6,6 +6,7 @@ import builtins
 import contextlib
 import functools
 import inspect
+import math
 import os
 import queue
 import sys
@@ -27,7 +28,8 @@ Watcher = Callable[[str, float, bool], None]
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 _forced: Tier | None = "interpreted" if os.environ.get("WHIMBREL_JIT") == "0" else None
-_patient: ContextVar[bool] = ContextVar("patient", default=False)
+_patient_until: ContextVar[float] = ContextVar("patient_until", default=-math.inf)
+"""Until when, on the clock of ``time.perf_counter``, callers wait for the compiler."""
 
 
 def forced_tier() -> Tier | None:
@@ -51,13 +53,13 @@ def tier(name: Tier) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def patience() -> Iterator[None]:
-    """Wait for the compiler rather than start interpreted: right when only the end result matters."""
-    token = _patient.set(True)
+def patience(most_s: float = math.inf) -> Iterator[None]:
+    """Wait for the compiler rather than start interpreted, so many seconds in all: right when only the end matters."""
+    token = _patient_until.set(time.perf_counter() + most_s)
     try:
         yield
     finally:
-        _patient.reset(token)
+        _patient_until.reset(token)
 
 
 @contextlib.contextmanager
@@ -126,9 +128,9 @@ class Compiled:
         event = self._ready.get(signature)
         if event is None:
             event = self._request(signature)
-        if (forced or _patient.get()) and not event.is_set():
+        if not event.is_set() and (most_s := math.inf if forced else _patient_until.get() - time.perf_counter()) > 0:
             began = time.perf_counter()
-            event.wait()
+            event.wait(min(most_s, threading.TIMEOUT_MAX))
             if (watcher := _watcher.get()) is not None:
                 watcher(self.function.__name__, time.perf_counter() - began, True)
         if self._failure is not None and self._foreign:
@@ -147,16 +149,33 @@ class Compiled:
 
     def compile(self, signature: tuple[Any, ...]) -> None:
         """Compile for arguments of these kinds, or load machine code that an earlier process left."""
-        import numba
-
         try:
-            if self._dispatcher is None:
-                function = self.function if self._foreign else self._load()
-                self._dispatcher = numba.njit(nogil=True, cache=not self._foreign)(_jittable(function, numba.njit))
-            self._dispatcher.compile(tuple(_numba_type(kind, numba) for kind in signature))
+            try:
+                self._compile(signature)
+            except Exception:
+                if self._foreign or not self._forget():
+                    raise
+                self._compile(signature)
         except BaseException as error:
             self._failure = error
             raise
+
+    def _compile(self, signature: tuple[Any, ...]) -> None:
+        import numba
+
+        if self._dispatcher is None:
+            function = self.function if self._foreign else self._load()
+            self._dispatcher = numba.njit(nogil=True, cache=not self._foreign)(_jittable(function, numba.njit))
+        self._dispatcher.compile(tuple(_numba_type(kind, numba) for kind in signature))
+
+    def _forget(self) -> bool:
+        """Remove the machine code that earlier processes left, since it may be damaged; whether there was some."""
+        path = source_file(self.text, self.function.__name__)
+        left = list((path.parent / "__pycache__").glob(f"{path.stem}*.nb?"))
+        for file in left:
+            file.unlink(missing_ok=True)
+        self._dispatcher = None
+        return bool(left)
 
     def _load(self) -> Callable[..., Any]:
         """The function once more, from the content-addressed file under which machine code is kept."""

@@ -160,7 +160,10 @@ def select_many(schema: Schema, column: str, values: Sequence[Column] | Conditio
     """
     where = f"select_many({column!r}, ...)"
     listed = isinstance(values, Expr) or callable(values)
-    if split == "" or (split is not None and (listed or values)):
+    if split is not None and (not isinstance(split, str) or not split):
+        raise PlanError(f"Strings cannot be split by {split!r}.", where=where,
+                        hint='give a text, such as select_many("tags", split=",")')
+    if split is not None and (listed or values):
         raise PlanError("Give a text to split by, or values, but not both.", where=where,
                         hint='such as select_many("tags", split=","), or select_many("x", [col.a, col.b])')
     if times is not None and (listed or not values):

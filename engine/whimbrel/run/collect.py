@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -18,6 +19,8 @@ from whimbrel.run.ranges import collect_side_by_side
 from whimbrel.run.session import Session
 
 _WORTH_COMPILING_ROWS = 50_000
+_INTERPRETED_ROWS_PER_S = 100_000
+"""Roughly. Nobody waits longer for the compiler than it takes to do without."""
 
 
 def collect(plan: Node, threads: int = 1) -> pa.Table:
@@ -34,7 +37,7 @@ def collect_together(plans: Sequence[Node]) -> list[pa.Table]:
     with closing(Session(*plans, hurry=True)) as session, ExitStack() as waiting:
         total = session.reader.total_rows
         if total is None or total > _WORTH_COMPILING_ROWS:
-            waiting.enter_context(patience())
+            waiting.enter_context(patience(math.inf if total is None else total / _INTERPRETED_ROWS_PER_S))
         while not session.finished:
             session.step()
             for error in session.failures.values():

@@ -38,6 +38,11 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
         partition. See :class:`whimbrel.Partitions`, which also says when rows settle.
     name : str, optional
         For plans, errors and ``on({...})``.
+
+    Notes
+    -----
+    Columns that a query does not use are not read, nor row groups of which the file says that no row passes the filters
+    behind the source; ``explain()`` says which. What is wrong in them, such as a row out of order, is not told either.
     """
     return Stream(Node(ParquetSource(path, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                                      late=late, partition=partition, name=name)))

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+import pyarrow as pa
+
 from whimbrel import run as running
 from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.run import Checkpoints, Run
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from whimbrel.connect.serving import FlightServer, WebSocketServer
 
 Address = tuple[str, int] | int
+
+_MOST_PORT = 65_535
 
 
 class Served:
@@ -50,6 +54,12 @@ class Served:
                 socket = WebSocketServer(self._rows, *_place(websocket), token, self._failure, origins)
                 self._open.append(socket)
                 self.websocket = socket.address
+        except (OSError, pa.ArrowException) as error:
+            self.close()
+            asked = ", ".join(f"{name}={address!r}" for name, address in (
+                ("flight", flight), ("websocket", websocket)) if address is not None)
+            raise PlanError("Nobody can listen there: the port is taken, or the host is not this machine.",
+                            where=f"serve({asked})", hint="0 is any port that is free") from error
         except BaseException:
             self.close()
             raise
@@ -114,6 +124,8 @@ def serve(query: Stream, *, flight: Address | None = 0, websocket: Address | Non
     ...     feed.select("total").collect()["total"].to_pylist()
     [3, 3]
     """
+    if not isinstance(query, Stream):
+        raise PlanError(f"Cannot serve a {type(query).__name__}.", where="serve(...)", hint="give a stream")
     if flight is None and websocket is None:
         raise PlanError("Nothing is to be served.", where="serve(flight=None, websocket=None)", hint="such as flight=0")
     if token is not None and len(token) < 8:
@@ -121,7 +133,17 @@ def serve(query: Stream, *, flight: Address | None = 0, websocket: Address | Non
                         hint="leave it out: a long one is made")
     if not isinstance(keep_rows, int) or keep_rows < 1:
         raise PlanError(f"keep_rows={keep_rows!r} keeps none.", where="serve(...)", hint="1 or more")
+    for name, address in (("flight", flight), ("websocket", websocket)):
+        if address is not None:
+            _check(name, address)
     return Served(query, flight, websocket, token or secrets.token_urlsafe(24), origins, keep_rows, checkpoints)
+
+
+def _check(name: str, address: object) -> None:
+    port = address[1] if isinstance(address, tuple) and len(address) == 2 and isinstance(address[0], str) else address
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= _MOST_PORT:
+        raise PlanError(f"{address!r} is no address.", where=f"serve({name}={address!r})",
+                        hint='a port, or host and port, such as ("0.0.0.0", 8815); 0 is any port that is free')
 
 
 def _place(address: Address) -> tuple[str, int]:

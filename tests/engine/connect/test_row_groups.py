@@ -125,3 +125,11 @@ def test_on_another_log(path: Path) -> None:
     query = log(path).where(col.x >= 950)
     other = wb.from_arrow(pq.read_table(path).slice(940, 20), time="at")
     assert query.on(other).collect()["x"].to_pylist() == list(range(950, 960))
+
+
+def test_a_part_of_a_struct_is_not_the_column_of_its_name(tmp_path: Path) -> None:
+    table = pa.table({"at": [0, 1, 2, 3], "a": pa.array([{"b": 100}, {"b": 100}, {"b": 200}, {"b": 200}]),
+                      "a.b": [1, 1, 2, 2]})
+    pq.write_table(table, tmp_path / "log.parquet", row_group_size=2)
+    rows = wb.read_parquet(tmp_path / "log.parquet", time="at")
+    assert rows.where(getattr(col, "a.b") == 1).select("a.b").collect()["start"].to_pylist() == [0, 1]

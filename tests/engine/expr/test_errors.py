@@ -89,3 +89,11 @@ def test_what_cannot_be_built(build, what):
 ), ids=repr)
 def test_types_of_results(expr, type_):
     assert type_of(expr, SCHEMA) == type_
+
+
+@pytest.mark.parametrize("text", [None, 3, ("a", "b"), b"a"])
+@pytest.mark.parametrize("name", ["contains", "starts_with", "ends_with", "index_of"])
+def test_what_is_looked_for_is_a_text(name, text):
+    with pytest.raises(ExpressionError, match="looks for one text") as caught:
+        getattr(col.name.str, name)(text)
+    assert caught.value.where == f"col.name.str.{name}({text!r})"

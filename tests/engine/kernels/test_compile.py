@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import whimbrel
-from whimbrel.kernels import Compiled, load_text, patience, tier
+from whimbrel.kernels import Compiled, compile, load_text, patience, tier
 from whimbrel.kernels.cache import source_file
 
 TEXT = "def double(values, out):\n    for row in range(len(values)):\n        out[row] = 2 * values[row]\n"
@@ -95,6 +95,27 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     blocked.write_text("not a directory")
     folder = Path(whimbrel.__file__).parents[1]
     assert run(folder, blocked, LOOKUP.format(folder=str(folder))) == "[0, 1, 0]"
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", [b"\0", b"garbage"])
+def test_machine_code_that_is_damaged_is_made_anew(tmp_path: Path, kind: str, damage: bytes) -> None:
+    folder = Path(whimbrel.__file__).parents[1]
+    code = LOOKUP.format(folder=str(folder))
+    assert run(folder, tmp_path, code) == "[0, 1, 0]"
+    files = list(tmp_path.rglob(f"*.{kind}"))
+    assert files
+    for file in files:
+        file.write_bytes((damage * file.stat().st_size)[: file.stat().st_size])
+    assert run(folder, tmp_path, code) == "[0, 1, 0]"
+
+
+def test_nobody_waits_longer_for_the_compiler_than_they_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compile._compiler, "submit", lambda *_: None)  # one that never comes to it
+    unit = load_text(TEXT.replace("double", "twice"), "twice", {})
+    with patience(0.05):
+        assert doubled(unit) == [0, 2, 4]
+        assert not unit.ready(np.arange(3), np.zeros(3, np.int64))
 
 
 def test_processes_that_start_together_share_a_cold_cache(tmp_path: Path) -> None:

@@ -175,7 +175,30 @@ def test_rows_that_are_forgotten_are_missed_by_name() -> None:
     (lambda query: wb.serve(query, flight=None), "Nothing is to be served"),
     (lambda query: wb.serve(query, token="short"), "can be guessed"),
     (lambda query: wb.serve(query, keep_rows=0), "keeps none"),
+    (lambda query: wb.serve(query.collect()), "Cannot serve a Table"),
+    (lambda query: wb.serve(query, flight="here"), "no address"),
+    (lambda query: wb.serve(query, websocket=70_000), "no address"),
 ])
 def test_what_cannot_be_served_is_refused(ask: Callable[[Stream], object], words: str) -> None:
     with pytest.raises(WhimbrelError, match=words):
         ask(counts())
+
+
+def test_a_port_that_is_taken_is_refused() -> None:
+    with wb.serve(counts(), flight=None, websocket=0) as served:
+        assert served.websocket is not None
+        port = int(served.websocket.rpartition(":")[2])
+        with pytest.raises(WhimbrelError, match="the port is taken"):
+            wb.serve(counts(), flight=port)
+        with pytest.raises(WhimbrelError, match="the port is taken"):
+            wb.serve(counts(), flight=None, websocket=port)
+
+
+def test_a_feed_says_why_a_server_gives_no_rows() -> None:
+    with wb.serve(log().assume(periodic=2).select("x")) as served:
+        assert served.flight is not None
+        with pytest.raises(WhimbrelError, match="gives no rows: The token is missing, or another one") as caught:
+            wb.feeds.flight(served.flight, time="start", token="another one")
+        assert "gRPC" not in str(caught.value)
+        with pytest.raises(WhimbrelError, match="gives no rows: The query has failed: An event at 1 comes 1 after"):
+            wb.feeds.flight(served.flight, time="start", token=served.token).collect()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Unpack
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 from whimbrel.connect.feeds.client import Client, Delivery, Place, Pumped
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.errors import SourceError
 
 
 class FlightFeed(Feed):
@@ -50,23 +52,34 @@ class FlightFeed(Feed):
         link = flight.connect(self.address)
         headers = [(b"authorization", f"Bearer {self._token}".encode())] if self._token else []
         headers.append((b"whimbrel-row", str(place or 0).encode()))
-        reader = link.do_get(flight.Ticket(self.ticket.encode()), flight.FlightCallOptions(headers=headers))
+        try:
+            reader = link.do_get(flight.Ticket(self.ticket.encode()), flight.FlightCallOptions(headers=headers))
+        except flight.FlightUnauthenticatedError as error:
+            raise self._refused(error, "give the token= of the server") from None
 
         def unblock() -> None:
             reader.cancel()
 
-        return Pumped(_received(reader, int(place or 0)), unblock)
+        return Pumped(self._received(reader, int(place or 0)), unblock)
 
+    def _received(self, reader: Any, row: int) -> Iterator[Delivery]:
+        while True:
+            try:
+                chunk = reader.read_chunk()
+            except StopIteration:
+                return
+            except self._flight.FlightUnauthenticatedError as error:
+                raise self._refused(error, "give the token= of the server") from None
+            except self._flight.FlightServerError as error:
+                raise self._refused(error, "what the server says is about its side, not this one") from None
+            rows: pa.RecordBatch = chunk.data
+            if chunk.app_metadata is not None:  # the number of its first row, from a server that knows it
+                row = int(chunk.app_metadata.to_pybytes())
+            row += rows.num_rows
+            if rows.num_rows:
+                yield Delivery(rows, row)
 
-def _received(reader: Any, row: int) -> Iterator[Delivery]:
-    while True:
-        try:
-            chunk = reader.read_chunk()
-        except StopIteration:
-            return
-        rows: pa.RecordBatch = chunk.data
-        if chunk.app_metadata is not None:  # the number of its first row, from a server that knows it
-            row = int(chunk.app_metadata.to_pybytes())
-        row += rows.num_rows
-        if rows.num_rows:
-            yield Delivery(rows, row)
+    def _refused(self, error: Exception, hint: str) -> SourceError:
+        said = re.split(r"\.? (?:Detail|gRPC client debug context): ", str(error))[0]
+        said = said.splitlines()[0].rstrip(".")  # what and not where: that is in the server's words
+        return SourceError(f"{self.address} gives no rows: {said}.", where=f"feeds.flight({self.address!r})", hint=hint)
