@@ -184,7 +184,7 @@ class Reader:
                     self.came = max(self.came, stream.came)
                 self._rest[number] = batch
             return self._process(number, whole=whole)
-        if len(self._readings) == len(self._streams):  # others wait by themselves
+        if self._streams and len(self._readings) == len(self._streams):  # others wait by themselves
             self._bell.wait(_WAIT_S)
             self._bell.clear()
         return None
