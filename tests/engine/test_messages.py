@@ -383,7 +383,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
     "explode number": (lambda: log().select_many("n"),
         SchemaError, "Column 'n' is int64, not a list.", "select_many('n')"),
     "split empty": (lambda: log().select_many("name", split=""),
-        PlanError, "Give a text to split by, or values, but not both.", "select_many('name', ...)"),
+        PlanError, "Strings cannot be split by ''.", "select_many('name', ...)"),
     "times float": (lambda: log().select_many("v", [col.n], times=col.price),
         ExpressionError, "How many times is double, not an integer.", "select_many('v', [col.n], times=col.price)"),
     "times without": (lambda: log().select_many("list", times=2),
