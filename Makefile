@@ -35,7 +35,7 @@ demo-check: setup ## Run the same notebook without a browser and print its last 
 
 test: setup ## All tests; as root on Debian or Ubuntu missing system packages are installed first
 	@sh scripts/system.sh
-	@$(PYTEST)
+	@sh scripts/test.sh
 
 check: lint test ## What CI runs
 
