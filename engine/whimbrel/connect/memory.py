@@ -79,7 +79,8 @@ class ArrowSource(ColumnarSource):
     def blocks(self, rows: int) -> Blocks | None:
         if self.disorder not in (Disorder(), Disorder(None)) or not self._times:
             return None
-        first = np.arange(0, self.table.num_rows, rows)
+        count = -(-self.table.num_rows // rows)
+        first = np.arange(count) * self.table.num_rows // count  # a short last one would be no sample of the others
         stop = np.append(first[1:], self.table.num_rows)
         times = self._times[0] if len(self._times) == 1 else np.concatenate(self._times)
         if self.disorder == Disorder():

@@ -382,7 +382,10 @@ class Stream(Methods):
         >>> log = wb.from_arrow({"at": range(10_000), "x": [1, 2] * 5_000}, time="at")
         >>> query = log.tumbling_window(10_000).aggregate(n=wb.count(), total=wb.sum(wb.col.x))
         >>> for answer in query.progress(at=[0.1, 0.5]):
-        ...     print(f"{answer.share:.0%}", answer.table["total"].to_pylist(), answer.error)
+        ...     print(f"{answer.share:.0%}", answer.table["total"].to_pylist(), f"{answer.error:.1%}")
+        10% [15013] 0.9%
+        50% [14998] 0.2%
+        100% [15000] 0.0%
         """
         return progressing.progress(self.node, every, seconds=seconds, at=at, confidence=confidence, order=order,
                                     seed=seed, block_rows=block_rows, resume=resume)

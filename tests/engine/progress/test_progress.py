@@ -215,3 +215,11 @@ def test_mistaken_options(log: wb.Stream, options: dict[str, Any], message: str)
         next(log.tumbling_window(10).aggregate(n=wb.count()).progress(**options))
     with pytest.raises(PlanError, match=r"share|until"):
         log.tumbling_window(10).aggregate(n=wb.count()).progress().until(error="much")
+
+
+def test_rows_that_do_not_fill_blocks_are_no_surprise_at_the_end() -> None:
+    """Blocks of one size but the last, each with the same sum, said that nothing was in doubt, and were wrong."""
+    log = wb.from_arrow({"at": list(range(10_000)), "x": [1, 2] * 5_000}, time="at", name="log")
+    for answer in log.tumbling_window(10_000).aggregate(total=wb.sum(col.x)).progress(at=[0.1, 0.3, 0.5, 0.8]):
+        row, = answer.table.to_pylist()
+        assert row["total_low"] <= 15_000 <= row["total_high"]
