@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -155,8 +156,8 @@ class Source(ABC):
         return []
 
     def rows_between(self, start: int, end: int) -> tuple[int, int]:
-        """Rows (from, to) among which is every one with ``start <= time < end``. Asked of a source that has cuts."""
-        raise NotImplementedError
+        """Rows (from, to) among which is every one with ``start <= time < end``: all, where it cannot tell."""
+        return 0, sys.maxsize if self.rows is None else self.rows
 
     def blocks(self, rows: int) -> Blocks | None:
         """Its rows in blocks of about so many; None where they can only be read from the first to the last."""

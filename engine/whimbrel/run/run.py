@@ -51,7 +51,7 @@ class Run:
     """A handle on a running query. Letting go of it stops the query.
 
     Queries that were started together are read together: pausing, resuming and checkpoints are of all of them. One that
-    fails leaves the others going; a source that fails ends all.
+    fails leaves the others going; a source that cannot be read on ends all.
 
     Attributes
     ----------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
+import weakref
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -15,7 +17,7 @@ from whimbrel.run import Checkpoints, Run
 from whimbrel.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from whimbrel.connect.serving import FlightServer, WebSocketServer
+    from whimbrel.connect.serving import FlightServer, Published, WebSocketServer
 
 Address = tuple[str, int] | int
 
@@ -45,13 +47,16 @@ class Served:
         self.websocket: str | None = None
         self._rows = Published(keep_rows)
         self.run: Run = running.start(query.node, keep_rows=0, to=(self._rows,), checkpoints=checkpoints)[0]
+        # Neither servers nor what ends them know this handle, so that it can be let go.
+        failure = functools.partial(_failure, self.run)
+        self._end = weakref.finalize(self, _close, self.run, self._rows, self._open)
         try:
             if flight is not None:
-                server = FlightServer(self._rows, *_place(flight), token, self._failure)
+                server = FlightServer(self._rows, *_place(flight), token, failure)
                 self._open.append(server)
                 self.flight = server.address
             if websocket is not None:
-                socket = WebSocketServer(self._rows, *_place(websocket), token, self._failure, origins)
+                socket = WebSocketServer(self._rows, *_place(websocket), token, failure, origins)
                 self._open.append(socket)
                 self.websocket = socket.address
         except (OSError, pa.ArrowException) as error:
@@ -64,16 +69,9 @@ class Served:
             self.close()
             raise
 
-    def _failure(self) -> WhimbrelError | None:
-        self.run.wait(10)  # its rows are closed before it says how it ended
-        return self.run.error
-
     def close(self) -> None:
         """End the query, and let go of everybody."""
-        self.run.stop()
-        self._rows.close()
-        for server in self._open:
-            server.shutdown()
+        self._end()
 
     def __enter__(self) -> Self:
         return self
@@ -137,6 +135,18 @@ def serve(query: Stream, *, flight: Address | None = 0, websocket: Address | Non
         if address is not None:
             _check(name, address)
     return Served(query, flight, websocket, token or secrets.token_urlsafe(24), origins, keep_rows, checkpoints)
+
+
+def _failure(run: Run) -> WhimbrelError | None:
+    run.wait(10)  # its rows are closed before it says how it ended
+    return run.error
+
+
+def _close(run: Run, rows: Published, servers: Sequence[FlightServer | WebSocketServer]) -> None:
+    run.stop()
+    rows.close()
+    for server in servers:
+        server.shutdown()
 
 
 def _check(name: str, address: object) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from socket import create_connection
 from typing import Any
 
 import numpy as np
@@ -112,6 +114,16 @@ def test_it_listens_on_this_machine_alone() -> None:
         assert served.flight.startswith("grpc://127.0.0.1:")
         assert served.websocket is not None
         assert served.websocket.startswith("ws://127.0.0.1:")
+
+
+def test_letting_go_of_it_ends_it() -> None:
+    served = wb.serve(counts(), websocket=0)
+    ports = [int(str(address).rpartition(":")[2]) for address in (served.flight, served.websocket)]
+    del served
+    gc.collect()
+    for port in ports:
+        with pytest.raises(OSError, match="refused"):
+            create_connection(("127.0.0.1", port), timeout=5)
 
 
 def test_a_client_learns_why_a_query_failed() -> None:
