@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Locator, Page, sync_playwright
 
 LOCAL = "127.0.0.1"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -153,10 +153,16 @@ class Notebook:
         chart.wait_for(timeout=START_S * 1000)
         return chart
 
+    def look(self, chart: Locator) -> bytes:
+        """How a chart looks now; once more if the page was just laid out anew."""
+        with contextlib.suppress(Error):
+            return chart.screenshot()
+        return chart.screenshot()
+
     def wait_for_change(self, chart: Locator, since: bytes, timeout_s: float = 30) -> None:
         """Wait until a chart looks different."""
         deadline = time.monotonic() + timeout_s
-        while chart.screenshot() == since:
+        while self.look(chart) == since:
             assert time.monotonic() < deadline, "the chart does not move"
             time.sleep(0.5)
 

@@ -24,7 +24,7 @@ def test_a_live_chart_moves_while_cells_answer(open_notebook: Open, tmp_path: Pa
     notebook.run(1)
     chart = notebook.wait_for_chart(1)
     time.sleep(2)
-    first = chart.screenshot()
+    first = notebook.look(chart)
     notebook.picture("live-1", tmp_path)
     answers_s = []
     for number in range(12):
@@ -32,7 +32,7 @@ def test_a_live_chart_moves_while_cells_answer(open_notebook: Open, tmp_path: Pa
         notebook.wait_for_text(2, rf"answer {number + 5}\b", timeout_s=10)
     live_s = statistics.median(answers_s)
     time.sleep(3)
-    second = chart.screenshot()
+    second = notebook.look(chart)
     notebook.picture("live-2", tmp_path)
     print(f"\na cell answers after {idle_s * 1000:.0f} ms when idle, {live_s * 1000:.0f} ms beside a live view")
     assert first != second
@@ -49,9 +49,9 @@ def test_buttons_steer_the_run(open_notebook: Open, tmp_path: Path) -> None:
     notebook.press(1, "Pause")
     notebook.wait_for_text(1, "paused")
     time.sleep(1)
-    still = chart.screenshot()
+    still = notebook.look(chart)
     time.sleep(2)
-    assert chart.screenshot() == still
+    assert notebook.look(chart) == still
     notebook.picture("paused", tmp_path)
     notebook.press(1, "Resume")
     notebook.wait_for_text(1, "running")
@@ -61,9 +61,9 @@ def test_buttons_steer_the_run(open_notebook: Open, tmp_path: Path) -> None:
     notebook.run(2)
     notebook.wait_for_text(2, "stopped")
     time.sleep(1)
-    kept = chart.screenshot()
+    kept = notebook.look(chart)
     time.sleep(2)
-    assert chart.screenshot() == kept
+    assert notebook.look(chart) == kept
     notebook.press(1, "Restart")
     notebook.wait_for_text(1, "running")
     notebook.press(1, "Stop and drop")
@@ -123,10 +123,10 @@ def test_a_view_appears_while_the_kernel_is_busy(open_notebook: Open, tmp_path: 
     notebook.page.keyboard.press("Shift+Enter")
     notebook.page.mouse.move(5, 5)  # a chart that is pointed at stands still
     time.sleep(8)
-    first = notebook.wait_for_chart(1).screenshot()
+    first = notebook.look(notebook.wait_for_chart(1))
     time.sleep(3)
     notebook.picture("busy", tmp_path)
-    assert notebook.wait_for_chart(1).screenshot() != first
+    assert notebook.look(notebook.wait_for_chart(1)) != first
     assert "[*]" in cell.locator(".jp-InputArea-prompt").inner_text()
 
 
@@ -148,7 +148,7 @@ def test_holoviews_overlays_move_with_the_run(open_notebook: Open, tmp_path: Pat
     notebook.run(2)
     chart = notebook.wait_for_chart(2)
     time.sleep(2)
-    notebook.wait_for_change(chart, since=chart.screenshot())
+    notebook.wait_for_change(chart, since=notebook.look(chart))
     notebook.picture("holoviews", tmp_path)
 
 

@@ -57,7 +57,7 @@ def test_a_folded_output_waits_and_goes_on_until_it_is_cleared(open_notebook: Op
     chart.wait_for()
     wait_for_state(notebook, 2, "running")
     notebook.wait_for_text(1, "running")
-    notebook.wait_for_change(chart, since=chart.screenshot())
+    notebook.wait_for_change(chart, since=notebook.look(chart))
     select(notebook, 1)
     command(notebook, "notebook:clear-cell-output")
     wait_for_state(notebook, 2, "paused", "stopped")
@@ -99,7 +99,7 @@ def test_two_views_move_and_runs_leave_the_tab_as_it_was(open_notebook: Open, tm
         notebook.run(number)
     charts = [notebook.wait_for_chart(number) for number in (1, 2)]
     notebook.picture("two", tmp_path)
-    for chart, seen in [(chart, chart.screenshot()) for chart in charts]:
+    for chart, seen in [(chart, notebook.look(chart)) for chart in charts]:
         notebook.wait_for_change(chart, since=seen)
     time.sleep(4)
     before = notebook.page.evaluate(LEFT)
@@ -111,5 +111,5 @@ def test_two_views_move_and_runs_leave_the_tab_as_it_was(open_notebook: Open, tm
     assert documents == before[0]
     assert styles <= before[1] + 2
     chart = notebook.wait_for_chart(2)
-    notebook.wait_for_change(chart, since=chart.screenshot())
+    notebook.wait_for_change(chart, since=notebook.look(chart))
     assert notebook.problems == []

@@ -8,7 +8,8 @@ from xml.etree import ElementTree as ET
 
 import holoviews as hv
 import pytest
-from bokeh.models import MultiLine, Scatter, Text
+from bokeh.document import Document
+from bokeh.models import ColumnDataSource, MultiLine, Scatter, Text
 
 from tests.workbench.results import hourly
 from tests.workbench.test_framer import whole
@@ -88,8 +89,8 @@ def test_the_caption_names_what_is_not_shown() -> None:
 @pytest.mark.parametrize("shown", (picture(), picture(whole(k=["a", "b"], n=[3, 4]), 1), picture(kind="table"),
                                    picture(whole(n=[3])), None))
 def test_every_picture_is_also_a_holoviews_object_that_draws(shown) -> None:
-    drawn = holoviews_of(shown)
-    assert hv.render(drawn, backend="bokeh") is not None
+    plot = hv.renderer("bokeh").get_plot(holoviews_of(shown), doc=Document())
+    assert list(plot.state.select({"type": ColumnDataSource}))
 
 
 @pytest.mark.parametrize("settled", (0, 4, 8))

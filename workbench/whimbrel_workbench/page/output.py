@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -199,6 +200,7 @@ pn.extension.add_delete_action(_removed)
 @contextmanager
 def one_message(layout: pn.viewable.Viewable) -> Iterator[None]:
     """Send every change made inside as one message: the page then lays itself out once, not once per change."""
+    _let_import()
     with pn.io.notebook.block_comm():
         yield
     heard = list(_take_heard(layout))
@@ -226,6 +228,7 @@ def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
         said = comm.decode(message)
         reply = {"msg_type": "Ready", "content": "", "comm_id": said.pop("comm_id", None)}
         try:
+            _let_import()
             with lock:
                 for each in _one_by_one(said):
                     comm._on_msg(each)  # noqa: SLF001
@@ -236,6 +239,16 @@ def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
             comm.send(metadata=reply)
 
     comm._handle_msg = handle  # noqa: SLF001
+
+
+def _let_import() -> None:
+    """Wait while a cell imports HoloViews.
+
+    Panel looks for its parts as soon as there is something of that name, and a package that two threads import from
+    different ends is broken for both.
+    """
+    if "holoviews" in sys.modules:
+        import holoviews as hv  # noqa: F401
 
 
 def _one_by_one(said: dict[str, Any]) -> list[dict[str, Any]]:
