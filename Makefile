@@ -35,6 +35,7 @@ demo-check: setup ## Run the same notebook without a browser and print its last 
 
 test: setup ## All tests; as root on Debian or Ubuntu missing system packages are installed first
 	@sh scripts/system.sh
+	@sh scripts/kafka.sh
 	@sh scripts/test.sh
 
 check: lint test ## What CI runs
@@ -50,6 +51,7 @@ generate: setup ## Write what follows from the operators' files: package names, 
 
 faults: setup ## Try all feeds on all faults and write what came of it into docs/feeds.md
 	@sh scripts/system.sh
+	@sh scripts/kafka.sh
 	@$(BIN)/python scripts/generate_faults.py
 
 pictures: setup ## Draw the pictures of the documentation anew, with view.save()
@@ -60,6 +62,7 @@ laws: setup ## The laws every operator must keep, on many more examples than `ma
 
 long: setup ## Tests that take a minute or more: a Spark cluster of several processes, one of which is killed
 	@sh scripts/system.sh
+	@sh scripts/kafka.sh
 	@$(PYTEST) -m long
 
 drift: setup ## Slide over a hundred million events and compare the last windows with fresh ones (about a minute)

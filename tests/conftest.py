@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from hypothesis import settings
 from whimbrel.spark import has_java
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+KAFKA_JARS = Path(sys.prefix) / "kafka"
+"""Where `scripts/kafka.sh` puts a broker, in the environment that runs the tests."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -31,7 +34,10 @@ NEEDS = {
     "mosquitto": ("Mosquitto", "mosquitto", lambda: found("mosquitto")),
     "nats": ("NATS", "nats-server", lambda: found("nats-server")),
     "postgres": ("PostgreSQL", "postgresql", lambda: found("initdb")),
+    "kafka": ("a Kafka broker", "maven", lambda: has_java() and any(KAFKA_JARS.glob("kafka_*.jar"))),
 }
+OPTIONAL = {"kafka"}
+"""Left out where it is not there, and said, but no failure: the cluster that librdkafka brings is everywhere."""
 NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
 
 settings.register_profile("untimed", deadline=None)  # the machine may be busy, and a first call compiles
@@ -41,16 +47,18 @@ missing: Counter[str] = Counter()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what needs a program that is not there; leave out what reads the optional data folder."""
+    """Skip what needs a program that is not there; leave out what is optional, or reads the optional data folder."""
+    left_out = [] if SHARED_DATA.is_dir() else [item for item in items if item.get_closest_marker("data")]
     for item in items:
         for mark, (program, _, there) in NEEDS.items():
             if item.get_closest_marker(mark) and not there():
                 missing[mark] += 1
-                item.add_marker(pytest.mark.skip(reason=f"needs {program}"))
-    if not SHARED_DATA.is_dir():
-        left_out = [item for item in items if item.get_closest_marker("data")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("data")]
+                if mark in OPTIONAL:
+                    left_out.append(item)
+                else:
+                    item.add_marker(pytest.mark.skip(reason=f"needs {program}"))
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -147,7 +147,7 @@ def test_killed_at_twenty_moments_the_settled_rows_are_those_of_an_uncut_run(tmp
         told = {"folder": str(tmp_path), "redis": f"redis://127.0.0.1:{red.port}", "kills": 20, "seed": 11,
                 "postgres": f"postgresql://test@127.0.0.1:{post.port}/postgres",
                 "kafka": f"{broker.host}:{broker.port}"}
-        until(lambda: _accepts(told["postgres"]))
+        until(lambda: servers.accepts(told["postgres"]))
         done = subprocess.run([sys.executable, killed.__file__, json.dumps(told)], capture_output=True, text=True,
                               check=False, timeout=250)
         assert done.returncode == 0, done.stderr[-3000:]
@@ -165,14 +165,6 @@ def test_killed_at_twenty_moments_the_settled_rows_are_those_of_an_uncut_run(tmp
             assert Counter(fields[b"row"] for _, fields in link.xrange("settled")) == texts
         sent = _all_of(told["kafka"], "settled")  # type: ignore[arg-type]
         assert set(sent) == set(texts)
-
-
-def _accepts(url: Any) -> bool:
-    try:
-        psycopg.connect(url).close()
-    except psycopg.OperationalError:
-        return False
-    return True
 
 
 def _counted(found: list[Any]) -> Counter[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import getpass
 import os
@@ -10,12 +11,15 @@ import signal
 import socket
 import subprocess
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.conftest import found
+import psycopg
 
-_START_S = 30.0
+from tests.conftest import KAFKA_JARS, found
+
+_START_S = 60.0
 _TRIES = 5
 
 
@@ -113,7 +117,41 @@ def postgres(folder: Path) -> Server:
                                "UTF8"], check=False, capture_output=True, text=True, cwd=folder, **_as_somebody(initdb))
         assert made.returncode == 0, made.stderr
     return Server("postgres", lambda port, _: [
-        "-D", str(data), "-p", str(port), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-k", ""], folder)
+        "-D", str(data), "-p", str(port), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c",
+        "wal_level=logical", "-k", ""], folder)
+
+
+def accepts(url: str) -> bool:
+    """Whether PostgreSQL does more than listen."""
+    try:
+        psycopg.connect(url).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def kafka(folder: Path) -> Server:
+    """A broker that is its own controller."""
+    java = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{KAFKA_JARS}/*"]
+    controller = free_port()
+
+    def arguments(port: int, folder: Path) -> list[str]:
+        config = folder / "server.properties"
+        config.write_text(
+            "process.roles=broker,controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n"
+            f"controller.quorum.voters=1@127.0.0.1:{controller}\nlog.dirs={folder}/data\n"
+            f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n"
+            "offsets.topic.replication.factor=1\noffsets.topic.num.partitions=1\n"
+            "group.initial.rebalance.delay.ms=0\n"
+            "broker.session.timeout.ms=2000\nbroker.heartbeat.interval.ms=200\n")  # so long a killed one is waited for
+        if not (folder / "data").exists():
+            made = subprocess.run(["java", *java, "kafka.tools.StorageTool", "format", "-c", str(config), "-t",
+                                   base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:22]],
+                                  check=False, capture_output=True, text=True, cwd=folder)
+            assert made.returncode == 0, made.stderr
+        return [*java, "kafka.Kafka", str(config)]
+
+    return Server("java", arguments, folder)
 
 
 def _as_somebody(program: Path) -> dict[str, object]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -243,17 +242,8 @@ def test_settled_rows_go_to_a_subject_and_those_that_come_again_are_left_out(nat
 @pytest.fixture(scope="module")
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]:
     with servers.running(servers.postgres(tmp_path_factory.mktemp("postgres"))) as server:
-        until(lambda: _accepts(server))
+        until(lambda: servers.accepts(postgres_url(server)))
         yield server
-
-
-def _accepts(server: servers.Server) -> bool:
-    try:
-        psycopg.connect(postgres_url(server)).close()
-    except psycopg.OperationalError:
-        time.sleep(0.05)
-        return False
-    return True
 
 
 def postgres_url(server: servers.Server) -> str:
@@ -279,7 +269,7 @@ def test_rows_of_a_table_are_read_as_they_are_added(postgres_server: servers.Ser
         until(lambda: found.state.link == "reconnecting")
         assert "hunter2" not in found.state.error
         postgres_server.start()
-        until(lambda: _accepts(postgres_server))
+        until(lambda: servers.accepts(url))
         with psycopg.connect(url, autocommit=True) as link:
             link.execute("""INSERT INTO "Rows" (at, x) VALUES ('2024-01-01 00:00:02+00', 3)""")
         assert values(found, 1, "x") == [3.0]

@@ -1,0 +1,63 @@
+"""Kafka, on a real broker: what librdkafka's own cluster cannot show."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import confluent_kafka
+import pytest
+
+import whimbrel as wb
+from tests.engine.connect.feeds import servers
+from tests.engine.connect.feeds.listen import reading, until, values
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]:
+    with servers.running(servers.kafka(tmp_path_factory.mktemp("kafka"))) as started:
+        yield started
+
+
+def send(broker: servers.Server, topic: str, *at: int) -> None:
+    producer = confluent_kafka.Producer({"bootstrap.servers": f"127.0.0.1:{broker.port}", "log_level": 0})
+    for each in at:
+        producer.produce(topic, b'{"at": %d, "x": %d}' % (each, 10 * each), b"key")
+    assert producer.flush(30) == 0
+
+
+def feed(broker: servers.Server, topic: str, **told: Any) -> wb.Stream:
+    return wb.feeds.kafka(topic, f"127.0.0.1:{broker.port}", time="at", schema={"at": "int64", "x": "int64"},
+                          retry_s=(0.02, 0.1), beside=["offset"], **told)
+
+
+@pytest.mark.fault("kafka", "broker stopped and restarted")
+def test_a_topic_goes_on_when_its_broker_does(broker: servers.Server) -> None:
+    send(broker, "lasting", 1, 2)
+    asked = feed(broker, "lasting")
+    with reading(asked) as found:
+        assert values(found, 2, "x") == [10, 20]
+        broker.stop(signal.SIGKILL)
+        until(lambda: found.state.link == "reconnecting" and found.state.attempts > 1)
+        broker.start()
+        send(broker, "lasting", 3)
+        assert values(found, 1, "offset") == [2]
+        place = json.loads(json.dumps(found.place))
+    send(broker, "lasting", 4)
+    with reading(asked, place) as found:
+        assert values(found, 1, "x") == [40]
+
+
+def test_a_group_goes_on_where_the_broker_was_told(broker: servers.Server) -> None:
+    send(broker, "shared", 1, 2)
+    asked = feed(broker, "shared", group="g")
+    with reading(asked) as found:
+        assert values(found, 2, "x") == [10, 20]
+        next(found)
+    send(broker, "shared", 3)
+    with reading(asked) as found:
+        assert values(found, 1, "x") == [30]
