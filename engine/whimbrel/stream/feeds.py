@@ -18,6 +18,7 @@ from whimbrel.connect.feeds.kafka import KafkaFeed
 from whimbrel.connect.feeds.mqtt import MqttFeed
 from whimbrel.connect.feeds.nats import NatsFeed
 from whimbrel.connect.feeds.postgres import PostgresFeed
+from whimbrel.connect.feeds.postgres_changes import PostgresChangesFeed
 from whimbrel.connect.feeds.protobuf_format import Protobuf
 from whimbrel.connect.feeds.redis import RedisFeed
 from whimbrel.connect.feeds.socket import SocketFeed
@@ -49,6 +50,7 @@ kafka = _stream_of(KafkaFeed)
 mqtt = _stream_of(MqttFeed)
 nats = _stream_of(NatsFeed)
 postgres = _stream_of(PostgresFeed)
+postgres_changes = _stream_of(PostgresChangesFeed)
 redis = _stream_of(RedisFeed)
 socket = _stream_of(SocketFeed)
 synthetic = _stream_of(SyntheticFeed)
@@ -84,5 +86,5 @@ def dead_letters(feed: Stream) -> Stream:
 
 
 __all__ = ["Avro", "Conflate", "Csv", "FeedState", "HandOver", "Overload", "Protobuf", "Sample", "dead_letters",
-           "directory", "events", "flight", "http", "iterator", "kafka", "mqtt", "nats", "postgres", "redis", "socket",
-           "synthetic", "tail", "websocket"]
+           "directory", "events", "flight", "http", "iterator", "kafka", "mqtt", "nats", "postgres", "postgres_changes",
+           "redis", "socket", "synthetic", "tail", "websocket"]

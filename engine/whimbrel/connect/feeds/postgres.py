@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -23,9 +23,9 @@ _TYPES = {16: pa.bool_(), 20: pa.int64(), 21: pa.int16(), 23: pa.int32(), 25: pa
 class PostgresFeed(Feed):
     """Rows of a table or view in the order of a column that grows, asked for again and again.
 
-    Needs ``whimbrel[postgres]``. Changes of rows and deletions are not seen. The column must grow in the order in which
-    rows become visible; where transactions overlap, a serial number may become visible behind a later one, and
-    `settle` waits for it: newer rows are not read yet.
+    Needs ``whimbrel[postgres]``. Changes of rows and deletions are not seen: ``postgres_changes`` tells them. The
+    column must grow in the order in which rows become visible; where transactions overlap, a serial number may become
+    visible behind a later one, and `settle` waits for it: newer rows are not read yet.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ class PostgresFeed(Feed):
         self.table, self.url, self.cursor, self.every = table.split("."), url, cursor, every
         self.settle, self.settle_by = settle, settle_by or time
         told.setdefault("name", table)
-        super().__init__("postgres", time=time, schema=self._columns() if schema is None else schema,
-                         format=Records(), **told)
+        super().__init__("postgres", time=time, format=Records(),
+                         schema=columns_of(self.open, self.table) if schema is None else schema, **told)
         if cursor not in self.value_fields.names:
             raise PlanError(f"cursor={cursor!r} names no column.", where=self.call, hint="a column that grows")
 
@@ -69,18 +69,20 @@ class PostgresFeed(Feed):
         """A connection in which each statement is a transaction."""
         return self.library.connect(self.url, autocommit=True, connect_timeout=5)
 
-    def _columns(self) -> pa.Schema:
-        from psycopg import sql
-
-        with self.open() as link:
-            known = link.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(sql.Identifier(*self.table))).description
-        return pa.schema([(column.name, _TYPES[column.type_code]) for column in known if column.type_code in _TYPES])
-
     def connect(self, place: Place) -> Client:
         return _Table(self, place)
 
     def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
         return last.get(None) if offset == self.cursor else None
+
+
+def columns_of(open: Callable[[], Any], table: Sequence[str]) -> pa.Schema:
+    """The columns of a table whose types are known."""
+    from psycopg import sql
+
+    with open() as link:
+        known = link.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(sql.Identifier(*table))).description
+    return pa.schema([(column.name, _TYPES[column.type_code]) for column in known if column.type_code in _TYPES])
 
 
 class _Table(Client):

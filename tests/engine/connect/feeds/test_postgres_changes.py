@@ -1,0 +1,147 @@
+"""PostgreSQL's log of changes, of a real server: what is told, once, and what it keeps until it is safe."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from pyarrow import parquet
+
+import whimbrel as wb
+from tests.engine.connect.feeds import servers
+from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
+from whimbrel.connect.feeds import Reading
+from whimbrel.errors import PlanError
+
+pytestmark = pytest.mark.postgres
+QUICK: Any = {"every": 0.01, "retry_s": (0.02, 0.1)}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]:
+    with servers.running(servers.postgres(tmp_path_factory.mktemp("changes"))) as started:
+        until(lambda: servers.accepts(url_of(started)))
+        yield started
+
+
+def url_of(server: servers.Server) -> str:
+    return f"postgresql://test:hunter2@127.0.0.1:{server.port}/postgres"
+
+
+def do(server: servers.Server, *statements: str) -> None:
+    """Statements of one transaction."""
+    with psycopg.connect(url_of(server)) as link:
+        for statement in statements:
+            link.execute(statement)
+
+
+def begin(found: Reading) -> None:
+    """Wait until its slot is there: what happened before is not told."""
+    next(found)
+    until(lambda: found.state.link == "live")
+
+
+def told(found: Reading, count: int) -> list[dict[str, Any]]:
+    names = ("change", "id", "x", "k")
+    return [dict(zip(names, row, strict=True)) for batch in rows(found, count)
+            for row in zip(*(batch.column(name).to_arrow().to_pylist() for name in names), strict=True)]
+
+
+def test_inserts_updates_and_deletions_are_told_when_they_are_committed(server: servers.Server) -> None:
+    do(server, "CREATE TABLE orders (id bigint PRIMARY KEY, x double precision, k text, at timestamptz, odd point)",
+       "CREATE TABLE others (id bigint)", "INSERT INTO orders VALUES (1, 1.5, 'before the slot')",
+       "CREATE PUBLICATION all_of_them FOR ALL TABLES")
+    feed = wb.feeds.postgres_changes("public.orders", url_of(server), time="committed", slot="orders",
+                                     publication="all_of_them", beside=["change", "committed", "lsn"], **QUICK)
+    assert feed.schema.show() == ("id: int64, x: double, k: string, at: timestamp[us, tz=UTC], change: string, "
+                                  "committed: timestamp[us, tz=UTC], lsn: int64")
+    assert "hunter2" not in f"{feed.explain()}{feed!r}"
+    with reading(feed) as found, psycopg.connect(url_of(server)) as undone:
+        begin(found)
+        undone.execute("INSERT INTO orders VALUES (99, 0, 'never committed')")
+        do(server, "INSERT INTO orders VALUES (2, 'NaN', 'ü', '2024-01-01 00:00:01.5+02'), (3, NULL, NULL, NULL)")
+        do(server, "UPDATE orders SET x = 2.5 WHERE id = 2", "INSERT INTO others VALUES (7)",
+           "DELETE FROM orders WHERE id = 3", "UPDATE orders SET id = 4 WHERE id = 2")
+        undone.rollback()
+        first, = rows(found, 2)
+        assert first.column("at").to_arrow().to_pylist() == [
+            dt.datetime(2023, 12, 31, 22, 0, 1, 500_000, dt.UTC), None]
+        assert abs(first.column("committed").to_arrow().to_pylist()[0] - dt.datetime.now(dt.UTC)
+                   ) < dt.timedelta(minutes=5)
+        assert told(found, 3) == [{"change": "update", "id": 2, "x": 2.5, "k": "ü"},
+                                  {"change": "delete", "id": 3, "x": None, "k": None},
+                                  {"change": "update", "id": 4, "x": 2.5, "k": "ü"}]
+
+
+def test_long_values_that_stayed_are_told_where_the_old_row_is(server: servers.Server) -> None:
+    do(server, "CREATE TABLE notes (id bigint PRIMARY KEY, x double precision, k text)",
+       "ALTER TABLE notes ALTER k SET STORAGE EXTERNAL", "ALTER TABLE notes REPLICA IDENTITY FULL")
+    feed = wb.feeds.postgres_changes("notes", url_of(server), time="committed", slot="notes", **QUICK)
+    with reading(feed) as found:
+        begin(found)
+        do(server, "INSERT INTO notes VALUES (1, 1, repeat('long', 5000))")
+        do(server, "UPDATE notes SET x = 2")
+        do(server, "DELETE FROM notes")
+        long = "long" * 5000
+        assert told(found, 3) == [{"change": kind, "id": 1, "x": x, "k": long}
+                                  for kind, x in (("insert", 1.0), ("update", 2.0), ("delete", 2.0))]
+
+
+@pytest.mark.fault("postgres_changes", "broker stopped and restarted")
+@pytest.mark.fault("postgres_changes", "client gone meanwhile")
+def test_changes_go_on_when_the_server_does_and_none_is_missed_meanwhile(server: servers.Server) -> None:
+    do(server, "CREATE TABLE lasting (id bigint)")
+    feed = wb.feeds.postgres_changes("lasting", url_of(server), time="committed", slot="lasting", **QUICK)
+    with reading(feed) as found:
+        begin(found)
+        do(server, "INSERT INTO lasting VALUES (1)")
+        assert values(found, 1, "id") == [1]
+        server.stop(signal.SIGINT)
+        until(lambda: found.state.link == "reconnecting")
+        assert "hunter2" not in found.state.error
+        server.start()
+        until(lambda: servers.accepts(url_of(server)))
+        do(server, "INSERT INTO lasting VALUES (2)")
+        assert values(found, 1, "id") == [2]
+        place = json.loads(json.dumps(found.place))
+    do(server, "INSERT INTO lasting VALUES (3)", "INSERT INTO lasting VALUES (4)")
+    with reading(feed, place) as found:
+        assert values(found, 2, "id") == [3, 4]
+
+
+def test_the_server_keeps_what_is_in_no_checkpoint_and_what_it_has_not_kept_is_said(server: servers.Server,
+                                                                                    tmp_path: Path) -> None:
+    do(server, "CREATE TABLE kept (id bigint)")
+    feed = wb.feeds.postgres_changes("kept", url_of(server), time="committed", slot="kept", **QUICK)
+
+    def started() -> wb.Run:
+        return feed.select("id").start(to=wb.sinks.parquet(tmp_path / "out"),
+                                       checkpoints=wb.Checkpoints(tmp_path / "state", every="20ms"))
+
+    for first in (0, 3):
+        run = started()
+        until(lambda run=run: run.metrics.feeds["kept"].link == "live")  # type: ignore[misc]
+        for id_ in range(first, first + 3):
+            do(server, f"INSERT INTO kept VALUES ({id_})")
+        until(lambda run=run, first=first: run.metrics.rows == first + 3)  # type: ignore[misc]
+        run.stop()
+        assert run.wait(PATIENCE_S)
+        assert run.error is None
+    files = sorted((tmp_path / "out").glob("rows-*.parquet"))
+    assert [id_ for file in files for id_ in parquet.read_table(file)["id"].to_pylist()] == list(range(6))
+    do(server, "INSERT INTO kept VALUES (6)")
+    do(server, "SELECT pg_replication_slot_advance('kept', pg_current_wal_lsn())")
+    run = started()
+    assert run.wait(PATIENCE_S)
+    assert "The slot 'kept' has read on: changes are missing." in str(run.error)
+
+
+def test_what_is_not_known_of_a_change_is_refused() -> None:
+    with pytest.raises(PlanError, match="'user' is nothing that is known of a change"):
+        wb.feeds.postgres_changes("t", "postgresql://127.0.0.1:1/db", time="at", beside=["user"])
