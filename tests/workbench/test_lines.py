@@ -23,6 +23,12 @@ def same(found: np.ndarray, expected: list[float]) -> bool:
     return np.array_equal(found, np.array(expected), equal_nan=True)
 
 
+def test_open_stretches_with_settled_points_between_are_not_joined() -> None:
+    [line] = draw(hourly(JFK=[1, 2, 3, 4, 5, 6, 7]).take([2, 3, 4, 0, 1, 5, 6]), settled=3)
+    assert same(line.open_path()[1], [1, 2, 3, NAN, 5, 6, 7])
+    assert same(line.settled_path()[1], [3, 4, 5])
+
+
 def test_settled_stretches_are_solid_and_the_stretch_to_an_open_value_is_dashed() -> None:
     [line] = draw(hourly(JFK=[1, 2, 3, 4]), settled=2)
     assert line.settled.tolist() == [True, True, False, False]

@@ -5,35 +5,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from whimbrel.progress import Progress
     from whimbrel.stream import Bands, Stream
     from whimbrel_workbench.live import LiveView
     from whimbrel_workbench.page import Bundle
 
 
 class Show:
-    """Called with a stream, it starts the query and returns the live view as a MIME bundle.
+    """Called with a query, it starts the query and returns the live view as a MIME bundle.
 
     Plotting libraries are imported when the first view is made, not when the door is found.
     """
 
-    def __call__(self, stream: Stream | Bands) -> Bundle:
+    def __call__(self, query: Stream | Bands | Progress) -> Bundle:
         """The live view of a query, as the last expression of a cell shows it."""
-        return self.view(stream)._repr_mimebundle_()
+        return self.view(query)._repr_mimebundle_()
 
-    def view(self, stream: Stream | Bands, **options: Any) -> LiveView:
+    def view(self, query: Stream | Bands | Progress, **options: Any) -> LiveView:
         """The live view itself, to choose its kind, to read its run, or to overlay ``view.hv``.
 
         Parameters
         ----------
-        stream : Stream or Bands
-            The query, maybe at several latencies.
+        query : Stream, Bands or Progress
+            The query, maybe at several latencies, or early answers to it.
         **options
             ``kind="lines" | "bars" | "table" | "number"``, ``y=`` value column, ``by=`` key columns, ``top=`` most
             lines, ``redraws_per_s=``.
         """
         from whimbrel_workbench.live import LiveView
 
-        return LiveView(stream, **options)
+        return LiveView(query, **options)
 
 
 show: Final = Show()

@@ -6,15 +6,18 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from whimbrel.progress import Progress
 from whimbrel.stream import Stream
 from whimbrel_workbench import page
 from whimbrel_workbench.controls import Gesture, Toolbar, Transport
 from whimbrel_workbench.feed import Attention, Feed, Owners
 from whimbrel_workbench.frames import Frame, Options
-from whimbrel_workbench.inside import Inside
+from whimbrel_workbench.frames.plan import Plan
+from whimbrel_workbench.inside import Inside, Refining
 from whimbrel_workbench.screen import Screen
 from whimbrel_workbench.views import Host, save, still_html
 from whimbrel_workbench.views.plan import PlanTable
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
     from whimbrel.run import Run
     from whimbrel.stream import Bands
-    from whimbrel_workbench.feed import BandedRun
+    from whimbrel_workbench.feed import BandedRun, ProgressRun
 
 _STILL_EVERY_S: Final = 10.0
 _STILL_UNSEEN_EVERY_S: Final = 2.0
@@ -38,8 +41,8 @@ class LiveView:
 
     Parameters
     ----------
-    stream : Stream or Bands
-        The query, maybe at several latencies.
+    query : Stream, Bands or Progress
+        The query, maybe at several latencies, or early answers to it.
     redraws_per_s : float
         Most redraws in a second.
     transport : bool
@@ -51,32 +54,42 @@ class LiveView:
     Attributes
     ----------
     stream : Stream or Bands
+        The query as it was written.
     """
 
-    def __init__(self, stream: Stream | Bands, *, redraws_per_s: float = 3.0, transport: bool = True,
+    def __init__(self, query: Stream | Bands | Progress, *, redraws_per_s: float = 3.0, transport: bool = True,
                  **options: Any) -> None:
-        self.stream = stream
-        self._feed = Feed(stream, Options.of(**options), self._draw, redraws_per_s=redraws_per_s,
-                          ready=lambda: self._output.ready, on_turn=self._turn)
+        early = isinstance(query, Progress)
+        self.stream = Stream(query.plan) if isinstance(query, Progress) else query
+        self._feed = Feed(self.stream, Options.of(**options), self._draw, redraws_per_s=redraws_per_s,
+                          ready=lambda: self._output.ready, on_turn=self._turn,
+                          progress=query if isinstance(query, Progress) else None)
         self._attention = Attention(page.executing)
         self._waiting = False
         self._pipe: Pipe | None = None
         self._piping = False
         self._started = threading.Lock()
         self._kept = (("", True), time.monotonic())
-        self._inside = Inside(self._feed, self._change)
-        host = Host(changing=lambda: page.one_message(self.panel), resort=self._feed.resort, pick=self._inside.pick)
-        self._screen = Screen(Toolbar(self._gesture, self._feed.choose_value, self._inside.buttons),
-                              Transport(self._feed.player) if transport else None, host=host)
+        self._beside: Inside | Refining = (Refining if early else Inside)(self._feed, self._change)
+        host = Host(changing=lambda: page.one_message(self.panel), resort=self._feed.resort, pick=self._beside.pick)
+        host = replace(host, picking="to read its rows first", stretches=True) if early else host
+        toolbar = Toolbar(self._gesture, self._feed.choose_value, self._beside.buttons,
+                          keep="Good enough" if early else "Stop and keep")
+        self._screen = Screen(toolbar, Transport(self._feed.player) if transport else None, host=host)
         self.panel = self._screen.panel
-        self.panel.append(self._inside.panel)
+        self.panel.append(self._beside.panel)
         self._output = page.Output(self.panel, self._feed.look_again, self._said, self._gone,
                                    self._feed.between_frames)
 
     @property
-    def run(self) -> Run | BandedRun | None:
+    def run(self) -> Run | BandedRun | ProgressRun | None:
         """The run behind the view; None before it was shown, or if the query could not start."""
         return self._feed.run
+
+    @property
+    def progress(self) -> Progress | None:
+        """The early answers that are read, to steer them from a cell; None where the query runs."""
+        return self._feed.progress
 
     @property
     def options(self) -> Options:
@@ -86,7 +99,7 @@ class LiveView:
     @property
     def plan(self) -> PlanTable:
         """The plan that runs: its operators, what they have done so far, and the code that was generated for them."""
-        return PlanTable(self._inside.plan.plan)
+        return PlanTable(self._beside.plan.plan if isinstance(self._beside, Inside) else Plan((), 0.0))
 
     @property
     def hv(self) -> DynamicMap:
@@ -256,7 +269,7 @@ class LiveView:
         if shown:
             with page.one_message(self.panel):
                 self._screen.draw(frame)
-                self._inside.draw()
+                self._beside.draw()
                 self._output.sending()
         if page.in_notebook():
             self._keep_still(frame)

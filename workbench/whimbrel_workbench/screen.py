@@ -10,12 +10,13 @@ from typing import Final
 import panel as pn
 
 from whimbrel_workbench.controls import Toolbar, Transport
-from whimbrel_workbench.frames import Figures, Frame, Picture, Rows, Style
+from whimbrel_workbench.frames import Figures, Frame, Lines, Picture, Rows, Style
 from whimbrel_workbench.views import NOBODY, Host, View, failure_html, view_of
 from whimbrel_workbench.views.caption import caption
 from whimbrel_workbench.views.chart import page_html
 from whimbrel_workbench.views.legend import legend_html
 from whimbrel_workbench.views.palette import CSS
+from whimbrel_workbench.views.quality import PINNED_CSS, QUALITY_CSS, pinned_html, quality_html
 
 _MOST_WIDE_PX: Final = 1200
 
@@ -44,8 +45,9 @@ class Screen:
         self._picture: Picture | None = None
         self._on_view, self._host = on_view, host
         self._legend, self._caption, self._failure = (page_html("", CSS) for _ in range(3))
+        self._quality, self._pinned = page_html("", QUALITY_CSS), page_html("", PINNED_CSS)
         self._stage = pn.Column(_waiting("Waiting for the first rows."), sizing_mode="stretch_width", margin=0)
-        parts = [self._failure, self._legend, self._stage, self._caption]
+        parts = [self._failure, self._quality, self._legend, self._stage, self._caption, self._pinned]
         self.panel = pn.Column(*(bar.panel for bar in (toolbar, transport) if bar), *parts,
                                sizing_mode="stretch_width", max_width=_MOST_WIDE_PX, margin=0)
 
@@ -64,6 +66,8 @@ class Screen:
             self._toolbar.offer(frame.columns if charted else None)
         if self._transport is not None:
             self._transport.draw(frame.status.playback)
+        self._quality.object = quality_html(frame.quality) if frame.quality else ""
+        self._pinned.object = pinned_html(frame.quality.remembered) if frame.quality else ""
         self._failure.object = failure_html(frame.status.failure) if frame.status.failure else ""
         picture = frame.picture
         if picture is None:
@@ -80,8 +84,11 @@ class Screen:
         self._picture = picture
         self._legend.object = legend_html(picture, frame.style) if picture else ""
         what = "row" if isinstance(picture, Rows) else "mark"
-        picked = self._host.pick is not None and not isinstance(picture, Figures)
-        click = f" Click a {what} for the events behind it." if picked else ""
+        over = frame.quality is not None and frame.quality.final  # then nothing is left to be read first
+        picked = self._host.pick is not None and not over and not isinstance(picture, Figures)
+        click = f" Click a {what} {self._host.picking}." if picked else ""
+        click += " Drag over a stretch of time to read it first." if picked and self._host.stretches and (
+            isinstance(picture, Lines)) else ""
         self._caption.object = f'<div class="quiet">{escape(caption(picture) + click)}</div>' if picture else ""
 
 

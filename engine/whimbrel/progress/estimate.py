@@ -117,6 +117,10 @@ class Estimate:
         known = errors[:, ~np.isnan(errors).all(axis=0)]
         return float(np.nan_to_num(known, nan=np.inf).max()) if known.size else float("inf")
 
+    def bounded(self, value: str) -> bool:
+        """Whether a value is made of sums over blocks, so that its intervals have two ends once enough was read."""
+        return self.sample is not None and value in self._value_names and self.sample.adds_up(self._value(value))
+
     def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
         """Which of two rows has the larger value, and how sure that is.
 

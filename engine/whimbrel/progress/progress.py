@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from whimbrel import display
 from whimbrel.batch import Batch, table_from_batches
 from whimbrel.clock import INF
 from whimbrel.connect.instant import Instant, first_tick
@@ -44,7 +46,8 @@ _FIRST_PHASE = 0.95
 class Progress(Iterator[Estimate]):
     """Estimates of an answer, each better than the one before; the last is the answer.
 
-    Iterate over it; stop whenever you like, and go on by iterating again: no row is read twice.
+    Iterate over it; stop whenever you like, and go on by iterating again: no row is read twice. It may be asked and
+    steered from several threads, so that a view can read on while a cell steers.
 
     Parameters
     ----------
@@ -64,6 +67,8 @@ class Progress(Iterator[Estimate]):
         Why rows are read in the order of time and no interval is known; empty where that is not so.
     latest : Estimate or None
         The last answer that was given.
+    rule : Rule
+        When an answer is good enough.
     """
 
     def __init__(self, plan: Node, looks: Looks, *, confidence: float = 0.95, seed: int = 0,
@@ -78,7 +83,9 @@ class Progress(Iterator[Estimate]):
         self.plan, self.looks, self.confidence = plan, looks, confidence
         self.latest: Estimate | None = None
         self.claims: list[Comparison] = []
-        self._rule = Rule()
+        self.rule = Rule()
+        self._turn = threading.RLock()
+        self._asked: dict[str, Any] = {"confidence": confidence, "seed": seed, "order": order, "block_rows": block_rows}
         self._began: float | None = None
         self._version = 0
         found = _blocks(plan, block_rows) if order != "time" else "it was asked for in the order of time"
@@ -111,17 +118,18 @@ class Progress(Iterator[Estimate]):
         return self
 
     def __next__(self) -> Estimate:
-        if self._began is None:
-            self._began = time.perf_counter()
-        if self.latest is not None and not self.latest.final and self._stop():
-            self._rule = Rule()  # iterating again goes on
-            raise StopIteration
-        answer = next(self._answers)
-        self._version += 1
-        before, self.latest = self.latest, answer
-        if before is not None and self.claims and not self.why:
-            answer.overturned = tuple(verdict.now for verdict in self.remembered if not verdict.holds)
-        return answer
+        with self._turn:
+            if self._began is None:
+                self._began = time.perf_counter()
+            if self.latest is not None and not self.latest.final and self._stop():
+                self.rule = Rule()  # iterating again goes on
+                raise StopIteration
+            answer = next(self._answers)
+            self._version += 1
+            before, self.latest = self.latest, answer
+            if before is not None and self.claims and not self.why:
+                answer.overturned = tuple(verdict.now for verdict in self.remembered if not verdict.holds)
+            return answer
 
     # What can be asked of it.
 
@@ -153,8 +161,9 @@ class Progress(Iterator[Estimate]):
             where = f"prefer(between={between!r})"
             first, end = (first_tick(time, schema.time_type, self.states.source.time, where=where) for time in between)
             wanted &= (self.blocks.latest >= first) & (self.blocks.earliest < end)
-        self._end_phase()
-        self.scan.prefer(wanted, order)
+        with self._turn:
+            self._end_phase()
+            self.scan.prefer(wanted, order)
         return self
 
     def until(self, *, error: str | float | None = None, ranking_stable: int | None = None,
@@ -172,7 +181,7 @@ class Progress(Iterator[Estimate]):
         value : str, optional
             Of which value. Default: error of all, ranking of the first.
         """
-        self._rule = rule(error, ranking_stable, seconds, value)
+        self.rule = rule(error, ranking_stable, seconds, value)
         return self
 
     def remember(self, claim: Comparison) -> Comparison:
@@ -197,8 +206,9 @@ class Progress(Iterator[Estimate]):
         if self.why:
             raise PlanError(f"Rows are read in the order of time: {self.why}.", where="keep(...)",
                             hint='query.start(checkpoints=wb.Checkpoints("folder"))')
-        self._merge()
-        write(self, path)
+        with self._turn:
+            self._merge()
+            write(self, path)
 
     def finish(self) -> pa.Table:
         """Read what is left, and give the exact answer, as ``collect()`` does; rows that were read are not read again.
@@ -206,17 +216,35 @@ class Progress(Iterator[Estimate]):
         Rows are the same; those of one start may come in another order, and the last digit of a sum of floats may
         differ.
         """
-        for answer in self._answers:
-            self.latest = answer
+        self.until()
+        for _ in self:
+            pass
         assert self.latest is not None
         return self.latest.table.select(["start", "end", *self.plan.schema.names])
+
+    def again(self) -> Progress:
+        """The same question once more, of which nothing was read yet."""
+        looks = Looks(self.looks.every, self.looks.seconds, self.looks.at)
+        return Progress(self.plan, looks, **self._asked)
+
+    @property
+    def view(self) -> display.Views:
+        """A live view that reads on by itself: ``view()``, or by kind, as ``view.bar()`` (needs the workbench)."""
+        return display.Views(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        # What was begun elsewhere is told in words: a second view of it would read on by itself.
+        return display.mimebundle(self) if self.latest is None else ({"text/plain": repr(self)}, {})
+
+    def __repr__(self) -> str:
+        return f"Progress: {'nothing was read yet' if self.latest is None else self.latest.words}"
 
     # How it goes on.
 
     def _stop(self) -> bool:
         assert self.latest is not None
         assert self._began is not None
-        return self._rule.met(self.latest, time.perf_counter() - self._began)
+        return self.rule.met(self.latest, time.perf_counter() - self._began)
 
     def _in_order_of_time(self) -> Iterator[Estimate]:
         for snapshot in in_order_of_time(self.plan, self.looks.every):

@@ -91,7 +91,7 @@ class Sample:
 
     @cached_property
     def read(self) -> Read:
-        first, last = _times(self.division, self.starts)
+        first, last = times_behind(self.division, self.starts)
 
         def count(blocks: Array, *, rows: bool = False) -> Array:
             return self._scan.overlapping(blocks, first, last, rows=rows)
@@ -280,8 +280,8 @@ def as_floats(column: Column) -> Array:
     return values if column.valid is None else np.where(column.valid, values, np.nan)
 
 
-def _times(division: Division, starts: Array) -> tuple[Array, Array]:
-    """The first and the last time of an event that is in the window that starts, or ends, there."""
+def times_behind(division: Division, starts: Array) -> tuple[Array, Array]:
+    """The first and the last time of an event that is in the window of the row that starts there."""
     window = division.window
     if not division.keeps_time:
         return np.full(len(starts), MIN_TIME), np.full(len(starts), INF)

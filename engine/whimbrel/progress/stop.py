@@ -30,6 +30,14 @@ class Rule:
     seconds: float | None = None
     value: str | None = None
 
+    @property
+    def words(self) -> str:
+        """What is asked for, such as ``error at most 2%``; empty if nothing is."""
+        error = None if self.error is None else 100 * self.error
+        asked = (("error at most {:.3g}%", error), ("the first {} certain", self.ranking_stable),
+                 ("{:g} s", self.seconds))
+        return ", or ".join(words.format(number) for words, number in asked if number is not None)
+
     def met(self, answer: Estimate, elapsed_s: float) -> bool:
         """Whether to stop at this answer."""
         return ((self.seconds is not None and elapsed_s >= self.seconds)

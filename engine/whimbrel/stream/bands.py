@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
+from whimbrel import display
 from whimbrel import run as running
 from whimbrel.clock import Duration, duration_ticks, show_ticks
 from whimbrel.errors import PlanError
@@ -17,7 +18,6 @@ from whimbrel.operators import Band, LateRows, Revise, Union
 from whimbrel.optimize import optimize_together
 from whimbrel.plan import Disorder, Node, Source, explain_together
 from whimbrel.run import Run
-from whimbrel.stream import display
 
 if TYPE_CHECKING:
     from whimbrel.stream.stream import Stream

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from whimbrel import display
 from whimbrel import progress as progressing
 from whimbrel import run as running
 from whimbrel.batch import Schema
@@ -21,7 +22,6 @@ from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Operators, Sink, Source, check_lookahead, explain
 from whimbrel.progress import Progress
 from whimbrel.run import Behind, Checkpoints, Pipeline, Profile, Run
-from whimbrel.stream import display
 from whimbrel.stream.bands import Bands, Query, at_latencies
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
 from whimbrel.stream.handing_over import hand_over

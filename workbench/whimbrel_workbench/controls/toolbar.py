@@ -67,10 +67,12 @@ class Toolbar:
         Called with the name of the column that the reader wants on the value axis.
     more : sequence of panel.widgets.Button
         Others that stand beside its own buttons.
+    keep : str
+        What stands on the button that stops and keeps.
     """
 
     def __init__(self, on_gesture: Callable[[Gesture], None], on_value: Callable[[str], None],
-                 more: Sequence[pn.widgets.Button] = ()) -> None:
+                 more: Sequence[pn.widgets.Button] = (), keep: str = "Stop and keep") -> None:
         self._on_gesture = on_gesture
         self._on_value = on_value
         self._silent = False
@@ -81,7 +83,7 @@ class Toolbar:
                                   html_attributes=named("Value that is shown"))
         self._value.param.watch(self._picked, "value")
         self._pause = self._button("Pause", lambda: "resume" if self._pause.label == "Resume" else "pause")
-        self._keep = self._button("Stop and keep", lambda: "keep")
+        self._keep = self._button(keep, lambda: "keep")
         self._drop = self._button("Stop and drop", lambda: "drop")
         self._restart = self._button("Restart", lambda: "restart")
         self._fit = self._button("Fit axes", lambda: "fit")

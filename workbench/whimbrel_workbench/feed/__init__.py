@@ -8,10 +8,11 @@ from whimbrel_workbench.feed.feed import Feed, columns_of
 from whimbrel_workbench.feed.lateness import choices_near
 from whimbrel_workbench.feed.owners import Owners
 from whimbrel_workbench.feed.player import Player
+from whimbrel_workbench.feed.progress_run import ProgressRun
 from whimbrel_workbench.feed.sources import source_facts
 from whimbrel_workbench.feed.together import start_together
 
 __all__ = [
-    "Attention", "BandedRun", "Feed", "Owners", "Player", "choices_near", "columns_of", "source_facts",
+    "Attention", "BandedRun", "Feed", "Owners", "Player", "ProgressRun", "choices_near", "columns_of", "source_facts",
     "start_together",
 ]

@@ -11,18 +11,34 @@ import pyarrow as pa
 
 from whimbrel.errors import WhimbrelError
 from whimbrel.operators import GroupAggregate
+from whimbrel.progress import Progress
+from whimbrel.run import Run
 from whimbrel.stream import Bands, Stream, asked_at
 from whimbrel_workbench.feed.banded import BandedRun
 from whimbrel_workbench.feed.behind import events_behind
 from whimbrel_workbench.feed.lateness import latencies_of
 from whimbrel_workbench.feed.player import Player, playback_of
-from whimbrel_workbench.feed.status import failure_of, status_of
-from whimbrel_workbench.frames import Columns, Failure, Frame, Framer, Options, Picture, Result, Status, Style
+from whimbrel_workbench.feed.progress_run import ProgressRun
+from whimbrel_workbench.feed.status import failure_of, progress_status_of, status_of
+from whimbrel_workbench.frames import (
+    Columns,
+    Failure,
+    Frame,
+    Framer,
+    Options,
+    Picture,
+    Quality,
+    Result,
+    Status,
+    Style,
+)
 from whimbrel_workbench.frames.events import EventsBehind
 from whimbrel_workbench.frames.mark import Mark, row_of
 
 if TYPE_CHECKING:
-    from whimbrel.run import Run, Snapshot
+    from whimbrel.run import Snapshot
+
+AnyRun = Run | BandedRun | ProgressRun
 
 _FIRST_PICTURE_WAIT_S: Final = 0.05
 _UNDRAWABLE_HINT: Final = 'the run goes on; another picture may do: view(kind="table")'
@@ -54,36 +70,43 @@ class Feed:
         Whether the next frame would be shown at once. While it would not, nothing is drawn: the newest wins.
     on_turn : callable
         Called before each look, and where it would be.
+    progress : Progress, optional
+        Early answers to the query, which are read on instead of running it.
 
     Attributes
     ----------
+    progress : Progress or None
+        The one that is read, after a restart another one.
     written : Stream or Bands
         The query at its own latencies.
     """
 
     def __init__(self, stream: Stream | Bands, options: Options, on_frame: Callable[[Frame], bool], *,
                  redraws_per_s: float = 3.0, ready: Callable[[], bool] = lambda: True,
-                 on_turn: Callable[[], None] = lambda: None) -> None:
+                 on_turn: Callable[[], None] = lambda: None, progress: Progress | None = None) -> None:
+        self.progress = progress
         self.written = self._stream = stream
-        self._schema, keys = _result(stream)
-        self._framer = Framer(options, keys, _raw(stream))
+        self._schema, self._keys = _result(stream)
+        self._framer = Framer(options, self._keys, _raw(stream))
         self._framer.columns(self._schema)
         self._on_frame, self._ready, self._on_turn = on_frame, ready, on_turn
         self._pause_s = 1.0 / redraws_per_s
         self._closed = threading.Event()
+        self._looking: threading.Thread | None = None
         self._watched = threading.Event()
         self._watched.set()
-        self._run: Run | BandedRun | None = None
+        self._run: AnyRun | None = None
         self._refused: Failure | None = None
         self._picture: Picture | None = None
         self._result: Result | None = None
         self._seen: tuple[int, str] | None = None
         self._status: Status | None = None
+        self._quality: Quality | None = None
         self.between_frames = threading.RLock()
         self.player = Player(lambda: self._run, self.look_again)
 
     @property
-    def run(self) -> Run | BandedRun | None:
+    def run(self) -> AnyRun | None:
         """The run that is shown, if the query could be started."""
         return self._run
 
@@ -91,6 +114,16 @@ class Feed:
     def picture(self) -> Picture | None:
         """What was drawn last."""
         return self._picture
+
+    @property
+    def quality(self) -> Quality | None:
+        """How good the answer that was drawn last is, of early answers."""
+        return self._quality
+
+    @property
+    def columns(self) -> Columns:
+        """The roles of the answer's columns."""
+        return self._framer.columns(self._schema)
 
     @property
     def keep_rows(self) -> int:
@@ -113,12 +146,16 @@ class Feed:
     def behind(self, row: pa.Table) -> EventsBehind:
         """The events behind a row of the answer. Reads the sources once more, on the calling thread."""
         run, stream = self._run, self._stream
-        assert run is not None, "there is no row without a run"
+        assert isinstance(run, BandedRun | Run), "there is no row without a run"
         query = stream if isinstance(stream, Stream) else stream.query
         return events_behind(query, run.last if isinstance(run, BandedRun) else run, row)
 
     def start(self) -> None:
         """Start the query and the looking. An error of the query becomes a frame that says so."""
+        if self.progress is not None:
+            self.progress = self.progress if self._run is None else self.progress.again()
+            self.follow(ProgressRun(self.progress, self._schema, self._keys))
+            return
         try:
             stream, keep = self._stream, self.keep_rows
             self.follow(stream.start(keep_rows=keep) if isinstance(stream, Stream)
@@ -126,12 +163,13 @@ class Feed:
         except WhimbrelError as error:
             self.follow(error)
 
-    def follow(self, run: Run | BandedRun | WhimbrelError) -> None:
+    def follow(self, run: AnyRun | WhimbrelError) -> None:
         """Look at a run of the query that was started elsewhere, or say why it could not be."""
         self._closed = threading.Event()
         with self.between_frames:
             self._framer.forget()
             self._run, self._refused, self._picture, self._result, self._seen = None, None, None, None, None
+            self._quality = None
             if isinstance(run, WhimbrelError):
                 self._refused = failure_of(run)
             else:
@@ -139,7 +177,7 @@ class Feed:
             if self._run is None or self._watched.is_set():
                 self.look_again()
         if self._run is not None:
-            threading.Thread(target=self._keep_looking, args=(self._closed,), name="whimbrel-view", daemon=True).start()
+            self._look_on()
 
     @property
     def watched(self) -> bool:
@@ -193,11 +231,29 @@ class Feed:
         self.player.play()
 
     def stop(self, *, keep: bool) -> None:
-        def stop(run: Run | BandedRun) -> None:
+        def stop(run: AnyRun) -> None:
             run.stop(keep=keep)
             run.wait(_FEEDBACK_S)
 
         self._steer(stop)
+
+    def refine(self, gesture: Callable[[ProgressRun], object]) -> None:
+        """Steer the reading of early answers, or remember something of them; looking begins anew if it had ended."""
+        run = self._run
+        if not isinstance(run, ProgressRun):
+            return
+        gesture(run)
+        self.look_again()
+        if run.state not in _ENDED and (self._looking is None or not self._looking.is_alive()):
+            self._look_on()
+
+    def prefer(self, mark: Mark) -> None:
+        """Let what a mark stands for be read first, or a stretch of time."""
+        first, last = mark.at, mark.to
+        if first is not None and last is not None:
+            self.refine(lambda run: run.prefer_stretch(first, last))
+        elif (row := self.row_of(mark)) is not None:
+            self.refine(lambda run: run.prefer_row(row))
 
     def choose_value(self, name: str) -> None:
         """Put another column on the value axis, at once."""
@@ -256,17 +312,25 @@ class Feed:
                 self._picture = None
                 return not self._on_frame(self._frame(0, Status("failed", None, (), failure)))
 
-    def _look_at(self, run: Run | BandedRun, *, anyway: bool) -> bool:
+    def _look_at(self, run: AnyRun, *, anyway: bool) -> bool:
         now = run.version, run.state
         playback = playback_of(run.clock)
         if anyway or self._seen != now:
-            snapshot, result = run.look() if isinstance(run, BandedRun) else _look(run)
+            value = self._framer.columns(self._schema).value
+            if isinstance(run, ProgressRun):
+                (snapshot, result), self._quality = run.look(value), run.quality(value)
+            else:
+                snapshot, result = run.look() if isinstance(run, BandedRun) else _look(run)
             # A failed run keeps what was drawn last; its error belongs to that state and to no earlier one.
             failed = now[1] == "failed"
             if not failed:
                 self._picture, self._result = self._framer.picture(result), result
-            told = run.facts if isinstance(run, BandedRun) else ()
-            self._status = status_of(now[1], snapshot.metrics, run.error if failed else None, told, playback)
+            error = run.error if failed else None
+            if isinstance(run, ProgressRun):
+                self._status = progress_status_of(now[1], snapshot.metrics, error, run.facts)
+            else:
+                told = run.facts if isinstance(run, BandedRun) else ()
+                self._status = status_of(now[1], snapshot.metrics, error, told, playback)
             if self._on_frame(self._frame(snapshot.version, self._status)):
                 self._seen = now
                 self._framer.seen(self._picture)
@@ -278,13 +342,18 @@ class Feed:
 
     def _frame(self, version: int, status: Status) -> Frame:
         self._present = Frame(version, self._picture, self._framer.columns(self._schema), status, repr(self._stream),
-                             self._framer.options.style)
+                              self._framer.options.style, self._quality)
         return self._present
 
-    def _steer(self, gesture: Callable[[Run | BandedRun], None]) -> None:
+    def _steer(self, gesture: Callable[[AnyRun], None]) -> None:
         if self._run is not None:
             gesture(self._run)
             self.look_again()
+
+    def _look_on(self) -> None:
+        self._looking = threading.Thread(target=self._keep_looking, args=(self._closed,), name="whimbrel-view",
+                                         daemon=True)
+        self._looking.start()
 
     def _keep_looking(self, closed: threading.Event) -> None:
         began_s = time.monotonic()

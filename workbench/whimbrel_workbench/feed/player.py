@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from whimbrel.clock import Duration
     from whimbrel.run import Run
     from whimbrel_workbench.feed.banded import BandedRun
+    from whimbrel_workbench.feed.progress_run import ProgressRun
 
 
 def _at_once(gesture: Callable[[], None]) -> None:
@@ -35,7 +36,7 @@ class Player:
         Does what the reader wants: at once, unless somebody else has to.
     """
 
-    def __init__(self, run: Callable[[], Run | BandedRun | None], look_again: Callable[[], None],
+    def __init__(self, run: Callable[[], Run | BandedRun | ProgressRun | None], look_again: Callable[[], None],
                  do: Callable[[Callable[[], None]], object] = _at_once) -> None:
         self._run = run
         self._look_again = look_again

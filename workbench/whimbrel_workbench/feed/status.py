@@ -29,6 +29,12 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
                   failure_of(error) if error is not None else None, playback)
 
 
+def progress_status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
+                       facts: tuple[tuple[str, str], ...]) -> Status:
+    """The indicators of early answers, whose rows come in any order: they have no watermark, and none is late."""
+    return Status(state, metrics.share, facts, failure_of(error) if error is not None else None)
+
+
 def _age(metrics: Metrics) -> str:
     """How old the newest row is, as words: ticks are counted, time is told in its two largest units."""
     age_s = metrics.age_s or 0.0

@@ -10,6 +10,7 @@ from whimbrel_workbench.frames.heat import Heat
 from whimbrel_workbench.frames.lines import Line, Lines
 from whimbrel_workbench.frames.options import Options
 from whimbrel_workbench.frames.playback import Playback
+from whimbrel_workbench.frames.quality import Bound, Quality, Remembered
 from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.rows import Row, Rows
 from whimbrel_workbench.frames.scatter import Scatter
@@ -17,5 +18,6 @@ from whimbrel_workbench.frames.stages import Stages
 from whimbrel_workbench.frames.status import Failure, Status
 from whimbrel_workbench.frames.style import PLAIN, Style
 
-__all__ = ["PLAIN", "Bar", "Bars", "Columns", "Failure", "Figure", "Figures", "Frame", "Framer", "Heat", "Line",
-           "Lines", "Options", "Picture", "Playback", "Result", "Row", "Rows", "Scatter", "Stages", "Status", "Style"]
+__all__ = ["PLAIN", "Bar", "Bars", "Bound", "Columns", "Failure", "Figure", "Figures", "Frame", "Framer", "Heat",
+           "Line", "Lines", "Options", "Picture", "Playback", "Quality", "Remembered", "Result", "Row", "Rows",
+           "Scatter", "Stages", "Status", "Style"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import nan
+from math import isfinite, nan
 from typing import Final, Self
 
 import numpy as np
@@ -12,10 +12,12 @@ from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.extent import Extent, grown, limited
 from whimbrel_workbench.frames.labels import Labels
 from whimbrel_workbench.frames.result import Result
-from whimbrel_workbench.frames.stages import Stages
+from whimbrel_workbench.frames.stages import OPEN, Stages
 from whimbrel_workbench.frames.style import Style
 
 MOST_BARS: Final = 20
+_MOST_REACH: Final = 0.5
+"""Of a value: an interval that reaches farther goes out of the picture, and must not squeeze it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,12 @@ class Bar:
         What its earliest answer was if it was revised, else NaN.
     changed : bool
         Whether it is another than at the reader's last look.
+    low, high : float
+        Between which the final value lies, of an estimate; NaN where an end is not known.
+    estimate : bool
+        Whether it is a value of which intervals are spoken.
+    flag : bool
+        Whether it broke what was said of it.
     """
 
     name: str
@@ -40,6 +48,10 @@ class Bar:
     stage: int
     before: float = nan
     changed: bool = False
+    low: float = nan
+    high: float = nan
+    estimate: bool = False
+    flag: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +75,11 @@ class Bars:
     stages: Stages
     settled_rows: int
     rows: int
+
+    @property
+    def estimated(self) -> bool:
+        """Whether some bar is an estimate."""
+        return any(bar.estimate for bar in self.bars)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,6 +110,8 @@ def bars(result: Result, named: Labels, columns: Columns, memory: BarMemory, sty
     if columns.value is None:
         return None, memory
     y, before, stage = result.values(columns.value), result.values_before(columns.value), result.stage
+    below, above = result.interval(columns.value)
+    estimates = result.intervals is not None
     rows = np.flatnonzero(np.isfinite(y) & (y > 0 if style.logy else True))
     last = np.full(len(named.names), -1)
     np.maximum.at(last, named.codes[rows], rows)
@@ -102,12 +121,21 @@ def bars(result: Result, named: Labels, columns: Columns, memory: BarMemory, sty
     ranked = sorted(newest, key=lambda name: -y[newest[name]])
     kept = [name for name in memory.names if name in newest]
     names = (kept + [name for name in ranked if name not in kept])[:most]
-    drawn = tuple(Bar(name, float(y[row]), int(stage[row]), float(before[row]))
+    drawn = tuple(Bar(name, float(y[row]), int(stage[row]), float(before[row]), low=float(below[row]),
+                      high=float(above[row]), estimate=estimates and bool(stage[row] == OPEN),
+                      flag=row in result.flagged)
                   for name, row in ((name, newest[name]) for name in names))
-    lengths = [bar.length for bar in drawn]
-    low = min(lengths) if style.logy else min(0.0, *lengths)
-    extent = grown(memory.extent, low, max(lengths) if style.logy else max(0.0, *lengths), log=bool(style.logy))
+    ends = [end for bar in drawn for end in _ends(bar, log=bool(style.logy))]
+    low = min(ends) if style.logy else min(0.0, *ends)
+    extent = grown(memory.extent, low, max(ends) if style.logy else max(0.0, *ends), log=bool(style.logy))
     frame = Bars(drawn, columns.value, columns.keys, limited(extent, style.ylim),
                  tuple(name for name in ranked if name not in names), ranked[:len(names)] != names, result.stages,
                  result.settled, len(result.table))
     return frame, BarMemory(tuple(names), extent)
+
+
+def _ends(bar: Bar, *, log: bool) -> list[float]:
+    """The value, and the ends of its interval as far as they need not make all bars small."""
+    reach = _MOST_REACH * abs(bar.length)
+    ends = [min(max(end, bar.length - reach), bar.length + reach) for end in (bar.low, bar.high) if isfinite(end)]
+    return [bar.length, *(end for end in ends if end > 0 or not log)]

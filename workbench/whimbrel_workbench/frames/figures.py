@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from whimbrel_workbench.frames.columns import Columns
-from whimbrel_workbench.frames.numbers import moved_words, value_words
+from whimbrel_workbench.frames.numbers import interval_words, moved_words, value_words
 from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.stages import Stages
 
@@ -22,6 +22,8 @@ class Figure:
         NaN when it is null.
     moved : str
         By how much it moved since the reader's last look; empty when it did not.
+    bound : str
+        Of an estimate, between which numbers the final one lies; empty where it is not known.
     revised : str
         From which early answer it was revised; empty when it was not.
     """
@@ -31,6 +33,7 @@ class Figure:
     value: float
     moved: str = ""
     revised: str = ""
+    bound: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +59,13 @@ def figures(result: Result, columns: Columns) -> Figures | None:
     rows = len(result.table)
     if not rows or columns.value is None:
         return None
-    newest = Result(result.table.slice(rows - 1), (0,), before=result.before and result.before.slice(rows - 1))
+    newest = result.last(1)
+    estimate = newest.intervals is not None and newest.settled == 0
     drawn = []
     for name in (columns.value, *(name for name in columns.values if name != columns.value)):
-        before = float(newest.values_before(name)[0])
-        words = value_words(newest.table.column(name)[0].as_py())
-        drawn.append(Figure(name, words, float(newest.values(name)[0]),
-                            revised=value_words(before) if before == before else ""))  # noqa: PLR0124 - not NaN
+        value, before = float(newest.values(name)[0]), float(newest.values_before(name)[0])
+        low, high = (float(end[0]) for end in newest.interval(name))
+        drawn.append(Figure(name, value_words(newest.table.column(name)[0].as_py()), value,
+                            revised=value_words(before) if before == before else "",  # noqa: PLR0124 - not NaN
+                            bound=interval_words(value, low, high) if estimate else ""))
     return Figures(tuple(drawn), int(result.stage[-1]), result.stages, result.settled, rows)

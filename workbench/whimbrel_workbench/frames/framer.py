@@ -17,6 +17,7 @@ from whimbrel_workbench.frames.labels import Labels, Places, labels
 from whimbrel_workbench.frames.lines import MOST_LINES, LineMemory, Lines, lines
 from whimbrel_workbench.frames.looks import Looks
 from whimbrel_workbench.frames.options import Kind, Options
+from whimbrel_workbench.frames.quality import Quality
 from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.rows import Rows, rows
 from whimbrel_workbench.frames.scatter import MOST_COLOURS, Scatter, ScatterMemory, scatter
@@ -34,7 +35,10 @@ _FULLNESS: Final[tuple[Kind, ...]] = ("auto", "number", "bar", "line", "heatmap"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """Everything a page shows at one moment. ``picture`` is None until there is something to draw."""
+    """Everything a page shows at one moment.
+
+    ``picture`` is None until there is something to draw; ``quality`` is that of early answers, None for others.
+    """
 
     version: int
     picture: Picture | None
@@ -42,6 +46,7 @@ class Frame:
     status: Status
     query: str
     style: Style = PLAIN
+    quality: Quality | None = None
 
 
 @dataclass(slots=True)

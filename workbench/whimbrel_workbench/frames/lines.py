@@ -26,6 +26,10 @@ MOST_POINTS: Final = 2_000
 MOST_LINES: Final = 6
 _MOST_REVISIONS: Final = 100
 
+_ALONG: Final = ("x", "y", "stage", "joined", "before", "changed", "low", "high")
+_MOST_REACH: Final = 0.25
+"""Of the height of the picture: intervals that reach farther go out of it, and must not squeeze it."""
+
 Bools = NDArray[np.bool_]
 
 
@@ -49,6 +53,8 @@ class Line:
         What the earliest answer was where it was revised, else NaN.
     changed : array of bool
         Whether the value is another than at the reader's last look.
+    low, high : array of float
+        Between which the final values lie, of estimates; NaN where an end is not known.
     """
 
     label: str
@@ -59,6 +65,8 @@ class Line:
     joined: Bools
     before: Floats
     changed: Bools
+    low: Floats
+    high: Floats
     stages: Stages
 
     @property
@@ -96,9 +104,25 @@ class Line:
         # A gap narrower than a few kept points is narrower than a pixel: breaking the line there only frays it.
         wide = np.diff(self.x, prepend=self.x[0]) > 4 * (self.x[-1] - self.x[0]) / len(kept)
         pieces = np.cumsum(~self.joined & wide)
-        joined = np.diff(pieces[kept], prepend=-1) == 0
-        return replace(self, x=self.x[kept], y=self.y[kept], stage=self.stage[kept], joined=joined,
-                       before=self.before[kept], changed=self.changed[kept])
+        return replace(self.at(kept), joined=np.diff(pieces[kept], prepend=-1) == 0)
+
+    def at(self, places: NDArray[np.intp]) -> Line:
+        """Some of the points, in this order."""
+        return replace(self, **{name: getattr(self, name)[places] for name in _ALONG})
+
+    @property
+    def bounded(self) -> Bools:
+        """Which points are estimates with an interval."""
+        return np.isfinite(self.low) & np.isfinite(self.high) & ~self.settled
+
+    def bands(self) -> list[tuple[Floats, Floats, Floats]]:
+        """Stretches of points with intervals: positions, lower and upper ends, which meet where points are exact."""
+        known = np.isfinite(self.low) & np.isfinite(self.high)
+        begins = np.flatnonzero(known & ~(self.joined & np.append(False, known[:-1])))
+        ends = np.flatnonzero(known & ~np.append(self.joined[1:] & known[1:], False)) + 1
+        return [(self.x[first:end], self.low[first:end], self.high[first:end])
+                for first, end in zip(begins.tolist(), ends.tolist(), strict=True)
+                if end - first > 1 and self.bounded[first:end].any()]
 
     def compared(self, earlier: Line) -> Line:
         return replace(self, changed=changed_points(self.x, self.y, earlier.x, earlier.y))
@@ -113,9 +137,8 @@ class Line:
         touched = np.zeros(len(self.x), np.bool_)
         touched[1:] |= drawn
         touched[:-1] |= drawn
-        cuts = np.flatnonzero(touched[1:] & touched[:-1] & ~drawn) + 1
         at = np.flatnonzero(touched)
-        gaps = np.searchsorted(at, cuts)
+        gaps = np.flatnonzero((np.diff(at) > 1) | ~drawn[at[:-1]]) + 1
         return np.insert(self.x[at], gaps, np.nan), np.insert(self.y[at], gaps, np.nan)
 
 
@@ -137,6 +160,11 @@ class Lines:
 
     def __iter__(self) -> Iterator[Line]:
         return iter(self.lines)
+
+    @property
+    def estimated(self) -> bool:
+        """Whether some point is an estimate with an interval."""
+        return any(bool(line.bounded.any()) for line in self)
 
     def compared(self, earlier: Lines) -> Self:
         """The same, with what is otherwise than in an earlier picture marked."""
@@ -162,6 +190,7 @@ def lines(result: Result, named: Labels, columns: Columns, memory: LineMemory,
     table = result.table
     start, end = positions(table.column("start")), positions(table.column("end"))
     y, before, stage = result.values(columns.value), result.values_before(columns.value), result.stage
+    low, high = result.interval(columns.value)
     totals = np.bincount(named.codes, np.nan_to_num(np.abs(y)), len(named.names))
     places = memory.places.seat(named.names, named.rows, totals)
     shown = np.isfinite(y) & np.isfinite(start)
@@ -173,14 +202,15 @@ def lines(result: Result, named: Labels, columns: Columns, memory: LineMemory,
             rows = np.flatnonzero((named.codes == named.names.index(name)) & shown)
             if len(rows):
                 joined = np.zeros(len(rows), np.bool_)
-                line = Line(name, place, start[rows], y[rows], stage[rows], joined, before[rows], joined, result.stages)
+                line = Line(name, place, start[rows], y[rows], stage[rows], joined, before[rows], joined, low[rows],
+                            high[rows], result.stages)
                 drawn.append(_in_time(line, end[rows]).thinned(MOST_POINTS))
     if not drawn:
         return None, LineMemory(places, memory.x, memory.y)
     kind = table.schema.field("start").type
     calendar = bool(pa.types.is_timestamp(kind))
     x_extent = grown(memory.x, min(line.x[0] for line in drawn), max(line.x[-1] for line in drawn), calendar=calendar)
-    y_extent = grown(memory.y, *_reach(drawn), log=bool(style.logy))
+    y_extent = grown(memory.y, *_reach(drawn, log=bool(style.logy)), log=bool(style.logy))
     others = tuple(name for name in named.names if name not in places.names)
     frame = Lines(tuple(drawn), columns.value, columns.keys, calendar, kind.tz if calendar else None,
                   limited(x_extent, style.xlim), limited(y_extent, style.ylim), others, result.stages, result.settled,
@@ -188,18 +218,21 @@ def lines(result: Result, named: Labels, columns: Columns, memory: LineMemory,
     return frame, LineMemory(places, x_extent, y_extent)
 
 
-def _reach(drawn: list[Line]) -> tuple[float, float]:
+def _reach(drawn: list[Line], *, log: bool) -> tuple[float, float]:
     """Lowest and highest of what is drawn, early answers that were revised included."""
     values = [each for line in drawn for each in (line.y, line.before[line.revised])]
-    return min(float(y.min()) for y in values if len(y)), max(float(y.max()) for y in values if len(y))
+    low, high = min(float(y.min()) for y in values if len(y)), max(float(y.max()) for y in values if len(y))
+    reach = _MOST_REACH * (high - min(low, 0.0))
+    ends = [end[line.bounded & (end > 0 if log else True)] for line in drawn for end in (line.low, line.high)]
+    return (min([low, *(max(float(end.min()), low / 2 if log else low - reach) for end in ends if len(end))]),
+            max([high, *(min(float(end.max()), high + reach) for end in ends if len(end))]))
 
 
 def _in_time(line: Line, end: Floats) -> Line:
     """The points in the order of time, each joined to the one before it if that one was still true when it began."""
     if (np.diff(line.x) < 0).any():
         order = np.argsort(line.x, kind="stable")
-        line = replace(line, x=line.x[order], y=line.y[order], stage=line.stage[order], before=line.before[order])
-        end = end[order]
+        line, end = line.at(order), end[order]
     joined = np.zeros(len(end), np.bool_)
     joined[1:] = line.x[1:] <= np.where(np.isnan(end), np.inf, end)[:-1]
     return replace(line, joined=joined)

@@ -28,12 +28,15 @@ class Mark:
         Position on any other x axis; without one the newest row is meant.
     value : float, optional
         Position on the value axis.
+    to : float, optional
+        Not one mark is meant but a stretch of the x axis, from ``at`` to here.
     """
 
     key: str | None = None
     along: str | None = None
     at: float | None = None
     value: float | None = None
+    to: float | None = None
 
     @classmethod
     def read(cls, said: str) -> Self | None:
@@ -43,7 +46,7 @@ class Mark:
             known = {each.name: told.get(each.name) for each in fields(cls)}
             for name in ("key", "along"):
                 known[name] = None if known[name] is None else str(known[name])
-            for name in ("at", "value"):
+            for name in ("at", "value", "to"):
                 known[name] = None if known[name] is None else float(known[name])
         except (TypeError, ValueError, AttributeError):
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isnan
+from math import inf, isnan, nan
 
 
 def value_words(value: object) -> str:
@@ -34,6 +34,53 @@ def moved_words(before: float, now: float) -> str:
     """
     by = now - before
     return ("+" if by > 0 else "-") + value_words(abs(by)) if by and not isnan(by) else ""
+
+
+def share_words(share: float) -> str:
+    """A small share in percent, with two digits.
+
+    >>> share_words(0.021), share_words(0.3), share_words(0.00123), share_words(2.5)
+    ('2.1%', '30%', '0.12%', '250%')
+    """
+    return f"{share:.0%}" if share >= 0.1 else f"{100 * share:.2g}%"
+
+
+def within(value: float, low: float, high: float) -> float:
+    """How far off a value may be, as a share of it: the longer side of its interval; NaN where an end is not known.
+
+    >>> within(200.0, 190.0, 204.0), within(0.0, -1.0, 1.0), within(5.0, 5.0, float("nan"))
+    (0.05, inf, nan)
+    """
+    away = max(high - value, value - low) if low <= high else nan
+    return away / abs(value) if value else (0.0 if away == 0 else inf if away > 0 else nan)
+
+
+def interval_words(value: float, low: float, high: float) -> str:
+    """A value with how far off it may be: the interval, one end, or that neither end is known.
+
+    >>> interval_words(200.0, 190.0, 204.0), interval_words(7.0, 7.0, 7.0)
+    ('200 ± 5.0%', '7')
+    >>> interval_words(9.0, 9.0, float("nan")), interval_words(9.0, float("nan"), 9.0), interval_words(9.0, nan, nan)
+    ('at least 9 so far', 'at most 9 so far', '9 so far')
+    """
+    said = value_words(value)
+    if isnan(low) and isnan(high):
+        return f"{said} so far"
+    if isnan(high) or isnan(low):
+        return f"at {'least' if isnan(high) else 'most'} {value_words(low if isnan(high) else high)} so far"
+    if low == high:
+        return said
+    share = within(value, low, high)
+    return f"{said} ± {share_words(share) if share < 1 else value_words(max(high - value, value - low))}"
+
+
+def between_words(state: str, low: float, high: float) -> str:
+    """What a mark is, with the ends of its interval where both are known.
+
+    >>> between_words("may still change", 11.94, 12.8), between_words("may still change", nan, 12.8)
+    ('may still change: 11.94 to 12.8', 'may still change')
+    """
+    return state if isnan(low) or isnan(high) else f"{state}: {value_words(low)} to {value_words(high)}"
 
 
 def rate_words(rows_per_s: float) -> str:

@@ -33,6 +33,11 @@ class Result:
         For each row the values that its earliest answer had; null where nothing was revised.
     forgotten : int
         Settled rows that stood before the first row and are no longer kept.
+    intervals : pyarrow.Table, optional
+        Of rows that are estimates: between which ends the final values lie, in ``<value>_low`` and ``<value>_high``;
+        null where an end is not known.
+    flagged : frozenset of int
+        Rows that broke what was said of them.
     rearranged : int or None
         While it stays the same, settled rows stand where they stood in the result before, less the forgotten ones; None
         when nobody knows.
@@ -49,11 +54,20 @@ class Result:
     before: pa.Table | None = None
     forgotten: int = 0
     rearranged: int | None = None
+    intervals: pa.Table | None = None
+    flagged: frozenset[int] = frozenset()
 
     @property
     def settled(self) -> int:
         """How many leading rows are final."""
         return self.reached[-1]
+
+    def last(self, rows: int) -> Result:
+        """The same of its last rows only."""
+        first = max(0, len(self.table) - rows)
+        before, intervals = (part if part is None else part.slice(first) for part in (self.before, self.intervals))
+        return Result(self.table.slice(first), tuple(max(0, reached - first) for reached in self.reached), self.stages,
+                      before, intervals=intervals)
 
     @property
     def stage(self) -> StageCodes:
@@ -72,3 +86,9 @@ class Result:
         if self.before is None or name not in self.before.column_names:
             return np.full(len(self.table), np.nan)
         return floats(self.before.column(name))
+
+    def interval(self, name: str) -> tuple[Floats, Floats]:
+        """The ends between which each final value lies; NaN where they are not known."""
+        if self.intervals is None or f"{name}_low" not in self.intervals.column_names:
+            return np.full(len(self.table), np.nan), np.full(len(self.table), np.nan)
+        return floats(self.intervals.column(f"{name}_low")), floats(self.intervals.column(f"{name}_high"))

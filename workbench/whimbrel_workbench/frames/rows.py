@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.labels import labels
-from whimbrel_workbench.frames.numbers import value_words
+from whimbrel_workbench.frames.numbers import interval_words, value_words
 from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.stages import Stages
 from whimbrel_workbench.frames.times import positions, words
@@ -94,13 +94,14 @@ class Rows:
 def rows(result: Result, columns: Columns) -> Rows:
     """The last rows of a result."""
     first = max(0, len(result.table) - MOST_ROWS)
-    shown = result.table.slice(first)
+    newest = result.last(MOST_ROWS)
+    shown = newest.table
     lifetimes = [shown.column(name).cast(pa.int64()).to_pylist() for name in ("start", "end")]
     if all(end == start + 1 for start, end in zip(*lifetimes, strict=True)):
         shown = shown.drop_columns("end")
     starts = shown.column("start").to_pylist()
     order = sorted(range(len(shown)), key=lambda row: starts[row], reverse=True)
-    cells = [cell_words(shown.column(name)) for name in shown.column_names]
+    cells = [_cells(newest, name) for name in shown.column_names]
     before = [_before(result, name, first) for name in shown.column_names]
     stage = result.stage[first:].tolist()
     subject = ("start", "end", *columns.keys)
@@ -123,6 +124,16 @@ def _marks(shown: pa.Table, columns: Columns) -> list[str]:
     value = floats(shown.column(columns.value)).tolist() if columns.value is not None else [nan] * len(shown)
     return [json.dumps({"key": keys.names[code], "at": x, "value": None if isnan(y) else y})
             for code, x, y in zip(keys.codes.tolist(), at, value, strict=True)]
+
+
+def _cells(result: Result, name: str) -> list[str]:
+    """The values of a column as words; with estimates, how far off they may be."""
+    words = cell_words(result.table.column(name))
+    if result.intervals is None or f"{name}_low" not in result.intervals.column_names:
+        return words
+    values, (low, high) = result.values(name), result.interval(name)
+    return [word if row < result.settled or values[row] != values[row] else
+            interval_words(float(values[row]), float(low[row]), float(high[row])) for row, word in enumerate(words)]
 
 
 def _before(result: Result, name: str, first: int) -> list[str]:

@@ -27,6 +27,21 @@ def positions(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return floats(column.cast(pa.int64())) / per_ms
 
 
+def tick_at(position: float, kind: pa.DataType) -> int:
+    """The tick of a column that stands at an axis position: where :func:`positions` would put it.
+
+    >>> tick_at(90_000.0, pa.timestamp("s")), tick_at(3_600_000.0, pa.timestamp("s", "Europe/Berlin"))
+    (90, 0)
+    """
+    if not pa.types.is_timestamp(kind):
+        return round(position)
+    ticks = round(position * {"s": 1e-3, "ms": 1.0, "us": 1e3, "ns": 1e6}[kind.unit])
+    wall = pa.scalar(ticks, pa.timestamp(kind.unit))
+    if kind.tz is not None:
+        wall = pc.assume_timezone(wall, kind.tz, ambiguous="earliest", nonexistent="earliest")
+    return int(wall.cast(pa.int64()).as_py())
+
+
 def span_words(seconds: float) -> str:
     """A span of time in its two largest units; below a minute, in seconds.
 

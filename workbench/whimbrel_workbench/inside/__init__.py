@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from whimbrel_workbench.inside.inside import Inside
+from whimbrel_workbench.inside.refining import Refining
 
-__all__ = ["Inside"]
+__all__ = ["Inside", "Refining"]

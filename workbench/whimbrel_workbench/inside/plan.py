@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from whimbrel_workbench.feed import Feed
+from whimbrel_workbench.feed import Feed, ProgressRun
 from whimbrel_workbench.feed.plan import PlanWatch
 from whimbrel_workbench.frames.plan import Plan
 from whimbrel_workbench.views.plan import PlanView
@@ -31,7 +31,9 @@ class PlanFold:
     def plan(self) -> Plan:
         """The plan now; without a step before the query runs."""
         run = self._feed.run
-        return Plan((), 0.0) if run is None else self._watch.look(run.metrics, run.kernels())
+        if run is None or isinstance(run, ProgressRun):
+            return Plan((), 0.0)
+        return self._watch.look(run.metrics, run.kernels())
 
     def draw(self) -> None:
         self._view.draw(self.plan)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import ceil, isnan
+from dataclasses import replace
+from math import ceil, isfinite, isnan, nan
 from typing import Any, Final
 
 import panel as pn
@@ -11,16 +12,17 @@ from bokeh.models import ColumnDataSource, FactorRange, GlyphRenderer, HoverTool
 
 from whimbrel_workbench.frames import Bar, Bars, Style
 from whimbrel_workbench.frames.extent import Extent
-from whimbrel_workbench.frames.numbers import moved_words, value_words
+from whimbrel_workbench.frames.numbers import between_words, interval_words, moved_words, value_words
 from whimbrel_workbench.frames.stages import OPEN
 from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.follow import Follow
-from whimbrel_workbench.views.palette import FONT, INK, colour
+from whimbrel_workbench.views.palette import FLAG, FONT, INK, STRONG, colour
 from whimbrel_workbench.views.pick import Pick
 from whimbrel_workbench.views.resort import Resort
 
-_COLUMNS: Final = ("key", "low", "value", "words", "state", "fullness", "hatch", "colour", "before", "halo")
+_COLUMNS: Final = ("key", "low", "value", "words", "state", "fullness", "hatch", "colour", "before", "halo", "least",
+                   "most", "reach")
 _THICK: Final = 0.68
 
 
@@ -62,16 +64,29 @@ class BarsView:
                         hatch_color="colour", hatch_scale=8)
         add.segment("before", "key", "value", "key", source=source, line_color=INK, line_width=1.5)
         add.scatter("before", "key", source=source, marker="dash", angle=1.5708, size=17, line_color=INK, line_width=2)
-        add.text("value", "key", "words", source=source, x_offset=6, text_baseline="middle", text_color=INK,
+        add.segment("least", "key", "most", "key", source=source, line_color=STRONG, line_width=2)
+        for end in ("least", "most"):
+            add.scatter(end, "key", source=source, marker="dash", angle=1.5708, size=11, line_color=STRONG,
+                        line_width=2)
+        add.text("reach", "key", "words", source=source, x_offset=6, text_baseline="middle", text_color=INK,
                  text_font=value(FONT), text_font_size="12px")
         return bars
 
 
 def words_of(bar: Bar) -> str:
-    """The value of a bar, with what it was at first if it was revised."""
+    """The value of a bar, with how far off it may be, or with what it was at first if it was revised."""
+    if bar.flag:
+        return f"{words_of(replace(bar, flag=False))} {FLAG}"
+    if bar.estimate:
+        return interval_words(bar.length, bar.low, bar.high)
     if isnan(bar.before):
         return value_words(bar.length)
     return f"{value_words(bar.length)} ({moved_words(bar.before, bar.length)} since {value_words(bar.before)})"
+
+
+def whiskered(bar: Bar) -> bool:
+    """Whether it is an estimate with both ends of an interval."""
+    return bar.estimate and isfinite(bar.low) and isfinite(bar.high)
 
 
 def _axes(picture: Bars, style: Style) -> tuple[Extent, None, list[str], int]:
@@ -90,11 +105,16 @@ def _columns(picture: Bars, style: Style) -> dict[str, list[Any]]:
         "low": [picture.extent.low if style.logy else 0.0] * len(bars),
         "value": [bar.length for bar in bars],
         "words": [words_of(bar) for bar in bars],
-        "state": [stages.words(bar.stage) for bar in bars],
+        "state": [between_words(stages.words(bar.stage), bar.low, bar.high) if bar.estimate else stages.words(bar.stage)
+                  for bar in bars],
         "fullness": [stages.fullness(bar.stage) for bar in bars],
         "hatch": ["/" if bar.stage == OPEN else " " for bar in bars],
         "colour": [colour(0 if isinstance(style.color, str | None) else place, style, bar.name)
                    for place, bar in enumerate(bars)],
         "before": [bar.before for bar in bars],
         "halo": [0.3 if bar.changed else 0.0 for bar in bars],
+        "least": [bar.low if whiskered(bar) else nan for bar in bars],
+        "most": [bar.high if whiskered(bar) else nan for bar in bars],
+        "reach": [min(max(bar.length, bar.high), picture.extent.high) if whiskered(bar) else bar.length
+                  for bar in bars],
     }

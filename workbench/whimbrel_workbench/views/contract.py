@@ -30,12 +30,18 @@ class Host:
         Asks for the order that is right now; None where a reader cannot ask.
     pick : callable
         Told which mark a reader clicks; None where nothing follows from it.
+    picking : str
+        What follows from it, as words.
+    stretches : bool
+        Whether it is told of stretches of time, too, over which a reader drags.
     """
 
     style: Style = PLAIN
     changing: Callable[[], AbstractContextManager[None]] = nullcontext
     resort: Callable[[], object] | None = None
     pick: Callable[[Mark], None] | None = None
+    picking: str = "for the events behind it"
+    stretches: bool = False
 
 
 NOBODY: Final = Host()

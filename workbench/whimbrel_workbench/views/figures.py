@@ -46,4 +46,5 @@ def _figure_html(figure: Figure) -> str:
     revised = f", revised from {figure.revised}" if figure.revised else ""
     return (f'<div><div class="value" style="{_VALUE}">{escape(figure.words)}</div>'
             f'<div class="quiet">{escape(figure.name)}{escape(revised)}</div>'
+            f'<div>{escape(figure.bound)}</div>'
             f'<div class="moved">{escape(figure.moved)}</div></div>')

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from html import escape
+from math import isnan
 from typing import Final
 
 from whimbrel_workbench.frames import PLAIN, Bars, Heat, Lines, Picture, Scatter, Stages, Style
 from whimbrel_workbench.frames.stages import OPEN
-from whimbrel_workbench.views.marks import box_svg, cell_svg, halo_svg, mark_svg, shades_svg, whisker_svg
+from whimbrel_workbench.views.marks import (
+    band_svg,
+    box_svg,
+    cell_svg,
+    halo_svg,
+    interval_svg,
+    mark_svg,
+    shades_svg,
+    whisker_svg,
+)
 from whimbrel_workbench.views.palette import GRID
 from whimbrel_workbench.views.shades import counts_palette
 
 _WORD: Final = '<span style="white-space:nowrap;display:inline-flex;align-items:center;gap:5px">'
 _ROW: Final = "display:flex;flex-wrap:wrap;gap:2px 14px"
 _CHANGED: Final = "changed since you last looked"
+_REVISED: Final = "revised, from the early value"
+_INTERVAL: Final = "between these ends lies the final value"
 _PLAIN: Final = "#808080"
 
 
@@ -26,13 +38,17 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
             keys = [(mark_svg(line.place, style, line.label), line.label) for line in picture if line.label]
             signs = [(mark_svg(0, tint=_PLAIN, fullness=picture.stages.fullness(stage), stage=stage), said)
                      for stage, said in _stages(picture.stages, ("solid, filled", "lighter", "dashed, hollow"))]
-            signs += [(whisker_svg(_PLAIN), "revised, from the early value")] * _banded(picture.stages)
+            revised = _banded(picture.stages) or any(len(line.revised) for line in picture)
+            signs += [(whisker_svg(_PLAIN), _REVISED)] * revised
+            signs += [(band_svg(_PLAIN), _INTERVAL)] * picture.estimated
             signs.append((halo_svg(_PLAIN), f"halo: {_CHANGED}"))
         case Bars():
             keys = []
             signs = [(box_svg(picture.stages.fullness(stage), style), said)
                      for stage, said in _stages(picture.stages, ("filled", "lighter", "hatched"))]
-            signs += [(whisker_svg(_PLAIN), "revised, from the early value")] * _banded(picture.stages)
+            revised = _banded(picture.stages) or any(not isnan(bar.before) for bar in picture.bars)
+            signs += [(whisker_svg(_PLAIN), _REVISED)] * revised
+            signs += [(interval_svg(), _INTERVAL)] * picture.estimated
             signs.append((box_svg(0, style, halo=True), f"wide edge: {_CHANGED}"))
         case Heat():
             keys = []

@@ -11,7 +11,7 @@ from bokeh.plotting import figure
 from numpy.typing import NDArray
 
 from whimbrel_workbench.frames import Line, Lines, Style
-from whimbrel_workbench.frames.numbers import moved_words, value_words
+from whimbrel_workbench.frames.numbers import interval_words, moved_words, value_words
 from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.follow import Follow
@@ -25,6 +25,7 @@ _MOST_WIDE: Final = 1_000
 """With more points in all strokes are one pixel wide: without a graphics card those are painted ten times faster."""
 
 _PATHS: Final = (("settled", "solid", 1.0), ("early", "solid", 0.5), ("may still change", [5, 4], 0.9))
+BAND: Final = {"fill_alpha": 0.18, "line_alpha": 0.45, "line_width": 1}
 HALO: Final = {"line_color": None, "fill_alpha": 0.28}
 
 
@@ -43,7 +44,9 @@ class LinesView:
         self._figure = chart(self._style, on_marks, on_paths, x_axis_type="datetime" if picture.calendar else "linear",
                              y_axis_type="log" if self._style.logy else "linear", x_range=Range1d(), y_range=Range1d())
         self._follow = Follow(self._figure, picture.x, picture.y)
+        self._bands = self._add_bands()
         self._halo = self._add_halo()
+        self._intervals = self._add_intervals()
         self._whiskers = self._add_whiskers()
         self._paths = [self._add_path(dash, alpha) for _, dash, alpha in _PATHS]
         self._marks = self._add_marks()
@@ -51,7 +54,8 @@ class LinesView:
         pick = Pick(host)
         self._panel = self._follow.panel(pick.panel)
         pick.listen(self._panel[0], self._figure, {
-            self._marks: {"key": "key", "at": "start"}, **{path: {"key": "key", "at": ""} for path in self._paths}})
+            self._marks: {"key": "key", "at": "start"}, **{path: {"key": "key", "at": ""} for path in self._paths}},
+                    stretches=True)
         self.draw(picture)
 
     @property
@@ -71,6 +75,8 @@ class LinesView:
         self._marks.data_source.data = _marks(picture, self._style)
         self._halo.data = _halo(picture, self._style)
         self._whiskers.data = _whiskers(picture, self._style)
+        self._bands.data = _bands(picture, self._style)
+        self._intervals.data = _intervals(picture, self._style)
         name_axes(self._figure, self._style, time_label(picture), picture.value)
         self._follow.move(picture.x, picture.y)
 
@@ -88,6 +94,21 @@ class LinesView:
     def _add_halo(self) -> ColumnDataSource:
         source = ColumnDataSource({name: [] for name in ("start", "value", "colour")})
         self._figure.scatter("start", "value", source=source, size=17, fill_color="colour", **HALO)
+        return source
+
+    def _add_bands(self) -> ColumnDataSource:
+        """Between which ends the final values lie."""
+        source = ColumnDataSource({name: [] for name in ("xs", "ys", "colour")})
+        self._figure.patches("xs", "ys", source=source, fill_color="colour", line_color="colour", **BAND)
+        return source
+
+    def _add_intervals(self) -> ColumnDataSource:
+        """The same of points that stand alone, or that have markers."""
+        source = ColumnDataSource({name: [] for name in ("start", "value", "colour", "least", "most")})
+        self._figure.segment("start", "least", "start", "most", source=source, line_color="colour", line_width=1.5)
+        for end in ("least", "most"):
+            self._figure.scatter("start", end, source=source, marker="dash", size=8, line_color="colour",
+                                 line_width=1.5)
         return source
 
     def _add_whiskers(self) -> ColumnDataSource:
@@ -119,6 +140,8 @@ def marked(line: Line) -> NDArray[np.intp]:
 def words_of(line: Line, at: int) -> str:
     """The value of one point, with what it was at first if it was revised."""
     now, before = float(line.y[at]), float(line.before[at])
+    if line.bounded[at]:
+        return interval_words(now, float(line.low[at]), float(line.high[at]))
     if np.isnan(before):
         return value_words(now)
     return f"{value_words(now)}, revised from {value_words(before)} ({moved_words(before, now)})"
@@ -158,6 +181,21 @@ def _halo(picture: Lines, style: Style) -> dict[str, Any]:
 def _whiskers(picture: Lines, style: Style) -> dict[str, Any]:
     chosen = [(line, line.revised) for line in picture]
     return {**_points(chosen, style), "before": np.concatenate([line.before[at] for line, at in chosen])}
+
+
+def _bands(picture: Lines, style: Style) -> dict[str, Any]:
+    found = [(line, band) for line in picture for band in line.bands()]
+    return {
+        "xs": [np.concatenate([x, x[::-1]]) for _, (x, _, _) in found],
+        "ys": [np.concatenate([low, high[::-1]]) for _, (_, low, high) in found],
+        "colour": [colour(line.place, style, line.label) for line, _ in found],
+    }
+
+
+def _intervals(picture: Lines, style: Style) -> dict[str, Any]:
+    chosen = [(line, at[line.bounded[at]]) for line in picture for at in [marked(line)]]
+    return {**_points(chosen, style), "least": np.concatenate([line.low[at] for line, at in chosen]),
+            "most": np.concatenate([line.high[at] for line, at in chosen])}
 
 
 def _points(chosen: list[tuple[Line, NDArray[np.intp]]], style: Style) -> dict[str, Any]:

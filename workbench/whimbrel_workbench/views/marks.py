@@ -6,7 +6,7 @@ from typing import Final
 
 from whimbrel_workbench.frames import PLAIN, Stages, Style
 from whimbrel_workbench.frames.stages import OPEN
-from whimbrel_workbench.views.palette import MARKERS, colour, marker
+from whimbrel_workbench.views.palette import MARKERS, STRONG, colour, marker
 
 _BOX: Final = '<svg width="22" height="12" style="vertical-align:-1px">'
 _SHAPES: Final = (
@@ -40,6 +40,17 @@ def whisker_svg(tint: str) -> str:
     """From a dash, the early value, to a dot, what it became."""
     return (f'<svg width="14" height="16" style="vertical-align:-3px"><path d="M7 14 V4 M3 14 H11" stroke="{tint}" '
             f'stroke-width="1.4"/><circle cx="7" cy="4" r="3" fill="{tint}"/></svg>')
+
+
+def interval_svg() -> str:
+    """The ends between which a final value lies."""
+    return (f'{_BOX}<path d="M2 6 H20 M2 2 V10 M20 2 V10" fill="none" stroke="{STRONG}" stroke-width="2"/></svg>')
+
+
+def band_svg(tint: str) -> str:
+    """The same along a line."""
+    return (f'{_BOX}<path d="M0 1 L22 3.5 V8.5 L0 11 Z" fill="{tint}" fill-opacity=".18" stroke="{tint}" '
+            f'stroke-opacity=".45"/><path d="M0 6 H22" stroke="{tint}" stroke-width="2" stroke-dasharray="4 3"/></svg>')
 
 
 def box_svg(fullness: float, style: Style = PLAIN, *, halo: bool = False) -> str:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from whimbrel_workbench.frames import PLAIN, Bars, Figures, Heat, Line, Lines, Picture, Rows, Scatter, Style
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.stages import OPEN
+from whimbrel_workbench.views.bars import whiskered
 from whimbrel_workbench.views.chart import HEIGHT_PX
-from whimbrel_workbench.views.lines import marked, time_label
-from whimbrel_workbench.views.palette import COLOURS, colour, marker
+from whimbrel_workbench.views.lines import BAND, marked, time_label
+from whimbrel_workbench.views.palette import COLOURS, STRONG, colour, marker
 from whimbrel_workbench.views.raster import Raster, Window
 from whimbrel_workbench.views.scatter import MOST_POINTS
 from whimbrel_workbench.views.shades import counts_palette, palette_of
@@ -72,6 +73,9 @@ def _lines(picture: Lines, style: Style) -> hv.Overlay:
         x = _instants(picture, line.x[revised])
         moves = hv.Segments((x, line.before[revised], x, line.y[revised]), [time, value, "until", "now"], label=label)
         layers.append(moves.opts(color=paint, line_width=1, **shape))
+        layers += [hv.Area((_instants(picture, x), low, high), time, [value, "until"]).opts(
+            color=paint, fill_alpha=BAND["fill_alpha"], line_alpha=BAND["line_alpha"], **shape)
+            for x, low, high in line.bands()]
     return hv.Overlay(layers).opts(legend_position="top", show_grid=style.show_grid is not False, **shape)
 
 
@@ -92,6 +96,11 @@ def _bars(picture: Bars, style: Style) -> hv.Overlay:
         look = {"line_color": paint, "fill_color": paint, "fill_alpha": picture.stages.fullness(stage)}
         hooks = [_hatch] if stage == OPEN else []
         layers.append(bars.opts(invert_axes=True, hooks=hooks, **look, **_shape(style)))
+    ends = [(bar.name, bar.length, bar.length - bar.low, bar.high - bar.length)
+            for bar in picture.bars if whiskered(bar)]
+    if ends:
+        layers.append(hv.ErrorBars(ends, ", ".join(picture.keys) or "result", [picture.value, "below", "above"]).opts(
+            invert_axes=True, line_color=STRONG, line_width=2, **_shape(style)))
     return hv.Overlay(layers).opts(**_shape(style))
 
 

@@ -13,6 +13,11 @@ MARKERS: Final = ("circle", "square", "triangle", "diamond", "inverted_triangle"
 INK: Final = "#7d7d7d"
 """Text and axes inside a canvas, which cannot follow the theme: readable on white and on near-black."""
 
+STRONG: Final = "#5f6b76"
+"""Ends of intervals, over hatched marks of any colour."""
+
+FLAG: Final = "⚑ overturned"
+
 GRID: Final = "#8f8f8f"
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import panel as pn
-from bokeh.models import CustomJS, GlyphRenderer, TapTool
+from bokeh.models import BoxSelectTool, CustomJS, GlyphRenderer, TapTool
 from bokeh.plotting import figure
 
 from whimbrel_workbench.frames.mark import Mark
@@ -26,6 +26,10 @@ _TAPPED: Final = """
         said[name] = column === "" ? geometries.x : source.data[column][index]
     }
     figure.tags = [JSON.stringify(said)]
+"""
+_DRAGGED: Final = """
+    const {x0, x1} = cb_obj.geometry
+    if (cb_obj.final) figure.tags = [JSON.stringify({at: x0, to: x1, asked: Date.now()})]
 """
 _TELL: Final = "out.value = source.tags[0]"
 
@@ -55,11 +59,12 @@ class Pick:
     """
 
     def __init__(self, host: Host) -> None:
-        self._pick = host.pick
+        self._pick, self._stretches = host.pick, host.stretches
         self.panel = pn.widgets.TextInput(visible=False, width=0, height=0, margin=0, css_classes=[_CLASS])
         self.panel.param.watch(self._told, "value")
 
-    def listen(self, chart: pn.pane.Bokeh, fig: figure, marks: Mapping[GlyphRenderer, Mapping[str, str]]) -> None:
+    def listen(self, chart: pn.pane.Bokeh, fig: figure, marks: Mapping[GlyphRenderer, Mapping[str, str]], *,
+               stretches: bool = False) -> None:
         """Hear clicks on the marks of a chart.
 
         Parameters
@@ -68,6 +73,8 @@ class Pick:
         fig : bokeh figure
         marks : mapping of renderer to mapping of str to str
             For each renderer where a mark's fields stand in its data; "" is where the mouse is on the x axis.
+        stretches : bool
+            Whether a stretch of the x axis may be dragged over, where the host asks for that too.
         """
         if self._pick is None:
             return
@@ -76,6 +83,11 @@ class Pick:
         told = {"figure": fig, "sources": [each.data_source for each in marks],
                 "columns": list(map(dict, marks.values()))}
         fig.add_tools(TapTool(renderers=list(marks), callback=CustomJS(args=told, code=_TAPPED), visible=False))
+        if stretches and self._stretches:
+            select = BoxSelectTool(dimensions="width", renderers=[], description="Drag: read this stretch first")
+            fig.add_tools(select)
+            fig.toolbar.active_drag = select
+            fig.js_on_event("selectiongeometry", CustomJS(args={"figure": fig}, code=_DRAGGED))
         chart.jscallback(args={"out": weakref.proxy(self.panel)}, tags=_TELL)
 
     def _told(self, event: Any) -> None:

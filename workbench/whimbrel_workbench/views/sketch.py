@@ -5,11 +5,13 @@ from __future__ import annotations
 from math import isnan
 from typing import Final
 
+import numpy as np
+
 from whimbrel_workbench.frames import PLAIN, Bar, Bars, Line, Lines, Style
 from whimbrel_workbench.frames.stages import OPEN
-from whimbrel_workbench.views.bars import words_of
-from whimbrel_workbench.views.lines import marked
-from whimbrel_workbench.views.palette import INK, colour
+from whimbrel_workbench.views.bars import whiskered, words_of
+from whimbrel_workbench.views.lines import BAND, marked
+from whimbrel_workbench.views.palette import INK, STRONG, colour
 from whimbrel_workbench.views.svg import WIDTH_PX, Scale, along_axis, dot, path, svg, text, text_px, values_axis
 
 _LEFT_PX: Final = 64.0
@@ -43,12 +45,17 @@ def bars_svg(picture: Bars, style: Style = PLAIN) -> str:
 def _line(line: Line, tint: str, x: Scale, y: Scale) -> list[str]:
     thin = line.thinned(_MOST_POINTS)
     looks = ((thin.settled_path(), "none", 1), (thin.early_path(), "none", 0.5), (thin.open_path(), "5 4", 1))
-    parts = [f'<path d="{path(*points, x, y)}" fill="none" stroke="{tint}" stroke-width="1.8" '
+    parts = [f'<path d="{path(np.concatenate([along, along[::-1]]), np.concatenate([low, high[::-1]]), x, y)}Z" '
+             f'fill="{tint}" fill-opacity="{BAND["fill_alpha"]}"/>' for along, low, high in thin.bands()]
+    parts += [f'<path d="{path(*points, x, y)}" fill="none" stroke="{tint}" stroke-width="1.8" '
              f'stroke-dasharray="{dash}" stroke-opacity="{alpha:g}"/>' for points, dash, alpha in looks]
     moves = zip(*(each[line.revised].tolist() for each in (line.x, line.before, line.y)), strict=True)
     parts += [f'<path d="M{x(at):.1f} {y(before):.1f} V{y(now):.1f} M{x(at) - 4:.1f} {y(before):.1f} h8" '
               f'stroke="{tint}"/>' for at, before, now in moves]
     at = marked(line)
+    ends = zip(*(each[at[line.bounded[at]]].tolist() for each in (line.x, line.low, line.high)), strict=True)
+    parts += [f'<path d="M{x(along):.1f} {y(low):.1f} V{y(high):.1f}" stroke="{tint}" stroke-width="1.4"/>'
+              for along, low, high in ends]
     points = zip(line.x[at].tolist(), line.y[at].tolist(), line.stage[at].tolist(), strict=True)
     return parts + [dot(x(when), y(value), tint, line.stages.fullness(stage)) for when, value, stage in points]
 
@@ -63,4 +70,9 @@ def _bar(bar: Bar, top: float, x: Scale, picture: Bars, style: Style) -> str:
     if not isnan(bar.before):
         drawn += f'<path d="M{x(bar.before):.1f} {top} v17 m0 -8.5 H{x(bar.length):.1f}" stroke="{INK}" fill="none"/>'
     after = max(ends[1], x(bar.before) if not isnan(bar.before) else 0)
+    if whiskered(bar):
+        least, most = (min(max(x(end), x.low_px), x.high_px) for end in (bar.low, bar.high))
+        drawn += (f'<path d="M{least:.1f} {top + 4} v9 m0 -4.5 H{most:.1f} m0 -4.5 v9" stroke="{STRONG}" '
+                  f'stroke-width="2" fill="none"/>')
+        after = max(after, most)
     return drawn + text(x.low_px - 8, top + 13, bar.name, "end") + text(after + 6, top + 13, words_of(bar), "start")

@@ -10,6 +10,7 @@ from whimbrel_workbench.frames import Bars, Figures, Frame, Heat, Lines, Picture
 from whimbrel_workbench.views.caption import caption
 from whimbrel_workbench.views.failure import failure_html
 from whimbrel_workbench.views.figures import figures_html
+from whimbrel_workbench.views.quality import pinned_html, quality_html
 from whimbrel_workbench.views.rows import table_html
 from whimbrel_workbench.views.sketch import bars_svg, lines_svg
 from whimbrel_workbench.views.sketch_cells import heat_svg, scatter_svg
@@ -22,7 +23,8 @@ def still_html(frame: Frame, *, unfolded: bool = False) -> str:
     query = (f'<details{" open" * unfolded}><summary>query</summary>'
              f'<pre style="font-size:12px">{escape(frame.query)}</pre></details>')
     failure = failure_html(status.failure) if status.failure else ""
-    return (f'<div style="max-width:900px;font-size:13px">{_picture(frame)}{failure}'
+    quality = quality_html(frame.quality) + pinned_html(frame.quality.remembered) if frame.quality else ""
+    return (f'<div style="max-width:900px;font-size:13px">{quality}{_picture(frame)}{failure}'
             f'<div style="font-size:12px;opacity:.75">Last frame, {escape(status.state)}: {escape(facts.strip())}'
             f" · whimbrel {whimbrel.__version__}</div>"
             f"{query}</div>")

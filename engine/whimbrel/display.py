@@ -1,27 +1,23 @@
-"""How a stream shows itself in a notebook: by whatever is installed behind the entry point ``whimbrel.display``."""
+"""How a query shows itself in a notebook: by whatever is installed behind the entry point ``whimbrel.display``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from whimbrel.errors import MissingExtraError
 
-if TYPE_CHECKING:
-    from whimbrel.stream.bands import Bands
-    from whimbrel.stream.stream import Stream
 
-
-def mimebundle(stream: Stream | Bands) -> Any:
-    """The live view as Jupyter's mimebundle; the plan as text where there is no workbench."""
+def mimebundle(query: object) -> Any:
+    """The live view as Jupyter's mimebundle; the query as text where there is no workbench."""
     for entry in entry_points(group="whimbrel.display"):
         try:
             show = entry.load()
         except ImportError:
             break
-        return show(stream)
-    return {"text/plain": f"{stream!r}\n\nFor a live view: pip install 'whimbrel[workbench]'"}, {}
+        return show(query)
+    return {"text/plain": f"{query!r}\n\nFor a live view: pip install 'whimbrel[workbench]'"}, {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +25,17 @@ class Views:
     """Live views of a query: ``query.view(...)``, or by the kind of picture, as in hvPlot: ``query.view.bar(y="n")``.
 
     Needs the workbench.
+
+    Parameters
+    ----------
+    query : Stream, Bands or Progress
     """
 
-    stream: Stream | Bands
+    query: object
 
     def __call__(self, **options: Any) -> Any:
         """A live view; without ``kind=`` it is chosen by what the result looks like."""
-        return view(self.stream, **options)
+        return view(self.query, **options)
 
     def line(self, **options: Any) -> Any:
         """Lines over time, one for each key."""
@@ -66,12 +66,12 @@ class Views:
         return self(kind="number", **options)
 
 
-def view(stream: Stream | Bands, **options: Any) -> Any:
+def view(query: object, **options: Any) -> Any:
     """The live view as an object."""
     for entry in entry_points(group="whimbrel.display"):
         try:
             show = entry.load()
         except ImportError:
             break
-        return show.view(stream, **options)
+        return show.view(query, **options)
     raise MissingExtraError("panel", "workbench", "A live view")

@@ -1,0 +1,190 @@
+"""Early answers as frames: intervals on marks, their quality in words, steering, and what was remembered."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from tests.workbench.test_feed import Screen
+from whimbrel import col
+from whimbrel.stream import Stream
+from whimbrel_workbench.feed import Feed, ProgressRun
+from whimbrel_workbench.frames import Bars, Bound, Frame, Lines, Options, Quality
+from whimbrel_workbench.frames.mark import Mark
+from whimbrel_workbench.views.quality import pinned_html, quality_html, sparkline_svg
+from whimbrel_workbench.views.still import still_html
+
+ROWS = 60_000
+CHANCE = np.random.default_rng(5)
+NAMES = np.array(["JFK", "LGA", "EWR"])
+PLACE = CHANCE.integers(0, 3, ROWS)
+LOG = wb.from_arrow(pa.table({"at": np.arange(ROWS), "airport": NAMES[PLACE],
+                              "delay": CHANCE.exponential(9, ROWS) * (1 + 0.3 * (PLACE == 0)),
+                              "gate": np.arange(ROWS) // 1_000}), time="at", name="flights")
+DELAYS = LOG.group_by("airport").tumbling_window(ROWS).aggregate(
+    n=wb.count(), delay=wb.mean(col.delay), worst=wb.max(col.delay), least=wb.min(col.delay), first=wb.first(col.delay))
+SPANS = LOG.tumbling_window(6_000).aggregate(delay=wb.mean(col.delay))
+
+
+class Held:
+    """A feed of early answers that stands after so many of them, for a look."""
+
+    def __init__(self, query: Stream, looks: int, **options: object) -> None:
+        self.progress = query.progress(every="2%", seed=2, block_rows=128)
+        for _ in range(looks):
+            next(self.progress)
+        self.screen = Screen()
+        self.progress.until(seconds=1e-9)  # one look more, and it waits
+        self.feed = Feed(query, Options(**options), self.screen.show, redraws_per_s=50, progress=self.progress)
+        self.feed.start()
+        self.screen.wait_for("paused")
+
+    @property
+    def run(self) -> ProgressRun:
+        assert isinstance(self.feed.run, ProgressRun)
+        return self.feed.run
+
+    def frame(self) -> Frame:
+        return self.feed.present()
+
+    def finish(self) -> Frame:
+        self.feed.refine(ProgressRun.finish)
+        return self.screen.wait_for("finished")
+
+
+def test_bars_carry_intervals_that_meet_at_the_end_in_the_exact_values() -> None:
+    held = Held(DELAYS, 10, kind="bar", y="delay")
+    early = held.frame()
+    assert isinstance(early.picture, Bars)
+    assert early.picture.estimated
+    assert all(bar.estimate and bar.low < bar.length < bar.high for bar in early.picture.bars)
+    assert early.quality is not None
+    assert early.quality.headline.startswith("within ")
+    assert early.quality.headline.endswith("% at 95%")
+    assert early.status.share < 0.5
+    last = held.finish()
+    assert isinstance(last.picture, Bars)
+    exact = dict(zip(*(DELAYS.collect()[name].to_pylist() for name in ("airport", "delay")), strict=True))
+    then = {bar.name: bar for bar in early.picture.bars}
+    for bar in last.picture.bars:
+        assert bar.length == pytest.approx(exact[bar.name])
+        assert not bar.estimate
+        assert then[bar.name].low <= bar.length <= then[bar.name].high
+    assert last.quality is not None
+    assert last.quality.headline == "exact"
+
+
+@pytest.mark.parametrize(("value", "words"), (
+    ("worst", "lower bound so far"), ("least", "upper bound so far"), ("first", "no interval can be known")))
+def test_what_cannot_be_bounded_says_so(value: str, words: str) -> None:
+    held = Held(DELAYS, 5, kind="bar", y=value)
+    frame = held.frame()
+    assert frame.quality is not None
+    assert words in frame.quality.headline
+    assert isinstance(frame.picture, Bars)
+    assert not any(np.isfinite(bar.low) and np.isfinite(bar.high) for bar in frame.picture.bars)
+    held.feed.close()
+
+
+def test_lines_carry_bands_and_a_stretch_of_time_is_read_first() -> None:
+    held = Held(SPANS, 15)
+    picture = held.frame().picture
+    assert isinstance(picture, Lines)
+    assert picture.estimated
+    assert picture.lines[0].bands()
+    held.feed.prefer(Mark(at=24_000.0, to=36_000.0))
+    held.feed.refine(lambda run: run.progress.until(error=1e-9))
+    held.feed.resume()
+    while not {24_000, 30_000} <= exact(held.progress):
+        assert not held.run.wait(0.01)
+    assert held.progress.latest.share < 0.65
+    held.feed.pause()
+    [line] = held.frame().picture
+    assert line.settled.any()
+    assert not line.bounded[line.settled].any()
+    held.feed.close()
+
+
+def test_what_a_mark_stands_for_is_read_first() -> None:
+    held = Held(LOG.group_by("gate").tumbling_window(ROWS).aggregate(n=wb.count()), 5, kind="bar")
+    last = held.frame().picture.bars[-1]
+    held.feed.prefer(Mark(key=last.name))
+    held.feed.refine(lambda run: run.progress.until(error=1e-9))
+    held.feed.resume()
+    first = int(last.name) * 1_000  # rows of a gate lie together
+    blocks, scan = held.progress.blocks, held.progress.scan
+    while not scan.read[(blocks.stop > first) & (blocks.first < first + 1_000)].all():
+        assert not held.run.wait(0.005)
+    assert held.progress.latest.share < 0.4
+    held.feed.close()
+
+
+def exact(progress: wb.Progress) -> set[int]:
+    return set(progress.latest.table.slice(0, progress.latest.settled)["start"].to_pylist())
+
+
+def test_a_key_that_lies_everywhere_is_said_to() -> None:
+    held = Held(DELAYS, 5, kind="bar", y="delay")
+    held.feed.prefer(Mark(key="JFK"))
+    with held.run._changed:
+        held.run._changed.wait_for(lambda: "nothing can come first" in held.run._first, 10)
+    assert "nothing can come first" in "; ".join(held.frame().quality.notes)
+    held.feed.close()
+
+
+def test_claims_and_pictures_are_held_to_the_exact_answer() -> None:
+    held = Held(DELAYS, 10, kind="bar", y="delay")
+    held.feed.refine(lambda run: run.remember("JFK", "LGA", "delay"))
+    held.feed.refine(ProgressRun.pin)
+    wrong = held.progress.latest.compare({"airport": "LGA"}, {"airport": "JFK"}, "delay")
+    held.progress.remember(type(wrong)("delay", wrong.left, wrong.right, 1.0, 0.9))  # as a sample may mislead
+    last = held.finish()
+    claim, overturned, picture = last.quality.remembered
+    assert (claim.verdict, claim.now) == ("holds", "JFK > LGA (delay), exactly")
+    assert (overturned.verdict, overturned.now) == ("overturned", "LGA < JFK (delay), exactly")
+    assert picture.verdict == "holds"
+    assert "3 of 3 exact values lie within their intervals" in picture.now
+    assert {bar.name for bar in last.picture.bars if bar.flag} == {"JFK", "LGA"}
+    assert all(np.isfinite(bar.before) for bar in last.picture.bars)
+    assert "⚑ overturned" in pinned_html(last.quality.remembered)
+    assert "⚑" in still_html(last)
+
+
+def test_stopping_keeps_the_estimate_and_finishing_reads_only_what_is_left() -> None:
+    held = Held(DELAYS, 3, kind="bar", y="n")
+    held.feed.stop(keep=True)
+    kept = held.screen.wait_for("stopped")
+    assert kept.picture.estimated
+    rows = held.run.metrics.rows
+    last = held.finish()
+    assert sum(bar.length for bar in last.picture.bars) == ROWS
+    assert rows < ROWS
+    held.feed.restart()
+    assert held.feed.progress is not held.progress
+    held.screen.wait_for("finished")
+
+
+def test_what_is_answered_in_the_order_of_time_says_why_there_is_no_interval() -> None:
+    query = LOG.group_by("airport").tumbling_window(ROWS).aggregate(middle=wb.median(col.delay))
+    screen = Screen()
+    feed = Feed(query, Options(kind="bar"), screen.show, progress=query.progress(every="20%"))
+    feed.start()
+    screen.wait_for("finished")
+    told = [frame.quality for frame in screen.frames if frame.quality is not None and not frame.quality.final]
+    for quality in told:
+        assert quality.headline == "no interval is known"
+        assert "cannot be merged from parts" in quality.notes[0]
+
+
+def test_the_bound_and_its_history_are_drawn_with_an_outlook() -> None:
+    history = tuple(Bound(second, 0.005 * second, 0.2 / (second / 2)**0.5) for second in range(2, 22, 2))
+    quality = Quality("delay", "both", rows=4, exact=0, known=3, half=0.05, confidence=0.95, unseen=0.04, why="",
+                      history=history, goal=0.02, first="", final=False)
+    assert quality.headline == "3 of 4 estimates within 6.3% at 95%"
+    assert quality.outlook == "about 85 s to 2%, about 3 min to exact"
+    html = quality_html(quality)
+    assert "groups not yet seen: only such as are in fewer than 4% of the blocks" in html
+    assert "1 not known yet within 100%" in html
+    assert "The bound fell from 20% to 6.3%" in sparkline_svg(history, 0.02)

@@ -1,0 +1,348 @@
+"""A progressive answer that reads on by itself on a thread of its own, and is steered meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.errors import WhimbrelError
+from whimbrel.expr import Col, lift
+from whimbrel.progress import Comparison, Estimate, Progress
+from whimbrel.progress.sample import times_behind
+from whimbrel.run import Metrics, Snapshot
+from whimbrel_workbench.feed.bounds import UNKNOWN, Bounds, bounds_of, ends_of
+from whimbrel_workbench.feed.pinned import Pinned
+from whimbrel_workbench.frames import Result
+from whimbrel_workbench.frames.labels import labels
+from whimbrel_workbench.frames.numbers import rate_words
+from whimbrel_workbench.frames.quality import Bound, Quality, Remembered, next_goal, thinned
+from whimbrel_workbench.frames.times import tick_at
+
+if TYPE_CHECKING:
+    from whimbrel_workbench.frames.status import State
+
+_TURN_S: Final = 0.001
+"""Between two steps, for whoever waits to steer."""
+
+_JUDGING: Final = 0.1
+"""Of the time of reading, the part that may go into intervals that nobody looks at but the history."""
+
+_WARM_BOUNDS: Final = 2
+_MOST_BOUNDS: Final = 120
+_MOST_NAMES: Final = 60
+_ENDED: Final = ("finished", "stopped", "failed")
+
+
+class ProgressRun:
+    """Iterates over a progress as a run does over its sources: it pauses, goes on, stops, and is looked at.
+
+    Parameters
+    ----------
+    progress : Progress
+    schema : pyarrow.Schema
+        Of the answer.
+    keys : tuple of str
+        Columns that the query groups by.
+
+    Attributes
+    ----------
+    error : WhimbrelError or None
+        What ended it, when it failed.
+    """
+
+    clock: Final = None
+
+    def __init__(self, progress: Progress, schema: pa.Schema, keys: tuple[str, ...]) -> None:
+        self.progress, self._schema, self._keys = progress, schema, keys
+        self.error: WhimbrelError | None = None
+        self._state: State = "running"
+        self._version = 0
+        self._changed = threading.Condition()
+        self._orders: list[Callable[[], object]] = []
+        self._reader: threading.Thread | None = None
+        self._reading_s = self._judging_s = 0.0
+        self._bounds: list[tuple[float, float, Bounds]] = []
+        self._first, self._met, self._dropped = "", "", False
+        self._pinned: Pinned | None = None
+        self._read()
+
+    # As a run is looked at.
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    @property
+    def metrics(self) -> Metrics:
+        latest = self.progress.latest
+        return Metrics() if latest is None else latest.metrics
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Indicators of the reading; how good the answer is, is told elsewhere."""
+        metrics, pace = self.metrics, self.metrics.rows / max(self._reading_s, 1e-9)
+        order = "in the order of time" if self.progress.why else self.progress.scan.order
+        return (("rows", f"{metrics.rows:,}"), ("speed", rate_words(pace)), ("order", order),
+                *((("waits", f"good enough: {self._met}"),) if self._met and self._state == "paused" else ()))
+
+    def snapshot(self, timeout: float = 1.0, *, after: int | None = None) -> Snapshot:
+        """The latest answer; waits for one that is newer than `after`, so many seconds at most."""
+        if after is not None:
+            with self._changed:
+                self._changed.wait_for(lambda: self._version > after, timeout)
+        return self.look(None)[0]
+
+    def look(self, value: str | None) -> tuple[Snapshot, Result]:
+        """The latest answer with its intervals, and beside exact values those that were pinned."""
+        answer, version = self.progress.latest, self._version
+        if answer is None or self._dropped:
+            empty = self._schema.empty_table()
+            return Snapshot(empty, 0, version, self.metrics, False), Result(empty, (0,))
+        table, settled = answer.table.select(self._schema.names), answer.settled
+        bounds = [name for name in answer.table.column_names if name not in self._schema.names]
+        pinned = None
+        if self._pinned is not None and value is not None:
+            pinned = self._pinned.beside(table, settled, value, final=answer.final)
+        flagged = (pinned.outside if pinned else frozenset()) | self._overturned(table)
+        result = Result(table, (settled,), before=pinned and pinned.then, flagged=flagged,
+                        intervals=None if answer.why and not answer.final else answer.table.select(bounds))
+        return Snapshot(table, settled, version, answer.metrics, answer.final), result
+
+    def quality(self, value: str | None) -> Quality | None:
+        """How good the latest answer is, of one value; None before the first one."""
+        answer = self.progress.latest
+        if answer is None or value is None or self._dropped:
+            return None
+        within, half, known = bounds_of(answer).get(value, UNKNOWN)
+        now = Bound(self._reading_s, answer.share or 0.0, within)
+        history = [Bound(seconds, share, found.get(value, UNKNOWN)[0]) for seconds, share, found in self._bounds
+                   if share < now.share]
+        error = self.progress.rule.error
+        return Quality(
+            value, ends_of(answer, value), rows=len(answer.table), exact=answer.settled, known=known, half=half,
+            confidence=answer.confidence, unseen=answer.unseen, why=answer.why,
+            history=(*thinned(history, _MOST_BOUNDS), now), goal=error if error is not None else next_goal(within),
+            first=self._first_words(), final=answer.final, remembered=self._remembered(value),
+            names=self._names(answer))
+
+    # As a run is steered.
+
+    def pause(self) -> None:
+        if self._state == "running":
+            self._become("paused")
+
+    def resume(self) -> None:
+        if self._state == "paused":
+            self._become("running")
+
+    def stop(self, *, keep: bool = True) -> None:
+        """Read no more. The estimate stays, and can be gone on with by :meth:`finish`; or it is dropped."""
+        self._dropped = not keep
+        if self._state not in _ENDED:
+            self._become("stopped")
+
+    def finish(self) -> None:
+        """Read all that is left, whatever was said of when to stop; also after a stop."""
+        if self.can_finish:
+            self.progress.until()
+            self._become("running")
+            self._read()
+
+    @property
+    def can_finish(self) -> bool:
+        """Whether there is something left to read that may be read."""
+        return self._state not in ("finished", "failed") and not self._dropped
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until nothing is read any more, for now or for good; False if that did not come in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._state != "running", timeout)
+
+    def prefer_stretch(self, first: float, last: float) -> None:
+        """Read first what lies between two positions of the axis of time."""
+        kind = self._schema.field("start").type
+        begin, end = (tick_at(place, kind) for place in sorted((first, last)))
+        self._prefer(f"{_instant(begin, kind)} to {_instant(end, kind)}", {}, (begin, max(end, begin + 1)))
+
+    def prefer_row(self, row: pa.Table) -> None:
+        """Read first what a row of the answer is made of, as far as its keys are columns of the source."""
+        if self.progress.why:
+            return
+        told = self.progress.states.source.schema.names
+        wanted = {name: row.column(name)[0].as_py() for name in self._keys if name in told and name in row.column_names}
+        between, words = None, ", ".join(map(str, wanted.values()))
+        answer = self.progress.latest
+        if answer is not None and not _one_window(answer.table):
+            start = row.column("start")[0].cast(pa.int64()).as_py()
+            first, last = times_behind(self.progress.division, np.array([start]))
+            between, words = (int(first[0]), int(last[0]) + 1), ", ".join(filter(None, (
+                words, _instant(start, self._schema.field("start").type))))
+        self._prefer(words or "this row", wanted, between)
+
+    def prefer_all(self) -> None:
+        """Read all that is left alike."""
+        if self._first:
+            self._order(self.progress.prefer)
+            self._first = ""
+
+    def remember(self, left: str, right: str, value: str) -> None:
+        """Pin a claim: that the first of two rows, by their keys as words, has the larger or the smaller value."""
+        answer = self.progress.latest
+        assert answer is not None, "there are no names before there is an answer"
+        named = labels(answer.table, self._keys)
+        rows = [answer.table.slice(int(np.flatnonzero(named.codes == named.names.index(name))[0]), 1)
+                for name in (left, right)]
+        this, other = ({key: row.column(key)[0].as_py() for key in self._keys} for row in rows)
+        self.progress.remember(answer.compare(this, other, value))
+        self._tell()
+
+    def pin(self) -> None:
+        """Pin the picture: its values and intervals are compared with the exact ones."""
+        if self.progress.latest is not None:
+            self._pinned = Pinned(self.progress.latest, [key for key in self._keys if key in self._schema.names])
+            self._tell()
+
+    # How it reads.
+
+    def _read(self) -> None:
+        if self._reader is None or not self._reader.is_alive():
+            self._reader = threading.Thread(target=self._read_on, name="whimbrel-progress", daemon=True)
+            self._reader.start()
+
+    def _read_on(self) -> None:
+        try:
+            while self._state not in _ENDED:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._orders or self._state != "paused")
+                    orders, self._orders = self._orders, []
+                for order in orders:
+                    order()
+                if orders:
+                    self._tell()
+                if self._state == "running":
+                    self._step()
+        except WhimbrelError as error:
+            self.error = error
+            self._become("failed")
+        except Exception as error:  # noqa: BLE001 - a bug must show in the view, not freeze it
+            self.error = WhimbrelError(f"{type(error).__name__}: {error}", where="progress()")
+            self._become("failed")
+
+    def _step(self) -> None:
+        rule, began = self.progress.rule, time.perf_counter()
+        answer = next(self.progress, None)
+        self._reading_s += time.perf_counter() - began
+        latest = self.progress.latest
+        if latest is not None and latest.final:
+            self._judge(latest)
+            self._become("finished")
+        elif answer is None:
+            self._met = rule.words
+            self._become("paused")
+        else:
+            self._met = ""
+            self._judge(answer)
+            self._tell()
+            time.sleep(_TURN_S)
+
+    def _judge(self, answer: Estimate) -> None:
+        """Add the bounds of an answer to the history; of some only, where that takes long."""
+        if self._bounds and not answer.final and self._judging_s > _JUDGING * self._reading_s:
+            return
+        began = time.perf_counter()
+        self._bounds.append((self._reading_s, answer.share or 0.0, bounds_of(answer)))
+        # The first times wait for the compiler, which says nothing of the times to come.
+        self._judging_s += time.perf_counter() - began if len(self._bounds) > _WARM_BOUNDS else 0.0
+
+    def _prefer(self, words: str, wanted: Mapping[str, Any], between: tuple[int, int] | None) -> None:
+        def order() -> None:
+            if self.progress.why:
+                return
+            conditions = [Col(name).is_null() if value is None else Col(name) == lift(value)
+                          for name, value in wanted.items()]
+            self.progress.prefer(*conditions, between=between)
+            self._first = words if len(self.progress.scan.later) else (
+                f"{words} lies in every block that is left, or in none: nothing can come first")
+
+        self._first = words
+        self._order(order)
+
+    def _first_words(self) -> str:
+        if not self._first or self.progress.why or self.progress.scan.next is None:
+            return ""
+        if not len(self.progress.scan.later):
+            return self._first if "nothing can" in self._first else ""
+        return f"{self._first}, {len(self.progress.scan.left):,} blocks to go"
+
+    def _order(self, order: Callable[[], object]) -> None:
+        """Let the reading thread do something between two steps."""
+        with self._changed:
+            self._orders.append(order)
+        self._tell()
+
+    def _become(self, state: State) -> None:
+        with self._changed:
+            self._state = state
+        self._tell()
+
+    def _tell(self) -> None:
+        with self._changed:
+            self._version += 1
+            self._changed.notify_all()
+
+    # What is said of it.
+
+    def _remembered(self, value: str) -> tuple[Remembered, ...]:
+        found = [_verdict(verdict.claim, verdict.now, holds=verdict.holds) for verdict in self._verdicts()]
+        answer = self.progress.latest
+        if self._pinned is not None and answer is not None:
+            found.append(self._pinned.beside(answer.table.select(self._schema.names), answer.settled, value,
+                                             final=answer.final).remembered)
+        return tuple(found)
+
+    def _verdicts(self) -> list[Any]:
+        try:
+            return self.progress.remembered if self.progress.claims else []
+        except WhimbrelError:  # a row of a claim is not part of this answer
+            return []
+
+    def _overturned(self, table: pa.Table) -> frozenset[int]:
+        names = {", ".join(map(str, row.values())) for verdict in self._verdicts() if not verdict.holds
+                 for row in (verdict.claim.left, verdict.claim.right)}
+        if not names:
+            return frozenset()
+        named = labels(table, self._keys)
+        return frozenset(np.flatnonzero(np.isin(named.codes, [
+            code for code, name in enumerate(named.names) if name in names])).tolist())
+
+    def _names(self, answer: Estimate) -> tuple[str, ...]:
+        """Rows of which claims can be made: those that their keys tell apart."""
+        if answer.sample is None or not self._keys or not _one_window(answer.table):
+            return ()
+        if not set(self._keys) <= set(answer.table.column_names):
+            return ()
+        return labels(answer.table, self._keys).names[:_MOST_NAMES]
+
+
+def _verdict(claim: Comparison, now: Comparison, *, holds: bool) -> Remembered:
+    return Remembered(claim.words, "overturned" if not holds else "holds" if now.confidence == 1 else "open", now.words)
+
+
+def _one_window(table: pa.Table) -> bool:
+    starts = table.column("start")
+    return len(starts) == 0 or (starts[0] == starts[len(starts) - 1] and len(starts.unique()) == 1)
+
+
+def _instant(tick: int, kind: pa.DataType) -> str:
+    from whimbrel_workbench.frames.rows import cell_words
+
+    return cell_words(pa.chunked_array([pa.array([tick], pa.int64()).cast(kind)]))[0]
