@@ -26,7 +26,7 @@ class ParquetSource(ColumnarSource):
     """One or several Parquet files of one schema, read in the order of their names, row group by row group.
 
     Only the footers are read at first, so the number of rows is known and a mistake in a column's name costs nothing.
-    Reading decodes only the columns asked for, a few batches ahead, and holds one row group's columns at a time.
+    Reading decodes only the columns asked for, a few batches ahead, and holds two row groups' columns at most.
 
     Parameters
     ----------

@@ -24,29 +24,35 @@ _SAME: dict[str, Comparison] = {turned: turned for turned in _TURNED.values()}
 def may_hold(group: pq.RowGroupMetaData, fields: pa.Schema, conditions: Sequence[Expr]) -> bool:
     """Whether some row of a row group may meet all conditions; True wherever nobody knows.
 
-    Conditions that compare a column with a value are looked at, on the smallest and the largest value of the column.
+    Conditions that compare a column with values, and what `&` and `|` make of them, are looked at, on the smallest and
+    the largest value of the column.
     """
     return may_meet(lambda name: smallest_and_largest(group, fields, name), conditions)
 
 
 def may_meet(ends: Callable[[str], Column | None], conditions: Sequence[Expr]) -> bool:
     """Whether a row may meet all conditions, going by the smallest and the largest value of each column."""
-    return all(_may_meet(ends(name), op, bound) for condition in conditions
-               for name, op, bound in _comparisons(condition))
+    return all(_may_meet(ends, condition) for condition in conditions)
 
 
-def _comparisons(condition: Expr) -> list[tuple[str, Comparison, Lit]]:
+def _may_meet(ends: Callable[[str], Column | None], condition: Expr) -> bool:
     match condition:
+        case Binary("|", left, right):
+            return _may_meet(ends, left) or _may_meet(ends, right)
+        case Binary("&", left, right):
+            return _may_meet(ends, left) and _may_meet(ends, right)
         case Binary(op, Col(name), Lit() as bound) if op in _TURNED:
-            return [(name, _SAME[op], bound)]
+            return _may_compare(ends(name), _SAME[op], bound)
         case Binary(op, Lit() as bound, Col(name)) if op in _TURNED:
-            return [(name, _TURNED[op], bound)]
+            return _may_compare(ends(name), _TURNED[op], bound)
         case Call("between", (Col(name), Lit() as low, Lit() as high)):
-            return [(name, ">=", low), (name, "<=", high)]
-    return []
+            return _may_compare(ends(name), ">=", low) and _may_compare(ends(name), "<=", high)
+        case Call("is_in", (Col(name),), values):
+            return any(_may_compare(ends(name), "==", Lit(value)) for value in values)
+    return True
 
 
-def _may_meet(ends: Column | None, op: Comparison, bound: Lit) -> bool:
+def _may_compare(ends: Column | None, op: Comparison, bound: Lit) -> bool:
     if ends is None or bound.value is None:
         return True
     # Of values from a to b one may be below a bound only if a is, and above it only if b is.

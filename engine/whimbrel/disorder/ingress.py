@@ -59,8 +59,8 @@ class Ingress(Kernel):
             late = batch.sync < moments.current
             if late.any():
                 batch = self._late(batch, late, moments, first)
-        else:
-            self._measure(np.zeros(len(batch), np.int64))
+        elif self.late_by is not None:
+            self.late_by[0] += len(batch)
         self.frontier = self.time.now
         if self.source.as_it_comes or (on_time and self.disorder.reorder_latency == 0):
             return [batch] if len(batch) else []
@@ -68,8 +68,6 @@ class Ingress(Kernel):
         return self.sorter.release(self.frontier) if self.frontier > MIN_TIME else []
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        if frontier != INF:
-            self.time.now = max(self.time.now, frontier)  # rows before it are late
         self.frontier = max(self.frontier, frontier)
         if frontier != INF:
             self.time.now = max(self.time.now, frontier)  # whoever says so knows more than the rows

@@ -9,7 +9,17 @@ import numpy as np
 from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.clock import INF
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.primitives.asof import FORWARD, FRESH, LEFT, PLACE, asof_match, hang_last
+from whimbrel.kernels.primitives.asof import (
+    BACKWARD,
+    FORWARD,
+    FRESH,
+    LEFT,
+    PASSED,
+    PLACE,
+    asof_match,
+    hang_last,
+    latest_match,
+)
 from whimbrel.operators.joined_row import JoinedRow
 from whimbrel.operators.measure import extend
 from whimbrel.operators.rowstore import RowStore
@@ -18,6 +28,7 @@ from whimbrel.operators.side import Side
 Array = np.ndarray[Any, Any]
 
 _match = Compiled(asof_match)
+_latest_match = Compiled(latest_match)
 _hang_last = Compiled(hang_last)
 _ROOM = 65_536
 _CROWDED = 65_536
@@ -25,7 +36,9 @@ _SLOTS_AT_FIRST = 1024
 
 
 class AsofKernel(Kernel):
-    """Right rows hang in time order per key; left rows are answered in time order.
+    """Left rows are answered in time order.
+
+    Those that look backward pass the right rows on their way. For others right rows hang in time order per key.
 
     Parameters
     ----------
@@ -50,6 +63,7 @@ class AsofKernel(Kernel):
         self.start, self.after = np.zeros(_SLOTS_AT_FIRST, np.int64), np.zeros(_SLOTS_AT_FIRST, np.int64)
         self.group = np.zeros(_SLOTS_AT_FIRST, np.int32)
         self.first, self.last = np.full(_SLOTS_AT_FIRST, -1, np.int64), np.full(_SLOTS_AT_FIRST, -1, np.int64)
+        self.passed = 0
         self.crowded = _CROWDED
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -59,7 +73,9 @@ class AsofKernel(Kernel):
         rows = batch.compact()
         groups = self.right.groups(rows, self.keys)
         hung = np.flatnonzero(groups >= 0)
-        self._hang(rows.take(hung).select(self.store.schema.names), groups[hung])
+        if len(hung) < len(rows):
+            rows, groups = rows.take(hung), groups[hung]
+        self._hang(rows.select(self.store.schema.names), groups)
         return []
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
@@ -77,18 +93,23 @@ class AsofKernel(Kernel):
         rows = self.left.take_waiting(self.right.frontier, inclusive=self.right.frontier == INF)
         groups = self.left.groups(rows, self.keys)
         self._room_for_keys()
-        cursor = np.zeros(2, np.int64)
-        cursor[PLACE] = FRESH
+        cursor = np.zeros(3, np.int64)
+        cursor[PLACE], cursor[PASSED] = FRESH, self.passed
         done = _ROOM
         while done == _ROOM:
             left, right = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.int64)
-            done = int(_match(cursor, self.direction, self.tolerance, self.right.frontier, rows.sync, groups,
-                              self.start, self.after, self.first, left, right))
+            if self.direction == BACKWARD:
+                done = int(_latest_match(cursor, self.tolerance, len(self.store), rows.sync, groups, self.start,
+                                         self.group, self.after, self.last, left, right))
+            else:
+                done = int(_match(cursor, self.direction, self.tolerance, self.right.frontier, rows.sync, groups,
+                                  self.start, self.after, self.first, left, right))
             if done:
-                mine = rows.take(left[:done])
+                each_once = left[done - 1] - left[0] == done - 1
+                mine = rows.slice(int(left[0]), int(left[0]) + done) if each_once else rows.take(left[:done])
                 columns = (*mine.columns, *self.store.take_or_null(right[:done]))
                 out.append(Batch(self.schema, mine.sync, mine.ends, columns))
-        answered = int(cursor[LEFT])
+        answered, self.passed = int(cursor[LEFT]), int(cursor[PASSED])
         if answered < len(rows):
             self.left.waiting.insert(0, rows.slice(answered, len(rows)))
         return out
@@ -102,7 +123,8 @@ class AsofKernel(Kernel):
                                                   for array in (self.start, self.after, self.group))
         self._room_for_keys()
         self.start[base:total], self.group[base:total] = rows.sync, groups
-        _hang_last(base, frozen(groups), self.after, self.first, self.last)
+        if self.direction != BACKWARD:
+            _hang_last(base, frozen(groups), self.after, self.first, self.last)
 
     def _room_for_keys(self) -> None:
         if len(self.keys) > len(self.first):
@@ -112,8 +134,7 @@ class AsofKernel(Kernel):
         """Let go of right rows that no left row from `earliest` on can match, once there are many."""
         kept = len(self.store)
         if earliest == INF:
-            self.store = RowStore(self.store.schema)
-            self.first[:] = -1
+            self._let_go()
             return
         if kept < self.crowded:
             return
@@ -121,14 +142,18 @@ class AsofKernel(Kernel):
         needed = start >= earliest
         if self.direction != FORWARD:
             latest = np.full(len(self.first), np.iinfo(np.int64).min)
-            np.maximum.at(latest, group[~needed], start[~needed])
+            latest[group[~needed]] = start[~needed]  # in time order: the last one stays
             needed |= (start == latest[group]) & (earliest - start <= self.tolerance)
         alive = np.flatnonzero(needed)
         self.crowded = max(_CROWDED, 2 * len(alive))
         rows, groups = self.store.take(alive), group[alive]
-        self.store = RowStore(rows.schema)
-        self.first[:] = -1
+        self._let_go()
         self._hang(rows, groups)
+
+    def _let_go(self) -> None:
+        self.store = RowStore(self.store.schema)
+        self.first[:], self.last[:] = -1, -1
+        self.passed = 0
 
     @property
     def buffered_rows(self) -> int:

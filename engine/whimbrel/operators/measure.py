@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -174,20 +173,27 @@ def state_types(steps: Steps) -> list[pa.DataType]:
     return [pa.float64() if isinstance(value, float) else pa.int64() for value in steps.init]
 
 
-@contextmanager
-def told_in_words(measures: Sequence[Measurement], batch: Batch | None) -> Iterator[None]:
+class told_in_words:  # noqa: N801 - read as a statement; a class, since it is entered twice for every batch
     """Say which aggregate it was that failed on these rows."""
-    try:
-        yield
-    except WhimbrelError:
-        raise
-    except Exception as error:
+
+    __slots__ = ("batch", "measures")
+
+    def __init__(self, measures: Sequence[Measurement], batch: Batch | None) -> None:
+        self.measures, self.batch = measures, batch
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if not isinstance(error, Exception) or isinstance(error, WhimbrelError):
+            return
+        measures = self.measures
         if isinstance(error, OverflowError) and (checked := [each for each in measures if _is_checked(each)]):
-            raise _overflow(checked, measures, batch) from error
+            raise _overflow(checked, measures, self.batch) from error
         own = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures
                         if measure.aggregate.name == "user")
         if not own:
-            raise
+            return
         why = ZeroDivisionError("division by zero") if isinstance(error, FloatingPointError) else error
         raise KernelError(f"A function of a user's aggregate failed: {type(why).__name__}: {why}.",
                           where=f"aggregate({own})",

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.engine.connect.reading import Row, batches, rows
-from whimbrel.connect import ArrowSource, ParquetSource
+from whimbrel.connect import ArrowSource, ParquetSource, parquet_files
 from whimbrel.errors import SchemaError, SourceError
 
 ROWS = 500
@@ -46,8 +46,11 @@ def test_only_the_footer_is_read_at_first(log: Path) -> None:
     assert ParquetSource(log, time="t").rows == ROWS
 
 
+@pytest.mark.parametrize("whole_bytes", (0, parquet_files.WHOLE_BYTES))
 @pytest.mark.parametrize("offset", (0, 1, 63, 64, 65, 499, 500, 700))
-def test_reading_from_a_row_gives_the_tail(log: Path, offset: int) -> None:
+def test_reading_from_a_row_gives_the_tail(log: Path, offset: int, whole_bytes: int,
+                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_files, "WHOLE_BYTES", whole_bytes)
     assert rows(ParquetSource(log, time="t"), COLUMNS, offset) == EXPECTED[offset:]
 
 

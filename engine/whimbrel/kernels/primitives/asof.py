@@ -11,9 +11,56 @@ Array = np.ndarray[Any, Any]
 INF = 2**63 - 1
 BACKWARD, FORWARD, NEAREST = 0, 1, 2
 """Directions."""
-LEFT, PLACE = 0, 1
-"""Positions in the cursor: next left row, and where among simultaneous right rows an interrupted walk goes on."""
+LEFT, PLACE, PASSED = 0, 1, 2
+"""Positions in the cursor: next left row; where among simultaneous right rows an interrupted walk goes on; the right
+rows that left ones have passed in time."""
 FRESH = -2
+
+
+def latest_match(
+    cursor: Array, tolerance: int, right: int, left_sync: Array, left_group: Array, start: Array, group: Array,
+    after: Array, latest: Array, out_left: Array, out_right: Array,
+) -> int:
+    """Write, for left rows in time order, every right row of the latest instant up to theirs; -1 if there is none.
+
+    A merge of both sides in time: each of the `right` slots in turn becomes its key's latest, and nothing is searched.
+    Simultaneous ones of a key hang behind the first of them. Stops when room runs out. Returns the number of pairs
+    written.
+    """
+    done, passed, place = 0, cursor[PASSED], cursor[PLACE]
+    for row in range(cursor[LEFT], left_sync.shape[0]):
+        if place == FRESH:
+            sync, mine = left_sync[row], left_group[row]
+            while passed < right and start[passed] <= sync:
+                after[passed] = -1
+                if passed > 0 and start[passed - 1] == start[passed]:
+                    hang_behind(passed, start, after, latest, group[passed])
+                else:
+                    latest[group[passed]] = passed
+                passed += 1
+            place = latest[mine] if mine >= 0 else -1
+            if place >= 0 and tolerance < INF and sync - start[place] > tolerance:
+                place = -1
+        while place != FRESH:
+            if done == out_left.shape[0]:
+                cursor[LEFT], cursor[PLACE], cursor[PASSED] = row, place, passed
+                return done
+            out_left[done], out_right[done] = row, place
+            done += 1
+            place = after[place] if place >= 0 and after[place] >= 0 else FRESH
+    cursor[LEFT], cursor[PLACE], cursor[PASSED] = left_sync.shape[0], FRESH, passed
+    return done
+
+
+def hang_behind(slot: int, start: Array, after: Array, latest: Array, group: int) -> None:
+    """Let a slot be the last of its key's latest instant, or the first of a new one."""
+    place = latest[group]
+    if place < 0 or start[place] != start[slot]:
+        latest[group] = slot
+        return
+    while after[place] >= 0:
+        place = after[place]
+    after[place] = slot
 
 
 def asof_match(
