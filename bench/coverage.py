@@ -16,6 +16,7 @@ Array = np.ndarray[Any, Any]
 
 ROWS, BLOCK_ROWS = 128_000, 1_000
 LOOKS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
+NAMES = ("n", "total", "mean", "spread")
 NORMAL_95 = 1.959964
 
 
@@ -26,7 +27,11 @@ class Coverage:
     Attributes
     ----------
     covered : dict of str to float
-        By value, the share of intervals (of all shuffles and groups) that held the truth at every look.
+        By value, the share of shuffles and groups in which no interval, at any look, was false.
+    among : dict of str to float
+        The same of those shuffles and groups that had an interval at some look; NaN where there is none.
+    given : dict of str to float
+        By value, the share of groups that had an interval at half the data.
     widths : dict of str to float
         By value, the median width at half the data, in widths of an interval for one look fixed beforehand.
     """
@@ -35,10 +40,13 @@ class Coverage:
     groups: int
     shuffles: int
     covered: dict[str, float]
+    among: dict[str, float]
+    given: dict[str, float]
     widths: dict[str, float]
 
     def __str__(self) -> str:
-        values = "  ".join(f"{name} {share:7.2%} (x{self.widths[name]:.2f})" for name, share in self.covered.items())
+        values = "  ".join(f"{name} {self.covered[name]:7.2%} ({self.among[name]:.1%}, {self.given[name]:.0%}, "
+                           f"x{self.widths[name]:.2f})" for name in self.covered)
         return f"      {self.data:<18} {self.groups:>5,} groups  {self.shuffles:>5,} shuffles  {values}"
 
 
@@ -71,27 +79,40 @@ def coverage(data: str, groups: int, shuffles: int) -> Coverage:
     table = pa.table({"at": np.arange(ROWS), "k": keys, "x": values})
     query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(ROWS).aggregate(
         n=wb.count(), total=wb.sum(col.x), mean=wb.mean(col.x), spread=wb.var(col.x))
-    names = ("n", "total", "mean", "spread")
-    exact = query.collect()
-    truth = {name: dict(zip(exact["k"].to_pylist(), exact[name].to_pylist(), strict=True)) for name in names}
-    kept: dict[str, list[float]] = {name: [] for name in names}
-    widths: dict[str, list[float]] = {name: [] for name in names}
+    exact = query.collect().sort_by("k")
+    truth = np.array([exact[name].to_numpy() for name in NAMES], np.float64)
+    had, false = np.zeros((2, len(NAMES)))
+    halves = []
     for seed in range(shuffles):
-        held: dict[str, dict[int, bool]] = {name: {} for name in names}
+        some, missed = np.zeros((2, *truth.shape), np.bool_)
         for answer in query.progress(at=LOOKS, seed=seed, block_rows=BLOCK_ROWS):
-            found = answer.table["k"].to_numpy()
-            for number, name in enumerate(names):
-                low, high = (np.asarray(answer.table[f"{name}_{end}"].to_numpy(zero_copy_only=False), float)
-                             for end in ("low", "high"))
-                real = np.array([truth[name][key] for key in found.tolist()], float)
-                slack = 1e-9 * np.abs(real)
-                inside = ~((real < low - slack) | (real > high + slack))  # unknown ends hold whatever is true
-                for key, good in zip(found.tolist(), inside.tolist(), strict=True):
-                    held[name][key] = held[name].get(key, True) and good
-                if 0.49 < (answer.share or 0) < 0.53 and answer.sample is not None:
-                    fixed = 2 * NORMAL_95 * answer.sample.deviations(number)
-                    widths[name].append(float(np.nanmedian((answer.bounds[1] - answer.bounds[0])[:, number] / fixed)))
-        for name in names:
-            kept[name].append(float(np.mean(list(held[name].values()))))
-    return Coverage(data, groups, shuffles, {name: float(np.mean(each)) for name, each in kept.items()},
-                    {name: float(np.median(each)) for name, each in widths.items()})
+            if not answer.final:
+                rows = np.searchsorted(exact["k"].to_numpy(), answer.table["k"].to_numpy())
+                given, low, high, widths = _intervals(answer)
+                slack = 1e-9 * np.abs(truth[:, rows])
+                some[:, rows] |= given
+                missed[:, rows] |= given & ((truth[:, rows] < low - slack) | (truth[:, rows] > high + slack))
+                if 0.49 < (answer.share or 0) < 0.53:
+                    halves.append((given.mean(axis=1), [np.median(wide[known]) if known.any() else np.nan
+                                                        for wide, known in zip(widths, given, strict=True)]))
+        had += some.sum(axis=1)
+        false += missed.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        covered, among = 1 - false / (shuffles * truth.shape[1]), 1 - false / had
+    shares, widths = (np.array([half[which] for half in halves]) for which in (0, 1))
+    wide = [float(np.median(each[~np.isnan(each)])) if (~np.isnan(each)).any() else np.nan for each in widths.T]
+    return Coverage(data, groups, shuffles, *(dict(zip(NAMES, map(float, found), strict=True))
+                                              for found in (covered, among, shares.mean(axis=0), wide)))
+
+
+def _intervals(answer: wb.Estimate) -> tuple[Array, Array, Array, Array]:
+    """By value and row: whether there is an interval, its ends, and its width beside one for that look alone."""
+    sample = answer.sample
+    assert sample is not None
+    low, high = (np.array([answer.table[f"{name}_{end}"].to_numpy(zero_copy_only=False) for name in NAMES], np.float64)
+                 for end in ("low", "high"))
+    order = np.lexsort((sample.starts, ~sample.read.exact))
+    errors = np.array([sample.spread.deviations(number)[order] for number in range(len(NAMES))])
+    given = np.array([np.isfinite(sample.spread.widths(number, 0.05))[order] for number in range(len(NAMES))])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return given & (errors > 0), low, high, (high - low) / (2 * NORMAL_95 * errors)

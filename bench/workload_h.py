@@ -40,8 +40,8 @@ def run(*, quick: bool) -> Iterator[Row]:
         for place, source in sources.items():
             yield from _whole(place, source, table, path, rows)
             yield from _steered(place, source, rows)
-    print("      share of intervals that held the truth at all 12 looks, and (width at half the data, as a multiple of "
-          "one for that look alone)")
+    print("      share of groups of which no interval was false at 12 looks, and (the same of those that had one, "
+          "how many had one at half the data, its width as a multiple of one for that look alone)")
     for groups in (10,) if quick else (10, 1_000):
         for data in datasets():
             print(coverage(data, groups, QUICK_SHUFFLES if quick else SHUFFLES), flush=True)

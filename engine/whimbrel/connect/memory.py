@@ -79,13 +79,8 @@ class ArrowSource(ColumnarSource):
     def blocks(self, rows: int) -> Blocks | None:
         if self.disorder not in (Disorder(), Disorder(None)) or not self._times:
             return None
-        count = -(-self.table.num_rows // rows)
-        first = np.arange(count) * self.table.num_rows // count  # a short last one would be no sample of the others
-        stop = np.append(first[1:], self.table.num_rows)
         times = self._times[0] if len(self._times) == 1 else np.concatenate(self._times)
-        if self.disorder == Disorder():
-            return Blocks(first, stop, times[first], times[stop - 1])
-        return Blocks(first, stop, np.minimum.reduceat(times, first), np.maximum.reduceat(times, first))
+        return Blocks.evenly(times, rows, in_order=self.disorder == Disorder())
 
     def excerpt(self, first: int, stop: int) -> Source:
         twin = copy.copy(self)

@@ -94,6 +94,16 @@ class Blocks:
     def __len__(self) -> int:
         return len(self.first)
 
+    @staticmethod
+    def evenly(times: Ticks, rows: int, *, in_order: bool = False) -> Blocks:
+        """Blocks of about so many rows, as equal as can be, of rows with these times."""
+        count = -(-len(times) // rows)
+        first = np.arange(count) * len(times) // count  # a short last one would be no sample of the others
+        stop = np.append(first[1:], len(times))
+        if in_order:
+            return Blocks(first, stop, times[first], times[stop - 1])
+        return Blocks(first, stop, np.minimum.reduceat(times, first), np.maximum.reduceat(times, first))
+
     @property
     def rows(self) -> Ticks:
         """How many rows each has."""

@@ -89,7 +89,7 @@ def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], rig
         return Comparison(name, left, right, difference, 0.0)
 
     def apart(alpha: float) -> bool:
-        return float(sample.widths(value, alpha / 2)[places].sum()) < abs(difference)
+        return float(sample.spread.widths(value, alpha / 2)[places].sum()) < abs(difference)
 
     if not apart(0.999):
         return Comparison(name, left, right, difference, 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from whimbrel.aggregates import Count, CountDistinct, Max, Min, SumOfSquares
 from whimbrel.batch import Schema
 from whimbrel.kernels import Stateless
 from whimbrel.operators import Finish, GroupAggregate, HoppingWindow, Results, Select, TopK, Where
@@ -33,6 +34,8 @@ class Division:
         What the query asks of that.
     keeps_time : bool
         Whether rows come to the window at the times at which the source has them.
+    keeps_rows : bool
+        Whether all of them do, and there is one group.
     """
 
     states: Node
@@ -42,6 +45,7 @@ class Division:
     results: Results | None
     tail: tuple[Operator, ...]
     keeps_time: bool
+    keeps_rows: bool
 
     @cached_property
     def merged(self) -> Schema:
@@ -77,6 +81,21 @@ class Division:
         return above(Node(source), (*steps, *self.tail))
 
 
+def one_ended(plan: Node) -> dict[str, bool]:
+    """Values that rows to come can only raise (True) or lower (False), of a query answered in the order of time.
+
+    Known of aggregates over windows of rows that each stand for themselves: none is taken back.
+    """
+    results = plan.op if isinstance(plan.op, Results) else None
+    node = plan if results is None else plan.inputs[0]
+    if not (isinstance(node.op, GroupAggregate) and isinstance(node.inputs[0].op, HoppingWindow)
+            and takes_any_order(node.inputs[0])):
+        return {}
+    values = node.op.measures if results is None else results.columns
+    return {name: not isinstance(value, Min) for name, value in values
+            if isinstance(value, Count | CountDistinct | Max | Min | SumOfSquares)}
+
+
 def divide(plan: Node) -> Division | str:
     """The two parts of a query; or why it has none, as the rest of "no interval is known: ...".
 
@@ -105,4 +124,6 @@ def divide(plan: Node) -> Division | str:
     behind = [step.op for step in reversed(chain[:place]) if isinstance(step.op, Operator)]
     results = behind[0] if behind and isinstance(behind[0], Results) else None
     keeps_time = all(isinstance(step.op, (Where, Select, Source)) for step in below.walk())
-    return Division(states, window, tuple(merge), finish, results, tuple(behind[results is not None :]), keeps_time)
+    keeps_rows = keeps_time and not finish.of.keys and not any(isinstance(step.op, Where) for step in below.walk())
+    return Division(states, window, tuple(merge), finish, results, tuple(behind[results is not None :]), keeps_time,
+                    keeps_rows)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.aggregates import Count, Max, Min
 from whimbrel.batch import Column, table_from_batches
 from whimbrel.errors import PlanError, near_match
 from whimbrel.progress.compare import Comparison, compared
@@ -48,9 +47,11 @@ class Estimate:
 
     def __init__(self, metrics: Metrics, *, version: int, final: bool, confidence: float, why: str = "",
                  sample: Sample | None = None, alpha: float = 0.05,
-                 rows: Callable[[], pa.Table] | None = None, settled: int | None = None) -> None:
+                 rows: Callable[[], pa.Table] | None = None, settled: int | None = None,
+                 growing: Sequence[str] = ()) -> None:
         self.metrics, self.version, self.final, self.confidence, self.why = metrics, version, final, confidence, why
         self.sample, self._alpha, self._rows, self._settled = sample, alpha, rows, settled
+        self._growing = growing
         self.overturned: tuple[Comparison, ...] = ()
 
     @property
@@ -115,7 +116,7 @@ class Estimate:
             return float("inf")
         errors = self.errors if value is None else self.errors[:, [self._value(value)]]
         known = errors[:, ~np.isnan(errors).all(axis=0)]
-        return float(np.nan_to_num(known, nan=np.inf).max()) if known.size else float("inf")
+        return float(np.where(np.isnan(known), np.inf, known).max()) if known.size else float("inf")
 
     def bounded(self, value: str) -> bool:
         """Whether a value is made of sums over blocks, so that its intervals have two ends once enough was read."""
@@ -147,8 +148,7 @@ class Estimate:
         low, high = (bound[:, number] for bound in bounds(self.sample, self._alpha / max(k, 1)))
         above = [*(low[top[:-1]] >= high[top[1:]]), *(low[top[-1:]] >= high[rest].max(initial=-np.inf))]
         names = [field.name for field in self.sample.totals.key_fields]
-        keys = self.sample.totals.batch(self.sample.fields, np.arange(len(self.sample)), 1).take(top)
-        columns = [keys.column(name).to_arrow().to_pylist() for name in names]
+        columns = [key.take(top).to_arrow().to_pylist() for key in self.sample.keys[1:]]
         return all(above), [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     @property
@@ -157,7 +157,8 @@ class Estimate:
             return "final: all rows were read"
         read = "" if self.share is None else f"{self.share:.1%} of the rows read; "
         if self.why or self.sample is None:
-            return f"{read}no interval is known: {self.why}"
+            least = f"; {', '.join(self._growing)} can only grow" if self._growing else ""
+            return f"{read}no interval is known: {self.why}{least}"
         errors = self.errors[~self.sample.read.exact]
         useful = np.nan_to_num(errors, nan=np.inf) < 1
         known = errors[useful]
@@ -165,9 +166,12 @@ class Estimate:
         if known.size:
             said.append(f"others within {np.median(known):.2%} (half of them), {known.max():.2%} (all that are "
                         f"known), {self.confidence:.0%} at every look")
-        missing = int((~useful & ~np.isnan(errors)).any(axis=1).sum())
-        if missing:
-            said.append(f"{missing:,} rows are not known within 100%")
+        unknown = int((np.isinf(errors)).any(axis=1).sum())
+        if unknown:
+            said.append(f"of {unknown:,} rows not enough was seen for an interval")
+        wide = int((~useful & np.isfinite(errors)).any(axis=1).sum())
+        if wide:
+            said.append(f"{wide:,} rows are not known within 100%")
         if self.unseen:
             said.append(f"groups that are in fewer than {self.unseen:.1%} of the blocks may not have been seen")
         said += [f"overturned: {claim.words}" for claim in self.overturned]
@@ -209,25 +213,20 @@ class Estimate:
 
 def bounds(sample: Sample, alpha: float) -> tuple[Array, Array]:
     """Intervals of all values, by row and value."""
-    read = sample.read
+    exact = sample.read.exact
     low, high = np.empty((2, len(sample), len(sample.values)))
     for value in range(len(sample.values)):
-        numbers, aggregate = sample.numbers(value), sample.of(value)
+        numbers = sample.numbers(value)
         bottom, top = np.full(len(sample), -np.inf), np.full(len(sample), np.inf)
         if sample.adds_up(value):
-            width = sample.widths(value, alpha)
+            width = sample.spread.widths(value, alpha)
             bottom, top = numbers - width, numbers + width
             if sample.before is not None:
                 bottom, top = _both(bottom, top, *(bound[:, value] for bound in sample.before))
-        if isinstance(aggregate, Count):
-            seen = sample.seen(value)
-            bottom, top = np.maximum(bottom, seen), np.minimum(top, seen + read.rows_left)
-        elif isinstance(aggregate, Min):
-            top = numbers
-        elif isinstance(aggregate, Max):
-            bottom = numbers
-        low[:, value] = np.where(read.exact, numbers, bottom)
-        high[:, value] = np.where(read.exact, numbers, top)
+        least, most, _ = np.broadcast_arrays(*sample.certain(value), bottom)
+        bottom, top = _both(least, most, bottom, top)
+        low[:, value] = np.where(exact, numbers, bottom)
+        high[:, value] = np.where(exact, numbers, top)
     return low, high
 
 
@@ -241,18 +240,42 @@ def _both(low: Array, high: Array, other_low: Array, other_high: Array) -> tuple
     return np.where(apart, low, both_low), np.where(apart, high, both_high)
 
 
+def with_ends(table: pa.Table, settled: int, grows: Mapping[str, bool]) -> pa.Table:
+    """A table of what was read so far, whose first rows are exact: these values can only grow, or only shrink."""
+    names = [name for name in grows if name in table.column_names]
+    if not names:
+        return table
+    values = np.array([as_floats(_column(table, name)) for name in names]).reshape(len(names), -1).T
+    exact = np.arange(len(values))[:, None] < settled
+    up = np.array([grows[name] for name in names], np.bool_)
+    return _with_columns(table, names, np.where(exact | up, values, -np.inf), np.where(exact | ~up, values, np.inf))
+
+
 def _with_columns(table: pa.Table, names: list[str], low: Array, high: Array) -> pa.Table:
-    """Each value followed by the ends of its interval; values without a number have none."""
+    """Each value, moved into its interval, followed by the ends of that; values without a number have none."""
     columns: dict[str, Any] = {}
     for name in table.column_names:
         columns[name] = table.column(name)
         type_ = table.schema.field(name).type
         if name in names and (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
-            for end, bound in (("low", low), ("high", high)):
-                values = bound[:, names.index(name)]
+            ends = low[:, names.index(name)], high[:, names.index(name)]
+            columns[name] = _inside(_column(table, name), *ends).to_arrow()
+            for end, values in zip(("low", "high"), ends, strict=True):
                 known = np.isfinite(values)
                 columns[f"{name}_{end}"] = Column(pa.float64(), np.where(known, values, 0.0), known).to_arrow()
     return pa.table(columns)
+
+
+def _inside(column: Column, low: Array, high: Array) -> Column:
+    values = np.asarray(column.values)
+    with np.errstate(invalid="ignore"):
+        outside = np.flatnonzero((values < low) | (values > high))
+    if not len(outside):
+        return column
+    values = values.copy()
+    moved = np.clip(values[outside], low[outside], high[outside])
+    values[outside] = moved if values.dtype.kind == "f" else np.rint(moved)
+    return Column(column.type, values, column.valid)
 
 
 def _column(table: pa.Table, name: str) -> Column:

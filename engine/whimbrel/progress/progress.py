@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Literal
 
@@ -22,8 +22,8 @@ from whimbrel.kernels import patience
 from whimbrel.optimize import optimize
 from whimbrel.plan import Blocks, HandedIn, Node
 from whimbrel.progress.compare import Comparison, Verdict
-from whimbrel.progress.division import Division, divide
-from whimbrel.progress.estimate import Estimate, bounds
+from whimbrel.progress.division import Division, divide, one_ended
+from whimbrel.progress.estimate import Estimate, bounds, with_ends
 from whimbrel.progress.keeping import go_on, write
 from whimbrel.progress.looks import Looks
 from whimbrel.progress.sample import Sample
@@ -39,6 +39,8 @@ _FEWEST_ROWS, _BATCH_ROWS, _MOST_ROWS = 64, 65_536, 1 << 20
 _WORTH_COMPILING_ROWS = 50_000
 _FEWEST_BLOCKS = 20
 """With fewer, such as the row groups of a small file, little is known early: sampled only if that is asked for."""
+_MOST_HELD = 1 << 24
+"""Values of a source that are kept in memory, so that what lies in fewer blocks can be sampled."""
 _FIRST_PHASE = 0.95
 """Of what may go wrong, the part that the first phase may use; the others share the rest."""
 
@@ -103,13 +105,14 @@ class Progress(Iterator[Estimate]):
             self.scan = Scan(self.blocks, order if order in {"newest", "oldest"} else "random", seed)
             self._tail = Tail(self.division)
             hops = self.division.window.size // self.division.window.hop
-            self.windows = Totals(self.division.finish, self.division.merged, compares=True)
+            self.windows = Totals(self.division.finish, self.division.merged, compares=True,
+                                  usual=float(self.blocks.rows.mean()))
             self.panes = self.windows if hops == 1 else Totals(self.division.finish, self.division.merged,
                                                                compares=False)
             self._shifts = None if hops == 1 else np.arange(hops) * self.division.window.hop
             self.before: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = None
             self.phases = 1
-            self._waiting: list[Batch] = []
+            self._waiting: list[tuple[Batch, int]] = []
             self._answers = self._by_blocks()
             if resume is not None:
                 go_on(self, resume)
@@ -247,8 +250,9 @@ class Progress(Iterator[Estimate]):
         return self.rule.met(self.latest, time.perf_counter() - self._began)
 
     def _in_order_of_time(self) -> Iterator[Estimate]:
+        ends = one_ended(self.plan)
         for snapshot in in_order_of_time(self.plan, self.looks.every):
-            yield _of_snapshot(snapshot, self.confidence, self.why)
+            yield _of_snapshot(snapshot, self.confidence, self.why, {} if snapshot.final else ends)
 
     def _by_blocks(self) -> Iterator[Estimate]:
         total = int(self.blocks.rows.sum())
@@ -259,28 +263,30 @@ class Progress(Iterator[Estimate]):
             with ExitStack() as waiting:
                 if self.latest is not None and total > _WORTH_COMPILING_ROWS:  # nobody waits for a first answer
                     waiting.enter_context(patience())
-                self._add(self.states.of(int(self.blocks.first[block]), int(self.blocks.stop[block])))
+                self._add(self.states.of(int(self.blocks.first[block]), int(self.blocks.stop[block])),
+                          int(self.blocks.rows[block]))
             self.scan.took(block)
             rows = self.scan.rows_read
             if self.looks.due(rows, total):
                 yield self._estimate(rows, total)
 
-    def _add(self, batches: list[Batch]) -> None:
+    def _add(self, batches: list[Batch], rows: int) -> None:
         """Merge states of a block, or keep them until somebody looks: together they are merged faster."""
         if self._shifts is None:
-            self._waiting += batches
-            if sum(map(len, self._waiting)) >= _BATCH_ROWS:
+            self._waiting += [(batch, rows) for batch in batches]
+            if sum(len(batch) for batch, _ in self._waiting) >= _BATCH_ROWS:
                 self._merge()
-            return
-        for batch in batches:
-            self.panes.add(batch)
-        if batches:  # panes of one block are one sum of it
-            self.windows.add(Batch.concat(batches), shifts=self._shifts)
+        elif batches:
+            whole = Batch.concat(batches)
+            sizes = np.full(len(whole), rows)
+            self.panes.add(whole, sizes)
+            self.windows.add(whole, sizes, shifts=self._shifts)  # panes of one block are one sum of it
 
     def _merge(self) -> None:
         waiting, self._waiting = self._waiting, []
         if waiting:
-            self.panes.add(Batch.concat(waiting))
+            batches = [batch for batch, _ in waiting]
+            self.panes.add(Batch.concat(batches), np.repeat([rows for _, rows in waiting], list(map(len, batches))))
 
     def _next_phase(self) -> bool:
         if len(self.scan.later):
@@ -328,7 +334,7 @@ class Progress(Iterator[Estimate]):
     def _exact(self) -> pa.Table:
         self._merge()
         panes = self.panes
-        rows = np.arange(len(panes))
+        rows = panes.keys.values(np.arange(len(panes), dtype=np.int32))
         states = panes.batch([field[: len(panes)] for field in panes.fields], rows, self.division.window.hop)
         return self._tail.of(states, states=True)
 
@@ -363,14 +369,19 @@ def _blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, 
     if size > _BATCH_ROWS:
         size = min(size // _BATCH_ROWS * _BATCH_ROWS, _MOST_ROWS)
     blocks = states.blocks(block_rows or size)
+    if blocks is not None and len(blocks) < _FEWEST_BLOCKS <= rows // (block_rows or size) and (
+            rows * len(states.columns) <= _MOST_HELD):
+        states.hold()
+        blocks = states.blocks(block_rows or size)
     if blocks is None:
         return "its source cannot be read block by block: rows may be late, or nobody knows the times of its blocks"
     return division, states, blocks
 
 
-def _of_snapshot(snapshot: Snapshot, confidence: float, why: str) -> Estimate:
+def _of_snapshot(snapshot: Snapshot, confidence: float, why: str, ends: Mapping[str, bool]) -> Estimate:
     return Estimate(snapshot.metrics, version=snapshot.version, final=snapshot.final, confidence=confidence, why=why,
-                    rows=lambda: snapshot.table, settled=snapshot.settled)
+                    rows=lambda: with_ends(snapshot.table, snapshot.settled, ends), settled=snapshot.settled,
+                    growing=[name for name, grows in ends.items() if grows])
 
 
 def progress(plan: Node, every: str | int | None = None, *, seconds: float | None = None, at: Sequence[float] = (),

@@ -5,28 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from whimbrel.aggregates import Count, Max, Min, Std, SumOfSquares, Var
 from whimbrel.batch import Batch, Column
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.operators.results import reduced_in
 from whimbrel.plan import Aggregate
 from whimbrel.progress.division import Division
 from whimbrel.progress.scan import Scan
-from whimbrel.progress.sequence import multiplier, students
+from whimbrel.progress.spread import Spread
 from whimbrel.progress.totals import Totals
 
 Array = np.ndarray[Any, Any]
 
-_STEP = 1e-4
-"""Of a field, by which it is changed to see how much a value depends on it."""
-_ROUNDING = 1e-15
-_CONSTANT = 1e-6
-"""Of the square of a field: when it varies less than that between blocks, its fourth moment is rounding."""
-_FEWEST_BLOCKS = 10
-"""With rows of a group, before an interval is given."""
+
+class Part(NamedTuple):
+    """Of each row of an answer, how many blocks may hold events of it; their rows, and the squares of their rows."""
+
+    blocks: Array
+    rows: Array
+    squares: Array
 
 
 @dataclass(frozen=True)
@@ -35,25 +36,35 @@ class Read:
 
     Attributes
     ----------
-    drawn, phase, later, before : numpy.ndarray
-        Read in this phase; of this phase, read or not; of later phases; read in earlier ones.
-    rows_left : numpy.ndarray
-        Source rows of those that were not read.
+    drawn, left, later, before : Part
+        Read in this phase; of this phase, not read yet; of later phases; read in earlier ones.
+    rows_inside : numpy.ndarray
+        Source rows that were not read and can be of no other row.
     random : bool
         Whether what was drawn is a random sample of the phase.
     """
 
-    drawn: Array
-    phase: Array
-    later: Array
-    before: Array
-    rows_left: Array
+    drawn: Part
+    left: Part
+    later: Part
+    before: Part
+    rows_inside: Array
     random: bool
 
     @property
     def exact(self) -> Array:
         """Rows of which no block is left."""
-        return (self.drawn == self.phase) & (self.later == 0)
+        return (self.left.blocks == 0) & (self.later.blocks == 0)
+
+    @property
+    def phase(self) -> Array:
+        """Blocks of this phase, read or not."""
+        return self.drawn.blocks + self.left.blocks
+
+    @property
+    def rows_left(self) -> Array:
+        """Source rows that were not read."""
+        return self.left.rows + self.later.rows
 
 
 class Sample:
@@ -77,8 +88,9 @@ class Sample:
         self.blocks = totals.blocks[:rows].copy()
         self.sums = totals.sums[: rows * totals.width].reshape(rows, -1).copy()
         self.products = totals.products[: rows * totals.width * (totals.width + 1) // 2].reshape(rows, -1).copy()
-        self.powers = totals.powers[: rows * totals.width * 2].reshape(rows, -1, 2).copy()
-        self._scan = scan
+        self.crosses = totals.crosses[: rows * totals.width].reshape(rows, -1).copy()
+        self.powers = totals.powers[: rows * totals.width * 4].reshape(rows, -1, 4).copy()
+        self.scan = scan
         self._drawn, self._left, self._later, self._random = scan.drawn, scan.left, scan.later, scan.random
         self._read = np.flatnonzero(scan.read)
 
@@ -86,38 +98,57 @@ class Sample:
         return len(self.blocks)
 
     @cached_property
+    def keys(self) -> Sequence[Column]:
+        """Starts and keys of rows."""
+        return self.totals.keys.values(np.arange(len(self), dtype=np.int32))
+
+    @property
     def starts(self) -> Array:
-        return np.asarray(self.totals.keys.values(np.arange(len(self), dtype=np.int32))[0].values)
+        return np.asarray(self.keys[0].values)
 
     @cached_property
     def read(self) -> Read:
         first, last = times_behind(self.division, self.starts)
-
-        def count(blocks: Array, *, rows: bool = False) -> Array:
-            return self._scan.overlapping(blocks, first, last, rows=rows)
-
-        drawn, left, later = count(self._drawn), count(self._left), count(self._later)
-        return Read(drawn, drawn + left, later, count(self._read) - drawn,
-                    count(self._left, rows=True) + count(self._later, rows=True), self._random)
+        drawn, left, later, read = (Part(*self.scan.overlapping(blocks, first, last))
+                                    for blocks in (self._drawn, self._left, self._later, self._read))
+        before = Part(*(np.subtract(all_, now) for all_, now in zip(read, drawn, strict=True)))
+        unread = np.concatenate([self._left, self._later])
+        return Read(drawn, left, later, before, self.scan.rows_within(unread, first, last), self._random)
 
     @cached_property
     def scaled(self) -> list[Array]:
-        """The fields as they would be if all blocks were like those that were read."""
+        """The fields as they would be if rows that are left were like those that were read."""
         read = self.read
-        more = _ratio(read.phase - read.drawn, read.drawn)
-        density = _ratio(read.later + np.where(read.drawn == 0, read.phase, 0), read.drawn + read.before)
+        more = _ratio(read.left.rows, read.drawn.rows)
+        density = _ratio(read.later.rows + np.where(read.drawn.rows == 0, read.left.rows, 0),
+                         read.drawn.rows + read.before.rows)
         out = []
-        for known, now, additive in zip(self.known, self.fields, self.totals.additive, strict=True):
+        for place, (known, now) in enumerate(zip(self.known, self.fields, strict=True)):
+            if not self.totals.additive[place] or not (now != 0).any():
+                out.append(now)
+                continue
             grown = now + (now.astype(np.float64) - known) * more + now * density
-            kept = not additive or not (now != 0).any()
-            out.append(now if kept else np.where(read.exact, now, grown) if now.dtype.kind == "f"
-                       else np.where(read.exact, now, np.rint(np.clip(grown, -(2.0**62), 2.0**62)).astype(np.int64)))
+            if self._counts[place]:
+                grown = np.minimum(grown, now + read.rows_left)
+            if now.dtype.kind != "f":
+                grown = np.rint(np.clip(grown, -(2.0**62), 2.0**62)).astype(np.int64)
+            out.append(np.where(read.exact, now, grown))
         return out
+
+    @cached_property
+    def _counts(self) -> list[bool]:
+        """Of each field, whether it counts rows, so that there are no more of them than rows of the source."""
+        return [isinstance(measure.aggregate, Count) for measure in self.totals.measures for _ in measure.steps.init]
 
     @cached_property
     def answer(self) -> Batch:
         """Keys and values, with scaled states."""
-        return self._values(self.scaled)
+        return self.values_of(self.scaled)
+
+    @cached_property
+    def _so_far(self) -> Batch:
+        """Keys and values of what was read."""
+        return self.values_of(self.fields)
 
     @cached_property
     def values(self) -> Sequence[str]:
@@ -125,7 +156,7 @@ class Sample:
         return self.division.answer.names[len(self.totals.key_fields) :]
 
     @cached_property
-    def _needs(self) -> list[set[str]]:
+    def needs(self) -> list[set[str]]:
         """The aggregates of which each value is made, by name."""
         results = self.division.results
         if results is None:
@@ -143,105 +174,29 @@ class Sample:
 
     def adds_up(self, value: int) -> bool:
         """Whether a value is made of states that add up, so that there is an interval."""
-        return all(measure.steps.additive for measure in self.totals.measures if measure.name in self._needs[value])
-
-    def deviations(self, value: int) -> Array:
-        """Standard errors of a value, by row: how much it differs from block to block (linearised, as of a ratio).
-
-        The variance between blocks is that of what each block adds to the value, to first order; blocks without rows of
-        the group add nothing, and count. Infinite where fewer than two blocks say so.
-        """
-        read = self.read
-        used = np.flatnonzero((self._slopes[value] != 0).any(axis=0))
-        slopes, products = self._slopes[value][:, used], self._square[:, used][:, :, used]
-        drawn = np.maximum(read.drawn, 2).astype(np.float64)
-        total = np.einsum("rw,rw->r", slopes, self.sums[:, used])
-        squares = np.einsum("rw,rwv,rv->r", slopes, products, slopes)
-        largest = np.einsum("rw,rww->r", slopes**2, products)
-        variance = np.maximum(squares - total**2 / drawn, _ROUNDING * drawn * largest) / (drawn - 1)
-        error = read.phase * np.sqrt(variance * np.maximum(1 / drawn - 1 / np.maximum(read.phase, 1), 0.0))
-        known = read.random & (read.drawn >= 2) & (read.later == 0)
-        return np.where(read.exact, 0.0, np.where(known, error, np.inf))
+        return all(measure.steps.additive for measure in self.totals.measures if measure.name in self.needs[value])
 
     @cached_property
-    def _square(self) -> Array:
-        """The products of fields as one symmetric matrix for each row."""
-        width = self.totals.width
-        products = np.empty((len(self), width, width))
-        left, right = np.triu_indices(width)
-        products[:, left, right] = products[:, right, left] = self.products
-        return products
+    def spread(self) -> Spread:
+        """How far the values may be off."""
+        return Spread(self)
 
-    def widths(self, value: int, alpha: float) -> Array:
-        """Half the interval of a value, by row, that holds at every look with probability 1 - alpha.
-
-        Infinite where the group was in too few blocks.
-        """
-        read = self.read
-        error = self.deviations(value)
-        normal = multiplier(read.drawn / np.maximum(read.phase, 1), alpha)
-        used = (self._slopes[value] != 0) & self._sampled
-        degrees = np.where(used, self._degrees, np.inf).min(axis=1, initial=np.inf)
-        degrees = np.clip(np.minimum(degrees, np.minimum(read.drawn, self.blocks) - 1), 1, None)
-        known = np.isfinite(error) & (self.blocks >= _FEWEST_BLOCKS)
-        width = np.where(known, students(normal, degrees) * np.where(known, error, 0.0), np.inf)
-        return np.where(read.exact, 0.0, width)
-
-    @cached_property
-    def _sampled(self) -> Array:
-        """By field, whether it adds up and is anything at all."""
-        return self.totals.additive & (self.sums != 0).any(axis=0)
-
-    @cached_property
-    def _degrees(self) -> Array:
-        """By row and field, the degrees of freedom of its variance between blocks, by its fourth moment.
-
-        As many as those of normal values whose sample variance is as uncertain (Satterthwaite 1946): few, where few
-        blocks make most of the variance.
-        """
-        blocks = np.maximum(self.read.drawn, 1)[:, None].astype(np.float64)
-        width = self.totals.width
-        diagonal = [place for place, (left, right) in enumerate(zip(*np.triu_indices(width), strict=True))
-                    if left == right]
-        first, second = self.sums / blocks, self.products[:, diagonal] / blocks
-        third, fourth = self.powers[:, :, 0] / blocks, self.powers[:, :, 1] / blocks
-        variance = second - first**2
-        moment = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
-        with np.errstate(divide="ignore", invalid="ignore"):
-            kurtosis = np.where(variance > _CONSTANT * second, moment / variance**2, 3.0)
-        return 2 * blocks / np.maximum(kurtosis - 1, 1e-3)
-
-    @cached_property
-    def _slopes(self) -> Array:
-        """By value, row and field: how much the value grows with the field, seen by changing it."""
-        names = list(self.values)
-        fields = [(number, name) for measure in self.totals.measures for number, name in
-                  enumerate([measure.name] * len(measure.steps.init))]
-        alone = self.division.results is None  # then one field of each aggregate is changed at a time, of all at once
-        slopes = np.zeros((len(names), len(self), self.totals.width))
-        usable = [bool(additive) and bool((field != 0).any())
-                  for additive, field in zip(self.totals.additive, self.scaled, strict=True)]
-        at_once = ([[place for place, (number, _) in enumerate(fields) if number == which and usable[place]]
-                    for which in sorted({number for number, _ in fields})] if alone
-                   else [[place] for place in range(len(fields)) if usable[place]])
-        base = [self._numbers(self.answer, value) for value in range(len(names))]
-        for places in at_once:
-            if not places:
-                continue
-            steps = {place: _step(self.scaled[place]) for place in places}
-            moved = self._values([field + steps[place] if place in steps else field
-                                  for place, field in enumerate(self.scaled)])
-            for value in range(len(names)):
-                for place in places:
-                    if fields[place][1] in self._needs[value]:
-                        slopes[value, :, place] = (self._numbers(moved, value) - base[value]) / steps[place]
-        return np.nan_to_num(slopes, nan=0.0, posinf=0.0, neginf=0.0)
-
-    def seen(self, value: int) -> Array:
-        """What a count has counted so far, by row."""
-        place = next(number for number, measure in enumerate(self.totals.measures)
-                     if measure.name in self._needs[value])
-        return self.fields[sum(len(measure.steps.init) for measure in self.totals.measures[:place])]
+    def certain(self, value: int) -> tuple[Array | float, Array | float]:
+        """Between what a value is, by row, whatever the rows hold that were not read."""
+        aggregate = self.of(value)
+        if isinstance(aggregate, Min):
+            return -np.inf, self.numbers(value)
+        if isinstance(aggregate, Max):
+            return self.numbers(value), np.inf
+        if isinstance(aggregate, Var | Std):
+            return 0.0, np.inf
+        if isinstance(aggregate, Count | SumOfSquares):
+            seen = self.numbers_of(self._so_far, value)
+            if isinstance(aggregate, SumOfSquares):
+                return seen, np.inf
+            inside = self.read.rows_inside if self.division.keeps_rows and aggregate.counts_rows else 0
+            return seen + inside, seen + self.read.rows_left
+        return -np.inf, np.inf
 
     def unseen(self, alpha: float) -> float:
         """The largest share of the blocks of a phase that a group may be in, and be in none that was drawn.
@@ -260,13 +215,15 @@ class Sample:
 
     def numbers(self, value: int) -> Array:
         """A value of the answer as floats, by row; NaN for null."""
-        return self._numbers(self.answer, value)
+        return self.numbers_of(self.answer, value)
 
-    def _numbers(self, batch: Batch, value: int) -> Array:
+    def numbers_of(self, batch: Batch, value: int) -> Array:
+        """A value of a batch as :meth:`values_of` makes it."""
         return as_floats(batch.columns[len(self.totals.key_fields) + value])
 
-    def _values(self, fields: Sequence[Array]) -> Batch:
-        batch = self.totals.batch(fields, np.arange(len(self)), self.division.window.hop)
+    def values_of(self, fields: Sequence[Array]) -> Batch:
+        """Keys and values of other states."""
+        batch = self.totals.batch(fields, self.keys, self.division.window.hop)
         for step in self.division.to_values:
             batch = step.apply(batch)
         return batch
@@ -288,11 +245,6 @@ def times_behind(division: Division, starts: Array) -> tuple[Array, Array]:
     if window.label == "end":
         return starts - window.size + 1, starts
     return starts - window.size + window.hop, starts + window.hop - 1
-
-
-def _step(field: Array) -> Array:
-    step = np.abs(field) * _STEP
-    return np.where(step == 0, 1.0, step) if field.dtype.kind == "f" else np.maximum(np.rint(step), 1).astype(np.int64)
 
 
 def _ratio(above: Array, below: Array) -> Array:

@@ -98,14 +98,23 @@ class Scan:
 
     # Of which blocks a range of time may hold rows.
 
-    def overlapping(self, blocks: Array, first: Ticks, last: Ticks, *, rows: bool = False) -> Array:
-        """How many of some blocks, or how many rows of them, may lie within each range of time, both ends included."""
-        earliest, latest = self.blocks.earliest[blocks], self.blocks.latest[blocks]
-        weights = self.blocks.rows[blocks] if rows else np.ones(len(blocks), np.int64)
+    def overlapping(self, blocks: Array, first: Ticks, last: Ticks) -> Array:
+        """How many of some blocks may lie within each range of time, ends included; their rows, and the squares."""
+        rows = self.blocks.rows[blocks].astype(np.float64)
+        weights = np.stack([np.ones(len(blocks)), rows, rows**2])
+        return (_below(self.blocks.earliest[blocks], weights, last, "right")
+                - _below(self.blocks.latest[blocks], weights, first, "left"))
 
-        def below(times: Ticks, bounds: Ticks, side: Literal["left", "right"]) -> Array:
-            order = np.argsort(times, kind="stable")
-            sums = np.concatenate([[0], np.cumsum(weights[order])])
-            return np.asarray(sums[np.searchsorted(times[order], bounds, side)])
+    def rows_within(self, blocks: Array, first: Ticks, last: Ticks) -> Array:
+        """How many rows of some blocks lie within each range of time, whatever their times are; never too many."""
+        rows = self.blocks.rows[blocks][None, :].astype(np.float64)
+        begun = _below(self.blocks.earliest[blocks], rows, first, "left")
+        ended = _below(self.blocks.latest[blocks], rows, last, "right")
+        return np.maximum(ended - begun, 0.0)[0]
 
-        return below(earliest, last, "right") - below(latest, first, "left")
+
+def _below(times: Ticks, weights: Array, bounds: Ticks, side: Literal["left", "right"]) -> Array:
+    """Sums of the weights of those whose time is below each bound, or at it: rows of weights by bounds."""
+    order = np.argsort(times, kind="stable")
+    sums = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights[:, order], axis=1)], axis=1)
+    return np.asarray(sums[:, np.searchsorted(times[order], bounds, side)])

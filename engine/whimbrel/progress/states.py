@@ -5,6 +5,7 @@ from __future__ import annotations
 from whimbrel.batch import Batch
 from whimbrel.optimize import optimize
 from whimbrel.plan import Blocks, Disorder, Node, Pruned, Source, Unsorted
+from whimbrel.progress.held import Held
 from whimbrel.run import Pipeline
 
 
@@ -30,6 +31,10 @@ class BlockStates:
             return None
         in_order = bool((blocks.earliest[1:] >= blocks.latest[:-1]).all())
         return blocks if in_order or self.source.disorder != Disorder() else None
+
+    def hold(self) -> None:
+        """Read all rows, once, into memory: then blocks may be of any size."""
+        self.source = Held(self.source, self.columns)
 
     def of(self, first: int, stop: int) -> list[Batch]:
         """States of the rows of one block."""

@@ -35,20 +35,20 @@ class Totals:
     compares : bool
         Whether it also keeps what says how much blocks differ: of each phase of a scan, the sums and the sums of
         products of the fields that add up.
+    usual : float
+        Rows of a block, on the average.
 
     Attributes
     ----------
-    starts : numpy.ndarray of int64
-        Of each row.
     known : list of numpy.ndarray
         The fields, as they were when the phase began: rows of earlier phases are known, not a sample.
-    blocks, sums, products, powers : numpy.ndarray
-        Of the phase: blocks with rows of the group, sums of its fields, sums of their products, and of their third and
-        fourth powers.
+    blocks, sums, products, crosses, powers : numpy.ndarray
+        Of the phase: blocks with rows of the group, sums of its fields, sums of their products with each other and with
+        the sizes of blocks, and of the first four powers of what they would be in a block of the usual size.
     """
 
-    def __init__(self, finish: Finish, schema: Schema, *, compares: bool) -> None:
-        self.finish, self.schema, self.compares = finish, schema, compares
+    def __init__(self, finish: Finish, schema: Schema, *, compares: bool, usual: float = 1.0) -> None:
+        self.finish, self.schema, self.compares, self.usual = finish, schema, compares, usual
         self.key_fields = schema.fields[: len(finish.of.keys)]
         self.keys = KeyTable([pa.int64(), *(field.type for field in self.key_fields)])
         self.measures = [
@@ -62,7 +62,8 @@ class Totals:
         self.blocks = np.zeros(self.room, np.int64)
         self.sums = np.zeros(self.room * self.width)
         self.products = np.zeros(self.room * self._triangle if compares else 0)
-        self.powers = np.zeros(self.room * self.width * 2 if compares else 0)
+        self.crosses = np.zeros(self.room * self.width if compares else 0)
+        self.powers = np.zeros(self.room * self.width * 4 if compares else 0)
         self.known = [array.copy() for array in self.fields] if compares else []
 
     def __len__(self) -> int:
@@ -77,12 +78,8 @@ class Totals:
         """Arrays of the merged states, by row; there is room for more rows than there are."""
         return [array for measure in self.measures for array in measure.state]
 
-    @property
-    def starts(self) -> Array:
-        return np.asarray(self.keys.values(np.arange(len(self), dtype=np.int32))[0].values)
-
-    def add(self, batch: Batch, *, shifts: Array | None = None) -> None:
-        """Merge the states of one block; shifted in time by each of these, if there are any."""
+    def add(self, batch: Batch, rows: Array, *, shifts: Array | None = None) -> None:
+        """Merge states of blocks of so many rows; of one block, shifted in time by each of these, if there are any."""
         copies = 1 if shifts is None else len(shifts)
         starts = batch.sync if shifts is None else (batch.sync[:, None] + shifts).reshape(-1)
         names = [field.name for field in self.key_fields]
@@ -95,24 +92,24 @@ class Totals:
         self._grow(len(self.keys))
         self._merge(ids, fields)
         if self.compares:
-            self._compare(ids, fields, alone=copies == 1)
+            self._compare(ids, fields, rows, alone=copies == 1)
 
     def begin_phase(self) -> None:
         """What was read until now is known; what is read from now on is a sample again."""
         self.known = [array.copy() for array in self.fields]
-        for array in (self.blocks, self.sums, self.products, self.powers):
+        for array in (self.blocks, self.sums, self.products, self.crosses, self.powers):
             array[:] = 0
 
-    def batch(self, fields: Sequence[Array], rows: Array, duration: int) -> Batch:
-        """Rows, by number, with these fields as their states."""
-        starts, *keys = self.keys.values(rows.astype(np.int32))
+    def batch(self, fields: Sequence[Array], rows: Sequence[Column], duration: int) -> Batch:
+        """Rows, by start and keys, with these fields as their states."""
+        starts, *keys = rows
         columns = (Column(field.type, values)
                    for field, values in zip(self.schema.fields[len(keys) :], fields, strict=True))
         return Batch(self.schema, np.asarray(starts.values), duration, (*keys, *columns))
 
     def state_parts(self) -> dict[str, Any]:
         """What rows have changed."""
-        names = ("keys", "measures", "room", "blocks", "sums", "products", "powers", "known")
+        names = ("keys", "measures", "room", "blocks", "sums", "products", "crosses", "powers", "known")
         return {name: getattr(self, name) for name in names}
 
     def _merge(self, ids: Array, fields: list[Column]) -> None:
@@ -127,7 +124,7 @@ class Totals:
             for measure, out in zip(self.measures, outs, strict=True):
                 measure.apply(schedule, measure.read(given), _REMEMBERS_NONE, out)
 
-    def _compare(self, ids: Array, fields: list[Column], *, alone: bool) -> None:
+    def _compare(self, ids: Array, fields: list[Column], rows: Array, *, alone: bool) -> None:
         values = np.stack([np.asarray(column.values, np.float64) for column in fields], axis=1)
         values[:, ~self.additive] = 0.0
         groups = ids.astype(np.int64)
@@ -135,9 +132,9 @@ class Totals:
             groups, places = np.unique(groups, return_inverse=True)
             summed = np.zeros((len(groups), self.width))
             np.add.at(summed, places.reshape(-1), values)
-            values = summed
-        _add_block(groups, np.ascontiguousarray(values).reshape(-1), self.width, self.blocks, self.sums, self.products,
-                   self.powers)
+            values, rows = summed, np.full(len(groups), rows[0])
+        _add_block(groups, np.ascontiguousarray(values).reshape(-1), rows.astype(np.float64), self.usual, self.width,
+                   self.blocks, self.sums, self.products, self.crosses, self.powers)
 
     def _grow(self, rows: int) -> None:
         if rows <= self.room:
@@ -149,7 +146,8 @@ class Totals:
         self.sums = extend(self.sums, self.room * self.width, 0.0)
         if self.compares:
             self.products = extend(self.products, self.room * self._triangle, 0.0)
-            self.powers = extend(self.powers, self.room * self.width * 2, 0.0)
+            self.crosses = extend(self.crosses, self.room * self.width, 0.0)
+            self.powers = extend(self.powers, self.room * self.width * 4, 0.0)
             inits = [value for measure in self.measures for value in measure.steps.init]
             self.known = [extend(array, self.room, init) for array, init in zip(self.known, inits, strict=True)]
 

@@ -141,6 +141,18 @@ def test_row_groups_that_are_left_out_are_no_blocks(files: wb.Stream) -> None:
     assert progress.latest.metrics.rows < ROWS / 2
 
 
+def test_a_file_of_few_row_groups_is_sampled_from_memory(tmp_path: Path) -> None:
+    pq.write_table(TABLE, tmp_path / "log.parquet", row_group_size=ROWS // 3)
+    source = wb.read_parquet(tmp_path / "log.parquet", time="at")
+    progress = QUERIES["windows"](source).progress(at=[0.3])
+    answer = next(progress)
+    assert (progress.why, answer.table["start"].null_count) == ("", 0)
+    assert answer.share is not None
+    assert answer.share < 0.32
+    progress.prefer(between=(1_000, 1_100))
+    assert rows(progress.finish()) == rows(QUERIES["windows"](source).collect())
+
+
 def test_it_stops_by_a_rule_and_goes_on(log: wb.Stream) -> None:
     asked = log.tumbling_window(3_000).aggregate(total=wb.sum(col.x))
     progress = asked.progress(every="1%", block_rows=30)
@@ -220,6 +232,8 @@ def test_mistaken_options(log: wb.Stream, options: dict[str, Any], message: str)
 def test_rows_that_do_not_fill_blocks_are_no_surprise_at_the_end() -> None:
     """Blocks of one size but the last, each with the same sum, said that nothing was in doubt, and were wrong."""
     log = wb.from_arrow({"at": list(range(10_000)), "x": [1, 2] * 5_000}, time="at", name="log")
-    for answer in log.tumbling_window(10_000).aggregate(total=wb.sum(col.x)).progress(at=[0.1, 0.3, 0.5, 0.8]):
+    query = log.tumbling_window(10_000).aggregate(total=wb.sum(col.x))
+    for answer in query.progress(at=[0.3, 0.5, 0.8]):
         row, = answer.table.to_pylist()
         assert row["total_low"] <= 15_000 <= row["total_high"]
+    assert next(query.progress(at=[0.1])).table["total_low"].to_pylist() == [None]  # 16 blocks

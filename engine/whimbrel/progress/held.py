@@ -1,0 +1,36 @@
+"""A source of few, large blocks, read once and kept in memory, so that its blocks may be of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from whimbrel.batch import Batch
+from whimbrel.plan import Blocks, Source
+
+
+class Held(Source):
+    """Rows of a finite source, with the columns that are needed of them.
+
+    Parameters
+    ----------
+    source : Source
+    columns : sequence of str
+    """
+
+    def __init__(self, source: Source, columns: Sequence[str]) -> None:
+        self.name, self.time, self.disorder = source.name, source.time, source.disorder
+        self.schema = source.schema.select(columns)
+        batches = [batch for batch in source.read(columns) if batch is not None]
+        self._batch = Batch.concat(batches) if batches else Batch.empty(self.schema)
+        self.rows: int = len(self._batch)
+
+    def blocks(self, rows: int) -> Blocks | None:
+        return Blocks.evenly(self._batch.sync, rows) if self.rows else None
+
+    def excerpt(self, first: int, stop: int) -> Source:
+        part = object.__new__(Held)
+        vars(part).update(vars(self), _batch=self._batch.slice(first, stop), rows=stop - first)
+        return part
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        yield self._batch.slice(offset, self.rows).select(columns)

@@ -1,0 +1,124 @@
+"""What an interval may say: nothing that is certainly wrong, and nothing where too little was seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import whimbrel as wb
+from bench.coverage import coverage
+from whimbrel import col
+
+ROWS = 20_000
+
+
+def answers(query: wb.Stream, **options: Any) -> list[tuple[wb.Estimate, list[dict[str, Any]]]]:
+    """Early answers and their rows."""
+    return [(answer, answer.table.to_pylist()) for answer in query.progress(every="5%", **options) if not answer.final]
+
+
+def test_a_count_lies_within_what_is_certain() -> None:
+    table = pa.table({"at": np.arange(ROWS), "k": (np.arange(ROWS) >= 0.8 * ROWS).astype(int)})
+    log = wb.from_arrow(table, time="at", name="log")
+    for seed in range(3):
+        seen = {0: 0, 1: 0}
+        for answer, rows in answers(log.group_by("k").tumbling_window(ROWS).aggregate(n=wb.count()), seed=seed):
+            left = ROWS - answer.metrics.rows
+            for row in rows:
+                seen[row["k"]] = max(seen[row["k"]], row["n_low"])
+                assert row["n_low"] <= row["n"] <= row["n_high"] <= ROWS
+                assert row["n_high"] - left <= answer.metrics.rows
+                assert row["n_low"] >= 0
+
+
+def test_all_rows_are_counted_before_they_are_read() -> None:
+    log = wb.from_arrow({"at": np.arange(ROWS), "x": np.arange(ROWS) % 7}, time="at", name="log")
+    _, rows = answers(log.tumbling_window(ROWS).aggregate(n=wb.count(), odd=wb.count().where(col.x > 5)))[0]
+    assert rows[0]["n_low"] == rows[0]["n"] == rows[0]["n_high"] == ROWS
+    assert rows[0]["odd_low"] < rows[0]["odd_high"]
+    _, rows = answers(log.tumbling_window(ROWS // 4).aggregate(n=wb.count()))[0]
+    for row in rows:  # of blocks at the ends of a window nobody knows how many of their rows are in it
+        assert row["n_low"] <= ROWS // 4 <= row["n_high"] <= row["n_low"] + 2 * -(-ROWS // 250)
+    _, rows = answers(log.where(col.x > 2).tumbling_window(ROWS).aggregate(n=wb.count()))[0]
+    assert rows[0]["n_low"] < rows[0]["n_high"]
+
+
+@pytest.mark.parametrize("sizes", ("a short last one", "of all sizes"))
+def test_row_groups_of_several_sizes_are_no_surprise(tmp_path: Path, sizes: str) -> None:
+    """Values that hardly vary: what blocks add differs by how many rows they have."""
+    chance = np.random.default_rng(2)
+    rows = [300] * 100 + [40] if sizes == "a short last one" else chance.integers(200, 600, 100).tolist()
+    ends = np.cumsum([0, *rows])
+    table = pa.table({"at": np.arange(ends[-1]), "x": 1_000 + chance.normal(0, 1, ends[-1])})
+    with pq.ParquetWriter(tmp_path / "log.parquet", table.schema) as writer:
+        for first, count in zip(ends.tolist(), rows, strict=False):
+            writer.write_table(table.slice(first, count))
+    query = wb.read_parquet(tmp_path / "log.parquet", time="at").tumbling_window(int(ends[-1])).aggregate(
+        total=wb.sum(col.x), mean=wb.mean(col.x))
+    truth = {"total": float(np.sum(table["x"].to_numpy())), "mean": float(np.mean(table["x"].to_numpy()))}
+    missed, given = 0, 0
+    for seed in range(12):
+        bad = False
+        for _, (row,) in answers(query, seed=seed, block_rows=1):
+            for name, true in truth.items():
+                if row[f"{name}_low"] is not None:
+                    given += 1
+                    bad |= not row[f"{name}_low"] <= true <= row[f"{name}_high"]
+                    assert row[f"{name}_high"] - row[f"{name}_low"] < 0.01 * true
+        missed += bad
+    assert missed <= 2
+    assert given > 12 * 8 * 2
+
+
+def test_what_was_not_seen_is_not_said_to_be_none() -> None:
+    """All failures lie together: before their block is read the count is 0, and that says nothing."""
+    table = pa.table({"at": np.arange(ROWS), "failed": (np.arange(ROWS) // 100) == 77})
+    query = wb.from_arrow(table, time="at", name="log").tumbling_window(ROWS).aggregate(
+        n=wb.count().where(col.failed), share=wb.mean(col.failed), rate=wb.count().where(col.failed) / wb.count())
+    for seed in range(3):
+        for answer, (row,) in answers(query, seed=seed, block_rows=100):
+            assert row["n_low"] <= 100 <= row["n_high"]
+            assert row["share_low"] is None
+            assert row["rate_low"] is None
+            assert "not enough was seen" in answer.words
+            assert answer.error_of("rate") == np.inf
+
+
+def test_a_variance_is_not_below_zero() -> None:
+    chance = np.random.default_rng(4)
+    log = wb.from_arrow({"at": np.arange(ROWS), "x": chance.normal(0, 1, ROWS)}, time="at", name="log")
+    query = log.tumbling_window(ROWS).aggregate(v=wb.var(col.x), q=wb.sum_of_squares(col.x))
+    for _, (row,) in answers(query):
+        assert 0 <= (row["v_low"] or 0) <= row["v"]
+        assert 0 < row["q_low"] <= row["q"]
+
+
+@pytest.mark.parametrize("groups", (10, 1_000))
+@pytest.mark.parametrize("data", ("Zipf", "heavy tails"))
+def test_intervals_of_skewed_data_hold_or_are_not_given(data: str, groups: int) -> None:
+    found = coverage(data, groups, 8 if groups == 10 else 2)
+    assert min(found.covered.values()) >= 0.95, found
+    assert found.given["n"] > 0.01
+
+
+def test_in_the_order_of_time_values_that_only_grow_have_a_lower_end() -> None:
+    chance = np.random.default_rng(5)
+    log = wb.from_arrow({"at": np.arange(ROWS), "x": chance.integers(0, 900, ROWS)}, time="at", name="log")
+    query = log.tumbling_window(ROWS // 4).aggregate(kinds=wb.count_distinct(col.x), middle=wb.median(col.x),
+                                                     least=wb.min(col.x))
+    truth = {row["start"]: row for row in query.collect().to_pylist()}
+    *early, last = query.progress(every="30%")
+    assert len(early) >= 3
+    for answer in early:
+        assert "kinds can only grow" in answer.words
+        assert "middle_low" not in answer.table.column_names
+        for row in answer.table.to_pylist():
+            assert row["kinds"] == row["kinds_low"] <= truth[row["start"]]["kinds"]
+            assert row["least"] == row["least_high"] >= truth[row["start"]]["least"]
+        assert early[0].table["kinds_high"].to_pylist()[-1] is None
+    assert last.table.equals(query.collect())
