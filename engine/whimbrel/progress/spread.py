@@ -22,9 +22,12 @@ _CONSTANT = 1e-6
 """Of the square of a field: when it varies less than that between blocks, its fourth moment is rounding."""
 _NEGLIGIBLE = 1e-12
 """Of the largest field's part of a variance: less than that, such as what rounding took, is not looked at."""
-_FEWEST_DEGREES, _FEWEST_OF_SQUARES = 25, 40
-"""Of freedom of a variance between blocks, before an interval is given: where so few blocks make it, one that was not
-read may make as much. Values made of squares need more: their tails are heavier."""
+_FEWEST_BLOCKS = 10
+"""With rows of a group, before an interval is given."""
+_FEWEST_DEGREES, _FEWEST_OF_SQUARES, _LIGHT_TAILS = 25, 40, 0.8
+"""Degrees of freedom of a variance between blocks, before an interval is given: where so few blocks make it, one that
+was not read may make as much. Of few blocks fewer will do, where their tails are about as light as the normal
+distribution's; not so for values made of squares."""
 
 
 class Spread:
@@ -53,7 +56,8 @@ class Spread:
         share = read.drawn.blocks / np.maximum(read.phase, 1)
         squares = any(isinstance(measure.aggregate, Var | Std | SumOfSquares) for measure in sample.totals.measures
                       if measure.name in sample.needs[value])
-        enough = degrees >= (_FEWEST_OF_SQUARES if squares else _FEWEST_DEGREES)
+        fewest = _FEWEST_OF_SQUARES if squares else np.minimum(_FEWEST_DEGREES, _LIGHT_TAILS * read.drawn.blocks)
+        enough = (sample.blocks >= _FEWEST_BLOCKS) & (degrees >= fewest)
         wide = students(multiplier(share, alpha), np.maximum(degrees, 1)) * error
         width = np.where(enough & np.isfinite(error) & (error > 0), wide, np.inf)
         if isinstance(sample.of(value), Count):

@@ -233,7 +233,7 @@ def test_rows_that_do_not_fill_blocks_are_no_surprise_at_the_end() -> None:
     """Blocks of one size but the last, each with the same sum, said that nothing was in doubt, and were wrong."""
     log = wb.from_arrow({"at": list(range(10_000)), "x": [1, 2] * 5_000}, time="at", name="log")
     query = log.tumbling_window(10_000).aggregate(total=wb.sum(col.x))
-    for answer in query.progress(at=[0.3, 0.5, 0.8]):
+    for answer in query.progress(at=[0.1, 0.3, 0.5, 0.8]):
         row, = answer.table.to_pylist()
-        assert row["total_low"] <= 15_000 <= row["total_high"]
-    assert next(query.progress(at=[0.1])).table["total_low"].to_pylist() == [None]  # 16 blocks
+        assert (row["total_low"] or 0) <= 15_000 <= (row["total_high"] or np.inf)
+    assert row["total_low"] is not None
