@@ -1,5 +1,6 @@
 """Whimbrel: progressive analytics over time. The public names, nothing else."""
 
+from whimbrel import display
 from whimbrel.connect import Partitions, ReplayClock
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import col, end_time, first_of, last_of, lit, register, start_time, when
@@ -51,6 +52,8 @@ from whimbrel.stream import (
 )
 
 __version__ = "0.1.0"
+
+display.load_between_cells()
 
 __all__ = [
     "Bands", "Checkpoints", "Comparison", "Estimate", "Lateness", "Metrics", "Partitions", "Progress", "ReplayClock",

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, Final
 
 from whimbrel.errors import MissingExtraError
+
+_PAUSE_S: Final = 0.3
+
+
+def load_between_cells() -> None:
+    """In a notebook's kernel, load what views need once the present cell is done.
+
+    It takes seconds, for which nobody is waiting then. Between cells and not beside them: two threads that import are
+    in each other's way.
+    """
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    kernel = getattr(shell, "kernel", None)
+    if kernel is not None:
+        kernel.io_loop.call_later(_PAUSE_S, _load)
+
+
+def _load() -> None:
+    for entry in entry_points(group="whimbrel.display"):
+        with contextlib.suppress(ImportError):  # whoever shows a view is told
+            entry.load().prepare()
 
 
 def mimebundle(query: object) -> Any:

@@ -90,3 +90,10 @@ def test_another_cell_keeps_its_view(kernel: BlockingKernelClient) -> None:
     assert run(kernel, "print(view.run.state)") == "running\n"
     run(kernel, "query", cell="two")
     assert run(kernel, "view.run.wait(10); print(view.run.state)") == "stopped\n"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_views_need_is_loaded_while_nobody_waits(kernel: BlockingKernelClient) -> None:
+    assert run(kernel, "import sys, whimbrel; print('panel' in sys.modules)") == "False\n"
+    time.sleep(1)
+    assert run(kernel, "print('panel' in sys.modules)") == "True\n"

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 class Show:
     """Called with a query, it starts the query and returns the live view as a MIME bundle.
 
-    Plotting libraries are imported when the first view is made, not when the door is found.
+    Plotting libraries are imported when the first view is made, or by :meth:`prepare`, not when the door is found.
     """
+
+    def prepare(self) -> None:
+        """Import what the first view needs."""
+        import whimbrel_workbench.live  # noqa: F401
 
     def __call__(self, query: Stream | Bands | Progress) -> Bundle:
         """The live view of a query, as the last expression of a cell shows it."""
