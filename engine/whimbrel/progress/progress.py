@@ -113,6 +113,7 @@ class Progress(Iterator[Estimate]):
             self.before: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = None
             self.phases = 1
             self._waiting: list[tuple[Batch, int]] = []
+            self._states_waiting = 0
             self._answers = self._by_blocks()
             if resume is not None:
                 go_on(self, resume)
@@ -274,7 +275,8 @@ class Progress(Iterator[Estimate]):
         """Merge states of a block, or keep them until somebody looks: together they are merged faster."""
         if self._shifts is None:
             self._waiting += [(batch, rows) for batch in batches]
-            if sum(len(batch) for batch, _ in self._waiting) >= _BATCH_ROWS:
+            self._states_waiting += sum(map(len, batches))
+            if self._states_waiting >= _BATCH_ROWS:
                 self._merge()
         elif batches:
             whole = Batch.concat(batches)
@@ -283,7 +285,7 @@ class Progress(Iterator[Estimate]):
             self.windows.add(whole, sizes, shifts=self._shifts)  # panes of one block are one sum of it
 
     def _merge(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self._states_waiting = self._waiting, [], 0
         if waiting:
             batches = [batch for batch, _ in waiting]
             self.panes.add(Batch.concat(batches), np.repeat([rows for _, rows in waiting], list(map(len, batches))))

@@ -78,6 +78,11 @@ class Sample:
     scan : Scan
     before : tuple of numpy.ndarray, optional
         Intervals (low, high), by row and value, that hold since this phase began.
+
+    Attributes
+    ----------
+    sums, products, crosses, powers : numpy.ndarray of float64
+        As those of the totals, by number and row.
     """
 
     def __init__(self, division: Division, totals: Totals, scan: Scan, before: tuple[Array, Array] | None) -> None:
@@ -86,10 +91,11 @@ class Sample:
         self.fields = [array[:rows].copy() for array in totals.fields]
         self.known = [array[:rows].copy() for array in totals.known]
         self.blocks = totals.blocks[:rows].copy()
-        self.sums = totals.sums[: rows * totals.width].reshape(rows, -1).copy()
-        self.products = totals.products[: rows * totals.width * (totals.width + 1) // 2].reshape(rows, -1).copy()
-        self.crosses = totals.crosses[: rows * totals.width].reshape(rows, -1).copy()
-        self.powers = totals.powers[: rows * totals.width * 4].reshape(rows, -1, 4).copy()
+        width = totals.width
+        self.sums, self.products, self.crosses, self.powers = (
+            array[: rows * numbers].reshape(rows, numbers).T.copy() for array, numbers in (
+                (totals.sums, width), (totals.products, width * (width + 1) // 2), (totals.crosses, width),
+                (totals.powers, width * 4)))
         self.scan = scan
         self._drawn, self._left, self._later, self._random = scan.drawn, scan.left, scan.later, scan.random
         self._read = np.flatnonzero(scan.read)
@@ -108,12 +114,13 @@ class Sample:
 
     @cached_property
     def read(self) -> Read:
-        first, last = times_behind(self.division, self.starts)
-        drawn, left, later, read = (Part(*self.scan.overlapping(blocks, first, last))
-                                    for blocks in (self._drawn, self._left, self._later, self._read))
-        before = Part(*(np.subtract(all_, now) for all_, now in zip(read, drawn, strict=True)))
-        unread = np.concatenate([self._left, self._later])
-        return Read(drawn, left, later, before, self.scan.rows_within(unread, first, last), self._random)
+        starts, which = np.unique(self.starts, return_inverse=True)
+        first, last = times_behind(self.division, starts)
+        found = self.scan.overlapping([self._drawn, self._left, self._later, self._read], first, last)
+        found[3] -= found[0]
+        inside = self.scan.rows_within(np.concatenate([self._left, self._later]), first, last)
+        drawn, left, later, before = (Part(*each) for each in found[:, :, which])
+        return Read(drawn, left, later, before, inside[which], self._random)
 
     @cached_property
     def scaled(self) -> list[Array]:
@@ -136,6 +143,11 @@ class Sample:
         return out
 
     @cached_property
+    def names(self) -> list[str]:
+        """Of each field, the aggregate of whose state it is."""
+        return [measure.name for measure in self.totals.measures for _ in measure.steps.init]
+
+    @cached_property
     def _counts(self) -> list[bool]:
         """Of each field, whether it counts rows, so that there are no more of them than rows of the source."""
         return [isinstance(measure.aggregate, Count) for measure in self.totals.measures for _ in measure.steps.init]
@@ -144,11 +156,6 @@ class Sample:
     def answer(self) -> Batch:
         """Keys and values, with scaled states."""
         return self.values_of(self.scaled)
-
-    @cached_property
-    def _so_far(self) -> Batch:
-        """Keys and values of what was read."""
-        return self.values_of(self.fields)
 
     @cached_property
     def values(self) -> Sequence[str]:
@@ -191,9 +198,10 @@ class Sample:
         if isinstance(aggregate, Var | Std):
             return 0.0, np.inf
         if isinstance(aggregate, Count | SumOfSquares):
-            seen = self.numbers_of(self._so_far, value)
             if isinstance(aggregate, SumOfSquares):
-                return seen, np.inf
+                return self.numbers_of(self.values_of(self.fields), value), np.inf
+            name, = self.needs[value]
+            seen = self.fields[next(place for place, field in enumerate(self.names) if field == name)]
             inside = self.read.rows_inside if self.division.keeps_rows and aggregate.counts_rows else 0
             return seen + inside, seen + self.read.rows_left
         return -np.inf, np.inf

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -98,23 +100,40 @@ class Scan:
 
     # Of which blocks a range of time may hold rows.
 
-    def overlapping(self, blocks: Array, first: Ticks, last: Ticks) -> Array:
-        """How many of some blocks may lie within each range of time, ends included; their rows, and the squares."""
-        rows = self.blocks.rows[blocks].astype(np.float64)
-        weights = np.stack([np.ones(len(blocks)), rows, rows**2])
-        return (_below(self.blocks.earliest[blocks], weights, last, "right")
-                - _below(self.blocks.latest[blocks], weights, first, "left"))
+    def overlapping(self, sets: Sequence[Array], first: Ticks, last: Ticks) -> Array:
+        """How many blocks of each set may lie within each range of time, ends included; their rows, and the squares."""
+        rows = self.blocks.rows.astype(np.float64)
+        chosen = np.zeros((len(sets), 1, len(rows)))
+        for number, blocks in enumerate(sets):
+            chosen[number, 0, blocks] = 1
+        weights = chosen * np.stack([np.ones(len(rows)), rows, rows**2])
+        return self._begun.below(weights, last, "right") - self._ended.below(weights, first, "left")
 
     def rows_within(self, blocks: Array, first: Ticks, last: Ticks) -> Array:
         """How many rows of some blocks lie within each range of time, whatever their times are; never too many."""
-        rows = self.blocks.rows[blocks][None, :].astype(np.float64)
-        begun = _below(self.blocks.earliest[blocks], rows, first, "left")
-        ended = _below(self.blocks.latest[blocks], rows, last, "right")
-        return np.maximum(ended - begun, 0.0)[0]
+        rows = np.zeros(len(self.blocks))
+        rows[blocks] = self.blocks.rows[blocks]
+        inside = self._ended.below(rows, last, "right") - self._begun.below(rows, first, "left")
+        return np.maximum(inside, 0.0)
+
+    @cached_property
+    def _begun(self) -> _Times:
+        return _Times(self.blocks.earliest)
+
+    @cached_property
+    def _ended(self) -> _Times:
+        return _Times(self.blocks.latest)
 
 
-def _below(times: Ticks, weights: Array, bounds: Ticks, side: Literal["left", "right"]) -> Array:
-    """Sums of the weights of those whose time is below each bound, or at it: rows of weights by bounds."""
-    order = np.argsort(times, kind="stable")
-    sums = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights[:, order], axis=1)], axis=1)
-    return np.asarray(sums[:, np.searchsorted(times[order], bounds, side)])
+class _Times:
+    """Times of blocks, in order."""
+
+    def __init__(self, times: Ticks) -> None:
+        self._order = np.argsort(times, kind="stable")
+        self._times = times[self._order]
+
+    def below(self, weights: Array, bounds: Ticks, side: Literal["left", "right"]) -> Array:
+        """Sums, along the last axis, of the weights of blocks whose time is below each bound, or at it."""
+        sums = np.zeros((*weights.shape[:-1], len(self._times) + 1))
+        np.cumsum(weights[..., self._order], axis=-1, out=sums[..., 1:])
+        return sums[..., np.searchsorted(self._times, bounds, side)]

@@ -42,7 +42,8 @@ class Spread:
         self.sample = sample
         measures = sample.totals.measures
         self._field_of = np.array([number for number, measure in enumerate(measures) for _ in measure.steps.init])
-        self._of_measure = {measure.name: self._field_of == number for number, measure in enumerate(measures)}
+        self._of_measure = {measure.name: np.flatnonzero(self._field_of == number)
+                            for number, measure in enumerate(measures)}
         self._known: dict[int, tuple[Array, Array]] = {}
 
     def widths(self, value: int, alpha: float) -> Array:
@@ -84,10 +85,10 @@ class Spread:
         used = np.flatnonzero((slopes != 0).any(axis=1)).tolist()
         total, crossed, squares, largest = np.zeros((4, len(sample)))
         for left in used:
-            total += slopes[left] * sample.sums[:, left]
-            crossed += slopes[left] * sample.crosses[:, left]
+            total += slopes[left] * sample.sums[left]
+            crossed += slopes[left] * sample.crosses[left]
             for right in [right for right in used if right >= left]:
-                product = slopes[left] * slopes[right] * sample.products[:, self._places[left, right]]
+                product = slopes[left] * slopes[right] * sample.products[self._places[left, right]]
                 squares += product if left == right else 2 * product
                 largest += product if left == right else 0.0
         drawn = np.maximum(read.drawn.blocks, 2)
@@ -105,12 +106,12 @@ class Spread:
         None at all where nothing is there to vary, as when no row has met the condition of a count.
         """
         sample = self.sample
-        second = sample.powers[:, :, 1]
-        share = self._slopes[value].T ** 2 * second
-        counted = share > _NEGLIGIBLE * share.max(axis=1, keepdims=True, initial=0.0)
-        degrees = np.where(counted, self._degrees, np.inf).min(axis=1, initial=np.inf)
+        second = sample.powers[1::4]
+        share = self._slopes[value] ** 2 * second
+        counted = share > _NEGLIGIBLE * share.max(axis=0, initial=0.0)
+        degrees = np.where(counted, self._degrees, np.inf).min(axis=0, initial=np.inf)
         for name in sample.needs[value]:
-            degrees = np.where((second[:, self._of_measure[name]] > 0).any(axis=1), degrees, 0.0)
+            degrees = np.where((second[self._of_measure[name]] > 0).any(axis=0), degrees, 0.0)
         return np.minimum(degrees, sample.blocks - 1)
 
     def _strange(self, share: Array, alpha: float) -> Array:
@@ -130,16 +131,17 @@ class Spread:
 
     @cached_property
     def _degrees(self) -> Array:
-        """By row and field, the degrees of freedom of its variance between blocks, by its fourth moment.
+        """By field and row, the degrees of freedom of its variance between blocks, by its fourth moment.
 
         As many as those of normal values whose sample variance is as uncertain (Satterthwaite 1946): few, where few
         blocks make most of the variance.
         """
         sample = self.sample
-        blocks = np.maximum(sample.read.drawn.blocks, 1)[:, None]
-        first, second, third, fourth = np.moveaxis(sample.powers, 2, 0) / blocks
-        variance = second - first**2
-        moment = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
+        blocks = np.maximum(sample.read.drawn.blocks, 1)
+        first, second, third, fourth = (sample.powers / blocks).reshape(-1, 4, len(sample)).swapaxes(0, 1)
+        square = first * first
+        variance = second - square
+        moment = fourth - 4 * first * third + (6 * second - 3 * square) * square
         sizes = sample.scan.blocks.rows.astype(np.float64)
         uneven = (sizes**4).mean() / (sizes**2).mean() ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -150,7 +152,6 @@ class Spread:
     def _slopes(self) -> Array:
         """By value, field and row: how much the value grows with the field, seen by changing it."""
         sample = self.sample
-        names = [measure.name for measure in sample.totals.measures for _ in measure.steps.init]
         usable = [bool(additive) and bool((field != 0).any())
                   for additive, field in zip(sample.totals.additive, sample.scaled, strict=True)]
         slopes = np.zeros((len(sample.values), sample.totals.width, len(sample)))
@@ -161,7 +162,7 @@ class Spread:
                                       for place, field in enumerate(sample.scaled)])
             for value, needs in enumerate(sample.needs):
                 for place in places:
-                    if names[place] in needs:
+                    if sample.names[place] in needs:
                         slopes[value, place] = (sample.numbers_of(moved, value) - base[value]) / steps[place]
         return np.nan_to_num(slopes, nan=0.0, posinf=0.0, neginf=0.0)
 
