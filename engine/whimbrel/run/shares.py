@@ -43,10 +43,13 @@ class Share(Source):
             if batch.sync[0] < newest or (batch.sync[1:] < batch.sync[:-1]).any():  # maybe in two different shares
                 raise KernelError(f"Rows of {self.name} are out of order.")
             newest = int(batch.sync[-1])
-            mine = np.flatnonzero(self._mine(batch.column(self.by)))
-            offset, mine = max(0, offset - len(mine)), mine[offset:]
-            if len(mine):
-                yield batch.take(mine).select(columns)
+            mine = self._mine(batch.column(self.by))
+            if offset:
+                skipped = np.flatnonzero(mine)[:offset]
+                mine[skipped] = False
+                offset -= len(skipped)
+            if mine.any():  # not moved yet: a filter behind it may leave little to move
+                yield batch.with_absent(~mine).select(columns)
 
     def _mine(self, keys: Column) -> Mask:
         if keys.fixed:

@@ -64,7 +64,7 @@ def test_a_query_of_groups_is_cut(name: str, by: str, threads: int) -> None:
 def test_each_share_has_some_of_many_keys() -> None:
     query = log().group_by("at").session_window(5).aggregate(n=wb.count())
     sizes = [part.sources()[0] for part in shares.in_shares(query.node, 4)]
-    counts = [sum(len(batch) for batch in share.read(["x"]) if batch is not None) for share in sizes]
+    counts = [sum(len(batch.compact()) for batch in share.read(["x"]) if batch is not None) for share in sizes]
     assert sum(counts) == ROWS
     assert min(counts) > ROWS // 8
 
@@ -73,7 +73,8 @@ def test_each_share_has_some_of_many_keys() -> None:
 def test_a_share_can_be_read_from_any_of_its_rows(offset: int) -> None:
     query = log().group_by("at").session_window(5).aggregate(n=wb.count())
     share = shares.in_shares(query.node, 3)[1].sources()[0]
-    whole, rest = ([at for batch in share.read(["x"], begin) if batch is not None for at in batch.sync.tolist()]
+    whole, rest = ([at for batch in share.read(["x"], begin) if batch is not None
+                    for at in batch.compact().sync.tolist()]
                    for begin in (0, offset))
     assert rest == whole[offset:]
 
