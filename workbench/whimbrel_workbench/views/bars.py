@@ -23,6 +23,7 @@ from whimbrel_workbench.views.resort import Resort
 
 _COLUMNS: Final = ("key", "low", "value", "words", "state", "fullness", "hatch", "colour", "before", "halo", "least",
                    "most", "reach")
+_LETTER_PX: Final = 6.6
 _THICK: Final = 0.68
 
 
@@ -89,13 +90,12 @@ def whiskered(bar: Bar) -> bool:
     return bar.estimate and isfinite(bar.low) and isfinite(bar.high)
 
 
-def _axes(picture: Bars, style: Style) -> tuple[Extent, None, list[str], int]:
+def _axes(picture: Bars, style: Style) -> tuple[Extent, None, list[str], int, float]:
     low, high = picture.extent.low, picture.extent.high
-    # Words stand behind the bars, and must not be cut off in a narrow cell.
-    room = 0.06 * ceil(max(len(words_of(bar)) for bar in picture.bars) / 4)
-    roomy = Extent(low, high * (high / low) ** room if style.logy else high + room * (high - low))
+    letters = 4 * ceil(max(len(words_of(bar)) for bar in picture.bars) / 4)  # the axis must not move with each digit
+    roomy = Extent(low, high * (high / low) ** (0.015 * letters)) if style.logy else picture.extent
     height_px = style.height or 60 + 25 * max(2, len(picture.bars)) + (24 if style.title else 0)
-    return roomy, None, list(reversed(picture.names)), height_px
+    return roomy, None, list(reversed(picture.names)), height_px, 0.0 if style.logy else _LETTER_PX * letters
 
 
 def _columns(picture: Bars, style: Style) -> dict[str, list[Any]]:

@@ -21,14 +21,16 @@ CHIP_CSS: Final = """
 # Charts that share a range of time are held together by it. A mouse that was left lying on a chart holds it no longer
 # than somebody reads a value; the time of its last move is no property, which would travel to the kernel.
 _FOLLOW: Final = """
-    const [x, y, names, height] = chip.tags
+    const [x, y, names, height, room] = chip.tags
+    const width = figure.inner_width || wide
+    const end = x[1] + (x[1] - x[0]) * room / Math.max(width - room, width / 3)
     const {x_range, y_range} = figure
     const held = x_range.tags.includes("held")
-    const moved = x_range.start != x[0] || x_range.end != x[1] || (y.length && y_range.end != y[1])
+    const moved = x_range.start != x[0] || x_range.end != end || (y.length && y_range.end != y[1])
     const pointed_at = Date.now() - (chip.pointed_at_ms ?? 0) < 10_000
     chip.visible = held || (pointed_at && moved)
     if (held || pointed_at) return
-    figure.x_range.setv({start: x[0], end: x[1]})
+    figure.x_range.setv({start: x[0], end})
     if (y.length) figure.y_range.setv({start: y[0], end: y[1]})
     else figure.y_range.factors = names
     if (height) figure.height = height
@@ -43,6 +45,10 @@ _LET_GO: Final = """
 """
 
 
+_WIDE_PX: Final = 600
+"""Of a chart that is not laid out yet."""
+
+
 class Follow:
     """Lets a chart's ranges follow what :meth:`move` says, on the page itself, so that no message is in the way.
 
@@ -51,11 +57,13 @@ class Follow:
     fig : bokeh figure
     x, y : Extent
         What is shown first.
+    room_px : float
+        For words behind the last of the marks, however narrow the chart is.
     """
 
     def __init__(self, fig: figure, x: Extent, y: Extent | None, names: list[str] | None = None,
-                 height_px: int | None = None) -> None:
-        fig.x_range.update(start=x.low, end=x.high)
+                 height_px: int | None = None, room_px: float = 0.0) -> None:
+        fig.x_range.update(start=x.low, end=x.high + (x.high - x.low) * room_px / (_WIDE_PX - room_px))
         if y is None:
             fig.y_range.factors = names
         else:
@@ -64,13 +72,15 @@ class Follow:
             fig.height = height_px
         # What the ranges should be travels in the chip's tags: a source of data would want columns of one length.
         self._chip = Button(label="Follow", visible=False, stylesheets=[InlineStyleSheet(css=CHIP_CSS)],
-                            tags=_axes(x, y, names, height_px))
-        models = {"figure": fig, "chip": self._chip}
+                            tags=_axes(x, y, names, height_px, room_px))
+        models = {"figure": fig, "chip": self._chip, "wide": _WIDE_PX}
 
         def then(code: str) -> CustomJS:
             return CustomJS(args=models, code=code)
 
         self._chip.js_on_change("tags", then(_FOLLOW))
+        if room_px:
+            fig.js_on_change("inner_width", then(_FOLLOW))
         fig.js_on_event("rangesupdate", then(_HOLD))
         fig.js_on_event("reset", then(_LET_GO + _FOLLOW))
         fig.js_on_event("mousemove", then("chip.pointed_at_ms = Date.now()"))
@@ -85,12 +95,13 @@ class Follow:
         over = pn.pane.Bokeh(self._chip, margin=0), *others
         return pn.Column(chart, *over, margin=0, styles={"position": "relative"}, **mode)
 
-    def move(self, x: Extent, y: Extent | None, names: list[str] | None = None, height_px: int | None = None) -> None:
+    def move(self, x: Extent, y: Extent | None, names: list[str] | None = None, height_px: int | None = None,
+             room_px: float = 0.0) -> None:
         """What the ranges are while nobody holds them."""
-        axes = _axes(x, y, names, height_px)
+        axes = _axes(x, y, names, height_px, room_px)
         if self._chip.tags != axes:
             self._chip.tags = axes
 
 
-def _axes(x: Extent, y: Extent | None, names: list[str] | None, height_px: int | None) -> list[Any]:
-    return [[x.low, x.high], [] if y is None else [y.low, y.high], names or [], height_px or 0]
+def _axes(x: Extent, y: Extent | None, names: list[str] | None, height_px: int | None, room_px: float) -> list[Any]:
+    return [[x.low, x.high], [] if y is None else [y.low, y.high], names or [], height_px or 0, room_px]

@@ -13,7 +13,7 @@ MARKERS: Final = ("circle", "square", "triangle", "diamond", "inverted_triangle"
 INK: Final = "#7d7d7d"
 """Text and axes inside a canvas, which cannot follow the theme: readable on white and on near-black."""
 
-STRONG: Final = "#5f6b76"
+STRONG: Final = "#7a8691"
 """Ends of intervals, over hatched marks of any colour."""
 
 FLAG: Final = "⚑ overturned"

@@ -28,7 +28,7 @@ li b { min-width: 96px; font-weight: 600; }
 _WIDTH: Final = 150
 _HEIGHT: Final = 34
 _LEFT, _RIGHT, _TOP, _BOTTOM = 2.0, 34.0, 4.0, 4.0
-_VERDICTS: Final = {"open": "○ not yet known", "holds": "● holds", "overturned": "⚑ overturned"}
+_VERDICTS: Final = {"open": "○ not yet exact", "holds": "● holds", "overturned": "⚑ overturned"}
 
 
 def quality_html(quality: Quality) -> str:
