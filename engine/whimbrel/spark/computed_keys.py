@@ -8,6 +8,7 @@ from typing import Any
 
 from whimbrel.expr import Col, Expr, lifetime_of
 from whimbrel.operators import HoppingWindow, Select, SlidingWindow
+from whimbrel.operators.grouping import keys_of
 from whimbrel.plan import Node
 
 
@@ -49,9 +50,9 @@ def keys_first(plan: Node, source_of: Callable[[Node], Node | None]) -> Node | N
 
 
 def _computed(op: Any) -> dict[str, Expr]:
-    return {name: expr for name, expr in getattr(op, "keys", ()) if not isinstance(expr, Col)}
+    return {name: expr for name, expr in keys_of(op) if not isinstance(expr, Col)}
 
 
 def _by_columns(op: Any) -> Any:
-    keys = tuple((name, expr if isinstance(expr, Col) else Col(name)) for name, expr in getattr(op, "keys", ()))
+    keys = tuple((name, expr if isinstance(expr, Col) else Col(name)) for name, expr in keys_of(op))
     return replace(op, keys=keys) if _computed(op) else op

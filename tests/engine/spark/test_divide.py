@@ -33,6 +33,10 @@ QUERIES: dict[str, tuple[Callable[[], Stream], list[str]]] = {
         m=wb.median(col.x)), [KEY]),
     "computed keys, not mergeable": (lambda: log.group_by(odd=col.k % 2).hopping_window(6, 3).aggregate(
         m=wb.median(col.x)), [PLACE, KEY]),
+    "a result of computed keys": (lambda: log.group_by(odd=col.k % 2).tumbling_window(3).aggregate(
+        share=wb.median(col.x) / wb.count()), [PLACE, KEY]),
+    "empty windows, too": (lambda: log.group_by(odd=col.k % 2).tumbling_window(3).aggregate(
+        fill=True, m=wb.median(col.x)), [PLACE, KEY, ORDER]),
     "computed keys twice": (lambda: log.group_by(odd=col.k % 2).session_window(3, emit="close").aggregate(n=wb.count())
                             .group_by(many=col.n > 3).session_window(3).aggregate(m=wb.count()),
                             [PLACE, KEY, PLACE, KEY]),

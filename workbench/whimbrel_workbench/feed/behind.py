@@ -13,6 +13,7 @@ from whimbrel.operators import GroupAggregate
 from whimbrel.run import Behind, Run, behind
 from whimbrel.run.behind import Origin
 from whimbrel.stream import Stream
+from whimbrel_workbench.feed.grouped import grouped_by
 from whimbrel_workbench.feed.status import failure_of
 from whimbrel_workbench.frames.events import MOST_EVENTS, EventsBehind, Fact, OriginRows
 from whimbrel_workbench.frames.rows import cell_words
@@ -52,7 +53,7 @@ def events_behind(query: Stream, run: Run, row: pa.Table) -> EventsBehind:
 def _asked(query: Stream, row: pa.Table) -> Mapping[str, Any]:
     """Start and key of a row, since its values may have moved; one that was not aggregated is known by all it says."""
     aggregated = any(isinstance(node.op, GroupAggregate) for node in query.node.walk())
-    keys = {name for node in query.node.walk() for name, _ in getattr(node.op, "keys", ())}
+    keys = grouped_by(query.node)
     names = [name for name in row.column_names if name not in ("start", "end") and (name in keys or not aggregated)]
     return {name: row.column(name)[0].as_py() for name in names} | {"start": row.column("start")[0]}
 

@@ -16,6 +16,7 @@ from whimbrel.run import Run
 from whimbrel.stream import Bands, Stream, asked_at
 from whimbrel_workbench.feed.banded import BandedRun
 from whimbrel_workbench.feed.behind import events_behind
+from whimbrel_workbench.feed.grouped import grouped_by
 from whimbrel_workbench.feed.lateness import latencies_of
 from whimbrel_workbench.feed.player import Player, playback_of
 from whimbrel_workbench.feed.progress_run import ProgressRun
@@ -401,6 +402,5 @@ def _result(query: Stream | Bands) -> tuple[pa.Schema, tuple[str, ...]]:
     answer = query if isinstance(query, Stream) else query[-1]
     instant = answer.schema.time_type
     payload = [pa.field(field.name, field.type) for field in answer.schema]
-    grouped = [name for node in answer.node.walk() for name, _ in getattr(node.op, "keys", ())]
-    keys = tuple(name for name in dict.fromkeys(grouped) if name in answer.schema)
+    keys = tuple(name for name in grouped_by(answer.node) if name in answer.schema)
     return pa.schema([pa.field("start", instant), pa.field("end", instant), *payload]), keys
