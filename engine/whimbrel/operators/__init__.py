@@ -42,6 +42,7 @@ from whimbrel.operators.top_k import TopK, top_k
 from whimbrel.operators.union import Union, union
 from whimbrel.operators.unpivot import Unpivot, unpivot
 from whimbrel.operators.where import Where, where
+from whimbrel.operators.widening_window import WideningWindow
 from whimbrel.operators.window import (
     HoppingWindow,
     Label,
@@ -57,9 +58,9 @@ __all__ = [
     "ItemType", "Join", "Label", "LateRows", "Moment", "On", "OnBeat", "Outputs", "Pattern", "Pivot", "PointAtEnd",
     "Quantize", "Results", "Revise", "Sample", "Select", "SelectMany", "SemiJoin", "SessionWindow", "SetDuration",
     "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot", "Where",
-    "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip",
-    "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "event", "extend", "hopping_window", "join",
-    "pivot", "point_at_end", "progressive_window", "quantize", "rename", "sample", "select", "select_many", "semi_join",
-    "sequence", "session_window", "set_duration", "shift", "sliding_window", "stitch", "top_k", "tumbling_window",
-    "union", "unpivot", "where", "where_exists", "where_not_exists", "with_columns",
+    "WideningWindow", "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join", "asof_join", "assume",
+    "chop", "clip", "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "event", "extend",
+    "hopping_window", "join", "pivot", "point_at_end", "progressive_window", "quantize", "rename", "sample", "select",
+    "select_many", "semi_join", "sequence", "session_window", "set_duration", "shift", "sliding_window", "stitch",
+    "top_k", "tumbling_window", "union", "unpivot", "where", "where_exists", "where_not_exists", "with_columns",
 ]

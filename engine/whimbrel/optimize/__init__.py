@@ -16,6 +16,7 @@ from whimbrel.optimize.read_once import read_once
 from whimbrel.optimize.share import share
 from whimbrel.optimize.sort_as_needed import sort_as_needed
 from whimbrel.optimize.split_latencies import split_latencies
+from whimbrel.optimize.widen_hops import widen_hops
 from whimbrel.plan import Node, rewrite
 
 RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb_window)
@@ -32,7 +33,7 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
 
     A step that one query absorbs runs twice, absorbed and for the others.
     """
-    plans = sort_as_needed(split_latencies(read_once(push_down(share(roots)))))
+    plans = sort_as_needed(split_latencies(read_once(push_down(share(rewrite(roots, widen_hops))))))
     plans = fuse_on_beat(prune_columns(plans))  # a loop over a beat takes numbers only: texts must be gone, if they can
     return prune_columns(join_edges(rewrite(rewrite(plans, split_windows), _settle)))
 

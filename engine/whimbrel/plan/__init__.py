@@ -12,6 +12,7 @@ from whimbrel.plan.operator import HIDDEN, Operator
 from whimbrel.plan.partition import partition_columns
 from whimbrel.plan.properties import Apart, Beat, Grid, Properties
 from whimbrel.plan.reach import Reach
+from whimbrel.plan.relief import Relief
 from whimbrel.plan.sink import Sink, Token
 from whimbrel.plan.source import (
     Blocks,
@@ -29,7 +30,7 @@ from whimbrel.plan.source import (
 __all__ = [
     "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Blocks", "Disorder",
     "Exact", "Excerpt", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Operator", "Operators", "Part", "Position",
-    "Promising", "Properties", "Pruned", "Reach", "Sink", "Sketch", "Source", "State", "Steps", "Summary", "Token",
-    "Unsorted", "Wanted", "ceil_to", "check_lookahead", "earlier", "explain", "explain_together", "floor_to", "fluent",
-    "is_ordered", "later", "partition_columns", "reads_exactly", "reads_lifetime", "rewrite", "walk",
+    "Promising", "Properties", "Pruned", "Reach", "Relief", "Sink", "Sketch", "Source", "State", "Steps", "Summary",
+    "Token", "Unsorted", "Wanted", "ceil_to", "check_lookahead", "earlier", "explain", "explain_together", "floor_to",
+    "fluent", "is_ordered", "later", "partition_columns", "reads_exactly", "reads_lifetime", "rewrite", "walk",
 ]

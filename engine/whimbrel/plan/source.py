@@ -13,6 +13,7 @@ import numpy as np
 from whimbrel.batch import Batch, Mask, Schema, Ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
+from whimbrel.plan.relief import Relief
 
 LatePolicy = Literal["raise", "drop", "adjust", "side"]
 
@@ -139,6 +140,8 @@ class Source(ABC):
         Most ticks that a row's lifetime has; None when that is not known beforehand.
     live : bool
         True for a feed: rows become known as time passes, and :meth:`read` yields None while there is none.
+    relief : Relief or None
+        What it asks of the windows behind it while its rows come faster than they are taken.
     """
 
     name: str
@@ -152,6 +155,7 @@ class Source(ABC):
     longest: int | None = None
     read_of: str = ""
     live: bool = False
+    relief: Relief | None = None
 
     def again(self) -> Source | None:
         """The same rows once more, without waiting for them; None where they can be read only once."""

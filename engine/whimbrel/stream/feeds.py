@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec
 
-from whimbrel.connect.feeds import Conflate, DeadLetters, Feed, FeedState, Overload, Sample
+from whimbrel.connect.feeds import Conflate, DeadLetters, Feed, FeedState, Overload, Sample, WidenHop
 from whimbrel.connect.feeds.avro_format import Avro
 from whimbrel.connect.feeds.csv_format import Csv
 from whimbrel.connect.feeds.directory import DirectoryFeed
@@ -85,6 +85,6 @@ def dead_letters(feed: Stream) -> Stream:
     return Stream(Node(DeadLetters(source.name, source.letters)))
 
 
-__all__ = ["Avro", "Conflate", "Csv", "FeedState", "HandOver", "Overload", "Protobuf", "Sample", "dead_letters",
-           "directory", "events", "flight", "http", "iterator", "kafka", "mqtt", "nats", "postgres", "postgres_changes",
-           "redis", "socket", "synthetic", "tail", "websocket"]
+__all__ = ["Avro", "Conflate", "Csv", "FeedState", "HandOver", "Overload", "Protobuf", "Sample", "WidenHop",
+           "dead_letters", "directory", "events", "flight", "http", "iterator", "kafka", "mqtt", "nats", "postgres",
+           "postgres_changes", "redis", "socket", "synthetic", "tail", "websocket"]

@@ -21,6 +21,7 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
         *((("age", _age(metrics)),) if metrics.age_s is not None and state != "finished" else ()),
         ("late", f"{metrics.late_dropped:,} dropped, {metrics.late_adjusted:,} adjusted"),
         ("buffered", f"{metrics.buffered_rows:,} rows"),
+        *((f"feed {name}", str(feed)) for name, feed in metrics.feeds.items()),
         *told,
         *((("forgotten", f"{metrics.forgotten_rows:,} rows"),) if metrics.forgotten_rows else ()),
     )

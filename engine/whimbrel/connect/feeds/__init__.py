@@ -2,8 +2,8 @@
 
 from whimbrel.connect.feeds.feed import Feed
 from whimbrel.connect.feeds.letters import DeadLetters
-from whimbrel.connect.feeds.overload import Conflate, Overload, Sample
+from whimbrel.connect.feeds.overload import Conflate, Overload, Sample, WidenHop
 from whimbrel.connect.feeds.reading import Reading
 from whimbrel.connect.feeds.state import FeedState
 
-__all__ = ["Conflate", "DeadLetters", "Feed", "FeedState", "Overload", "Reading", "Sample"]
+__all__ = ["Conflate", "DeadLetters", "Feed", "FeedState", "Overload", "Reading", "Sample", "WidenHop"]

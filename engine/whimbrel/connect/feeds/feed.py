@@ -12,19 +12,19 @@ from typing import Any, TypedDict, Unpack
 import pyarrow as pa
 
 from whimbrel.batch import Batch
-from whimbrel.clock.duration import Duration
+from whimbrel.clock import Duration, duration_ticks
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import UNREADABLE, Format, reason
 from whimbrel.connect.feeds.enforce import Fields, Rules, fields_given
 from whimbrel.connect.feeds.letters import Letters
 from whimbrel.connect.feeds.listening import Listening
-from whimbrel.connect.feeds.overload import Overload
+from whimbrel.connect.feeds.overload import Overload, WidenHop
 from whimbrel.connect.feeds.state import without_secrets
 from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.promise import promise
 from whimbrel.connect.timeline import Timeline
 from whimbrel.errors import PlanError, SchemaError, SourceError
-from whimbrel.plan import Position, Source
+from whimbrel.plan import Position, Relief, Source
 
 _SAMPLE_MESSAGES = 1000
 
@@ -135,6 +135,8 @@ class Feed(Source):
                     where=self.call), told.get("partition"), self.schema, where=self.call)
         self.rules = Rules.of(self.timeline, told.get("ahead"))
         self.pace = self._checked_pace(told)
+        if isinstance(rule := self.pace.overload, WidenHop):
+            self.relief = Relief(duration_ticks(rule.hop, self.schema.unit, where=f"WidenHop({rule.hop!r})"))
 
     def _checked_pace(self, told: Usual) -> Pace:
         overload, queue_rows = told.get("overload"), told.get("queue_rows", 1 << 18)

@@ -79,6 +79,7 @@ class Listening(Reading):
                 if self._over:
                     raise StopIteration
                 return None
+            self._ask_for_relief()
             rows, self.place = self._taken()
             self._changed.notify_all()
         if not rows.num_rows:
@@ -102,13 +103,19 @@ class Listening(Reading):
         self._waiting -= rows
         return parts[0] if len(parts) == 1 else pa.concat_batches(parts), place
 
+    def _ask_for_relief(self) -> None:
+        """For the rows that are taken next: wanted from when there is no more room until half of it is free."""
+        relief, most = self.feed.relief, self.feed.pace.queue_rows
+        if relief is not None:
+            relief.wanted = self._waiting > most // 2 and (relief.wanted or self._waiting >= most)
+
     @property
     def state(self) -> FeedState:
         """What there is to say about it now."""
         with self._changed:
             idle = self._state.link == "live" and self._quiet_s() > (self.feed.pace.idle_after_s or float("inf"))
             return replace(self._state, link="idle" if idle else self._state.link, queued_rows=self._waiting,
-                           dead=dict(self.feed.letters.counts - self._dead_before), shed=dict(self._shed),
+                           dead=dict(self.feed.letters.counts - self._dead_before), shed=self._given_up(),
                            retry_in_s=max(self._retry_at - monotonic(), 0.0))
 
     @property
@@ -278,13 +285,14 @@ class Listening(Reading):
     def _enqueue(self, rows: pa.RecordBatch, place: Place) -> None:
         """Let rows wait; where there are too many, give some up or hold the client back."""
         pace = self.feed.pace
+        sheds_rows = pace.overload is not None and self.feed.relief is None
         with self._changed:
             began = monotonic()
-            if pace.overload is None:
+            if not sheds_rows:
                 self._changed.wait_for(self._has_room, timeout=None)
             self._queue.append((rows, place))
             self._waiting += rows.num_rows
-            if pace.overload is not None and self._waiting > pace.queue_rows:
+            if sheds_rows and self._waiting > pace.queue_rows:
                 self._give_up_some(str(pace.overload))
                 self._changed.wait_for(lambda: self._waiting <= pace.queue_rows or self._stop.is_set(), timeout=None)
             waited_s = monotonic() - began
@@ -303,6 +311,10 @@ class Listening(Reading):
         self._queue.clear()
         self._queue.append((kept, place))
         self._waiting = kept.num_rows
+
+    def _given_up(self) -> dict[str, int]:
+        relief = self.feed.relief
+        return dict(self._shed) if relief is None else {str(self.feed.pace.overload): relief.left_out}
 
     def _quiet_s(self) -> float:
         return monotonic() - self._came_at

@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from whimbrel.clock.duration import Duration
 from whimbrel.errors import PlanError, near_match
 
 
 class Overload(ABC):
-    """A rule by which rows that wait are given up. Each that is given up is counted, under the rule's name."""
+    """A rule for when too many rows wait. What is given up by it is counted, under the rule's name."""
 
     @abstractmethod
     def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -70,3 +71,35 @@ class Conflate(Overload):
 
     def __str__(self) -> str:
         return f"conflate by {self.key}"
+
+
+@dataclass(frozen=True)
+class WidenHop(Overload):
+    """Keep all rows, and answer fewer windows: while too many rows wait, hopping windows begin so far apart.
+
+    Whatever is answered is exact; windows between are left out, and counted. It begins and ends a window's size after
+    it is wanted, since rows that came before are in windows until then. That is relief where windows are work, such as
+    many groups with a short hop, or a slow sink; where it is not enough the client is held back. Windows that do not
+    overlap stay as they are, and so do those of several latencies.
+
+    Parameters
+    ----------
+    hop : str, timedelta or int (ticks)
+        A multiple of the windows' own that divides their size.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> feed = wb.feeds.synthetic(rate=100, rows=500, speed=float("inf"), overload=WidenHop("500ms"))
+    >>> windows = feed.hopping_window("1s", "100ms").aggregate(n=wb.count())
+    >>> windows.collect()["n"].to_pylist()[:3]
+    [10, 20, 30]
+    """
+
+    hop: Duration
+
+    def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return rows
+
+    def __str__(self) -> str:
+        return f"widen hop to {self.hop}"

@@ -31,7 +31,7 @@ class FeedState:
     duplicates : int
         Rows left out because they had come before.
     shed : mapping of str to int
-        Rows given up under overload, by rule.
+        Rows given up under overload, by rule; windows that are left out, where the rule is to widen hops.
     reconnects : int
         How often a connection was lost.
     attempts : int

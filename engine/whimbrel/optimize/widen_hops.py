@@ -1,0 +1,33 @@
+"""Windows of a feed whose rule is to widen hops do so."""
+
+from __future__ import annotations
+
+from whimbrel.clock import quote_ticks
+from whimbrel.errors import PlanError
+from whimbrel.operators import Band, HoppingWindow
+from whimbrel.operators.widening_window import WideningWindow
+from whimbrel.plan import Node, Source
+
+
+def widen_hops(node: Node) -> Node:
+    """hopping_window(feed) -> windows that hop wider while too many of its rows wait.
+
+    Several latencies of one query stay as they are: each would be widened at another time.
+
+    Raises
+    ------
+    PlanError
+        Where windows of the wider hop would not be windows of this query.
+    """
+    window = node.op
+    if not isinstance(window, HoppingWindow) or window.hop >= window.size:
+        return node
+    below = [each.op for each in node.walk()]
+    relief = next((op.relief for op in below if isinstance(op, Source) and op.relief is not None), None)
+    if relief is None or any(isinstance(op, Band) for op in below):
+        return node
+    if relief.hop % window.hop or window.size % relief.hop or window.size % window.hop:
+        raise PlanError(f"Windows that hop {quote_ticks(relief.hop, window.unit)} are not among these.",
+                        where=window.show(),
+                        hint="let WidenHop name a multiple of their hop that divides their size")
+    return Node(WideningWindow(window=window, relief=relief), node.inputs)
