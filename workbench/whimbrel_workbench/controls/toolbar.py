@@ -20,7 +20,7 @@ _STRIP_CSS: Final = """
 :host { font: 13px/1.45 var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }
 .head { display: flex; align-items: center; gap: 10px; height: 28px; }
 .state { font-weight: 600; white-space: nowrap; min-width: 78px; }
-.sign { display: inline-block; min-width: 18px; }
+.sign { display: inline-block; min-width: 14px; margin-right: 4px; }
 .track { flex: 1; height: 6px; min-width: 60px; border-radius: 3px; background: #8f8f8f38; overflow: hidden; }
 .read { height: 100%; border-radius: 3px; background: #0072B2; transition: width .25s linear; }
 .share { white-space: nowrap; min-width: 72px; font-variant-numeric: tabular-nums; }
