@@ -81,6 +81,16 @@ class Division:
         return above(Node(source), (*steps, *self.tail))
 
 
+def _undivided(node: Node) -> str:
+    """Why an aggregate cannot be made of parts."""
+    assert isinstance(node.op, GroupAggregate)
+    if not isinstance(node.inputs[0].op, HoppingWindow):
+        return "its aggregate is not over tumbling or hopping windows"
+    merged = {name for name, steps in node.op.algebra(node.inputs[0].schema) if steps.merge is not None}
+    kept = [aggregate.show() for name, aggregate in node.op.measures if name not in merged]
+    return f"{', '.join(kept) or 'one of its aggregates'} cannot be merged from parts"
+
+
 def one_ended(plan: Node) -> dict[str, bool]:
     """Values that rows to come can only raise (True) or lower (False), of a query answered in the order of time.
 
@@ -112,9 +122,7 @@ def divide(plan: Node) -> Division | str:
     node = chain[place]
     split = states_of_windows(node)
     if split is None:
-        windowed = isinstance(node.inputs[0].op, HoppingWindow)
-        return ("one of its aggregates cannot be merged from parts" if windowed
-                else "its aggregate is not over tumbling or hopping windows")
+        return _undivided(node)
     below, states, (*merge, finish) = split
     if not takes_any_order(below):
         return "what comes before the window needs rows in the order of time"

@@ -166,12 +166,12 @@ class Estimate:
         if known.size:
             said.append(f"others within {np.median(known):.2%} (half of them), {known.max():.2%} (all that are "
                         f"known), {self.confidence:.0%} at every look")
-        unknown = int((np.isinf(errors)).any(axis=1).sum())
-        if unknown:
-            said.append(f"of {unknown:,} rows not enough was seen for an interval")
-        wide = int((~useful & np.isfinite(errors)).any(axis=1).sum())
-        if wide:
-            said.append(f"{wide:,} rows are not known within 100%")
+        unknown = np.isinf(errors).any(axis=1)
+        if unknown.any():
+            said.append(f"of {unknown.sum():,} rows not enough was seen for an interval")
+        wide = (~useful & np.isfinite(errors)).any(axis=1) & ~unknown
+        if wide.any():
+            said.append(f"{wide.sum():,} rows are not known within 100%")
         if self.unseen:
             said.append(f"groups that are in fewer than {self.unseen:.1%} of the blocks may not have been seen")
         said += [f"overturned: {claim.words}" for claim in self.overturned]

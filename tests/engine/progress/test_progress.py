@@ -206,7 +206,7 @@ def test_claims_are_remembered_and_verified(log: wb.Stream) -> None:
 
 
 def test_what_has_no_interval_says_why(log: wb.Stream) -> None:
-    for query, why in (("joined", "more than one stream"), ("median", "cannot be merged")):
+    for query, why in (("joined", "more than one stream"), ("median", "median(col.i) cannot be merged from parts")):
         progress = QUERIES[query](log).progress(every="50%")
         assert why in next(progress).words
         with pytest.raises(PlanError, match="order of time"):
