@@ -1,4 +1,5 @@
-"""K. Feeds: rows from a wire to an answer, against the bare client; a replay at full speed against a batch run.
+"""K. Feeds: rows from a wire to an answer, against the bare client; a replay at full speed against a batch run; a start
+from a checkpoint against one from the beginning.
 
 Kafka is the cluster that librdkafka brings for tests, in this process: what it costs is in both sides' times.
 """
@@ -6,6 +7,7 @@ Kafka is the cluster that librdkafka brings for tests, in this process: what it 
 from __future__ import annotations
 
 import io
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,11 +16,14 @@ from typing import Any
 import confluent_kafka
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import flight, ipc
 
 import whimbrel as wb
 from bench.compare import Row, compare, same_rows
 from whimbrel import Stream, col
+from whimbrel.plan import Node
+from whimbrel.testing.vectors.halves import Halting
 
 ROWS, QUICK_ROWS = 10_000_000, 1_000_000
 MESSAGE_ROWS = 5_000
@@ -33,6 +38,7 @@ def run(*, quick: bool) -> Iterator[Row]:
     yield from _flight(table)
     yield from _kafka(table.slice(0, rows // 2))
     yield from _replay(table.slice(0, rows // 2))
+    yield from _recovery(table)
 
 
 def _counts(stream: Stream) -> Stream:
@@ -117,3 +123,28 @@ def _replay(table: pa.Table) -> Iterator[Row]:
     replayed = counts.on(wb.replay(log, speed=float("inf"), reorder_latency=0))
     yield from compare("K replay", "as fast as possible", len(table), replayed.collect,
                        {"batch run": counts.collect}, same_rows("start", "key", "n", "total"))
+
+
+def _recovery(table: pa.Table) -> Iterator[Row]:
+    """Until the last windows are there, after a process has died at nine tenths of a log."""
+    log = wb.from_arrow(table, time="at", name="log")
+    counts, read = _counts(log), len(table) * 9 // 10
+
+    def last(answer: pa.Table) -> pa.Table:
+        return answer.filter(pc.equal(answer["start"], pc.max(answer["start"])))
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = _counts(Stream(Node(Halting(log.sources[0], read)))).start()
+        while run.metrics.rows < read:
+            time.sleep(0.01)
+        run.checkpoint(f"{folder}/point")
+        run.stop()
+
+        def again() -> pa.Table:
+            later = wb.restore(f"{folder}/point", counts)
+            later.wait(600)
+            return last(later.snapshot().table)
+
+        yield from compare("K recovery", "from a checkpoint at 90%", len(table), again,
+                           {"from the beginning": lambda: last(counts.collect())},
+                           same_rows("start", "key", "n", "total"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from whimbrel.clock import quote_ticks
 from whimbrel.errors import PlanError
-from whimbrel.operators import Band, HoppingWindow
+from whimbrel.operators import Band, Chop, GroupAggregate, HoppingWindow
 from whimbrel.operators.widening_window import WideningWindow
 from whimbrel.plan import Node, Source
 
@@ -17,9 +17,15 @@ def widen_hops(node: Node) -> Node:
     Raises
     ------
     PlanError
-        Where windows of the wider hop would not be windows of this query.
+        Where windows of the wider hop would not be windows of this query, or each window is to have its row.
     """
     window = node.op
+    if isinstance(window, Chop) and isinstance(node.inputs[0].op, GroupAggregate):
+        wide = node.inputs[0].inputs[0].op
+        if isinstance(wide, WideningWindow):
+            raise PlanError("A row for each window is asked for, which WidenHop leaves out.", where=wide.window.show(),
+                            hint="let the feed hold back, sample or conflate; or leave out emit=, fill= and the "
+                                 "bounds of windows")
     if not isinstance(window, HoppingWindow) or window.hop >= window.size:
         return node
     below = [each.op for each in node.walk()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -65,6 +67,13 @@ def test_a_hop_that_is_not_among_the_windows_is_refused(wide: int, size: int) ->
     feed = wb.feeds.iterator(list, time="at", schema={"at": "int64"}, overload=wb.feeds.WidenHop(wide))
     with pytest.raises(PlanError, match=f"Windows that hop {wide} are not among these"):
         feed.hopping_window(size, HOP).aggregate(n=wb.count()).start()
+
+
+@pytest.mark.parametrize("more", [{"emit": "close"}, {"fill": True}, {"begins": wb.window_start()}], ids=str)
+def test_a_row_for_each_window_cannot_be_had_as_well(more: Any) -> None:
+    feed = wb.feeds.iterator(list, time="at", schema={"at": "int64"}, overload=wb.feeds.WidenHop(10))
+    with pytest.raises(PlanError, match="A row for each window is asked for"):
+        feed.hopping_window(SIZE, HOP).aggregate(n=wb.count(), **more).start()
 
 
 def test_windows_that_do_not_overlap_stay_as_they_are() -> None:

@@ -17,11 +17,11 @@ from typing import Any
 
 import whimbrel as wb
 
-ROWS = 21_000
+ROWS_A_KILL = 1050
 
 
-def query(rows: int = ROWS) -> wb.Stream:
-    """Settled in disorder, by key, from a feed that takes some seconds."""
+def query(rows: int) -> wb.Stream:
+    """Settled in disorder, by key, from a feed that takes a third of a second for each kill."""
     feed = wb.feeds.synthetic(rate=3000, rows=rows, disorder=0.2, late_by=0.2, keys=3, seed=5, reorder_latency="250ms")
     return feed.group_by("key").tumbling_window("100ms").aggregate(n=wb.count(), total=wb.sum(wb.col.number))
 
@@ -33,7 +33,7 @@ def sinks(told: dict[str, Any]) -> list[wb.sinks.Sink]:
 
 
 def run_to_the_end(told: dict[str, Any]) -> None:
-    asked = query()
+    asked = query(told["kills"] * ROWS_A_KILL)
     runs = wb.start(*[asked] * 4, to=sinks(told),
                     checkpoints=wb.Checkpoints(f"{told['folder']}/state", every="60ms"))
     assert all(run.wait(120) for run in runs)

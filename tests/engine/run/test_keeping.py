@@ -139,12 +139,13 @@ def test_what_is_no_period_is_refused() -> None:
 @pytest.mark.redis
 @pytest.mark.postgres
 @pytest.mark.fault("synthetic", "process killed")
-def test_killed_at_twenty_moments_the_settled_rows_are_those_of_an_uncut_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [20, pytest.param(50, marks=pytest.mark.long)])
+def test_killed_at_any_moment_the_settled_rows_are_those_of_an_uncut_run(tmp_path: Path, kills: int) -> None:
     with servers.running(servers.redis(tmp_path / "redis")) as red, \
             servers.running(servers.postgres(tmp_path / "postgres")) as post:
         producer = confluent_kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none:1", "log_level": 0})
         broker, = producer.list_topics(timeout=10).brokers.values()
-        told = {"folder": str(tmp_path), "redis": f"redis://127.0.0.1:{red.port}", "kills": 20, "seed": 11,
+        told = {"folder": str(tmp_path), "redis": f"redis://127.0.0.1:{red.port}", "kills": kills, "seed": 11,
                 "postgres": f"postgresql://test@127.0.0.1:{post.port}/postgres",
                 "kafka": f"{broker.host}:{broker.port}"}
         until(lambda: servers.accepts(told["postgres"]))
@@ -152,9 +153,9 @@ def test_killed_at_twenty_moments_the_settled_rows_are_those_of_an_uncut_run(tmp
                               check=False, timeout=250)
         assert done.returncode == 0, done.stderr[-3000:]
         counts = json.loads(done.stdout)
-        assert counts["killed"] == 20
-        assert counts["went_on"] >= 10
-        uncut = killed.query().collect().to_pylist()
+        assert counts["killed"] == kills
+        assert counts["went_on"] >= kills // 2
+        uncut = killed.query(kills * killed.ROWS_A_KILL).collect().to_pylist()
         assert _counted(in_parquet(tmp_path / "out")) == _counted(uncut)
         with psycopg.connect(told["postgres"]) as link:  # type: ignore[arg-type]
             names = ("start", "end", "key", "n", "total")
