@@ -59,7 +59,8 @@ query = log.group_by("service").tumbling_window("3660d").aggregate(
 query.progress(every="1%", seed=5).until(error="2%", value="ms").view(kind="bar", y="ms")
 
 # %%
-log.tumbling_window("14d").aggregate(ms=wb.mean(col.ms)).progress(every="1%", block_rows=ROWS // 4_000 + 1, seed=5)
+fortnights = log.tumbling_window("14d").aggregate(n=wb.count(), ms=wb.mean(col.ms))
+fortnights.progress(every="1%", block_rows=ROWS // 4_000 + 1, seed=5)
 
 # %% [markdown]
 # ## Refinement
