@@ -95,6 +95,7 @@ def test_when_all_are_damaged_nothing_is_done_in_silence(tmp_path: Path) -> None
         started(tmp_path, query())
 
 
+@pytest.mark.fault("any feed", "disk full at checkpoint")
 def test_a_full_disk_at_a_checkpoint_is_told_and_the_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                                                  ) -> None:
     full = [True]

@@ -189,6 +189,7 @@ def test_a_row_ahead_of_the_clock_is_refused() -> None:
         assert found.state.dead == {"time is ahead of the clock": 1}
 
 
+@pytest.mark.fault("any feed", "clock jumps both ways")
 def test_the_arrival_clock_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = ArrivalClock()
     first, wall = clock.now_ns(), time.time_ns
