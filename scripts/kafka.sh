@@ -6,8 +6,10 @@ jars=.venv/kafka
 if [ -d $jars ] || ! command -v java >/dev/null || ! command -v mvn >/dev/null; then exit; fi
 echo "Fetching a Kafka broker"
 fetched=$(mktemp -d "$PWD/.venv/kafka.XXXXXX")
-if mvn -q -B -C -f scripts/kafka.xml dependency:copy-dependencies -DoutputDirectory="$fetched" >"$fetched/log" 2>&1; then
+if mvn -q -B -C -f scripts/kafka.xml dependency:copy-dependencies -DoutputDirectory="$fetched" \
+    -Daether.connector.connectTimeout=10000 -Daether.connector.requestTimeout=60000 >"$fetched/log" 2>&1; then
     rm "$fetched/log" && mv "$fetched" $jars
 else
-    tail -n 3 "$fetched/log" && rm -rf "$fetched"
+    grep -m 1 ERROR "$fetched/log" || true
+    rm -rf "$fetched"
 fi
