@@ -16,7 +16,7 @@ from whimbrel.operators.results import reduced_in
 from whimbrel.plan import Aggregate
 from whimbrel.progress.division import Division
 from whimbrel.progress.scan import Scan
-from whimbrel.progress.spread import Spread
+from whimbrel.progress.spread import Spread, ratio
 from whimbrel.progress.totals import Totals
 
 Array = np.ndarray[Any, Any]
@@ -126,8 +126,8 @@ class Sample:
     def scaled(self) -> list[Array]:
         """The fields as they would be if rows that are left were like those that were read."""
         read = self.read
-        more = _ratio(read.left.rows, read.drawn.rows)
-        density = _ratio(read.later.rows + np.where(read.drawn.rows == 0, read.left.rows, 0),
+        more = ratio(read.left.rows, read.drawn.rows)
+        density = ratio(read.later.rows + np.where(read.drawn.rows == 0, read.left.rows, 0),
                          read.drawn.rows + read.before.rows)
         out = []
         for place, (known, now) in enumerate(zip(self.known, self.fields, strict=True)):
@@ -253,7 +253,3 @@ def times_behind(division: Division, starts: Array) -> tuple[Array, Array]:
     if window.label == "end":
         return starts - window.size + 1, starts
     return starts - window.size + window.hop, starts + window.hop - 1
-
-
-def _ratio(above: Array, below: Array) -> Array:
-    return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)

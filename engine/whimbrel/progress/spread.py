@@ -92,10 +92,10 @@ class Spread:
                 squares += product if left == right else 2 * product
                 largest += product if left == right else 0.0
         drawn = np.maximum(read.drawn.blocks, 2)
-        each = _ratio(total, read.drawn.rows)
+        each = ratio(total, read.drawn.rows)
         apart = squares - 2 * each * crossed + each**2 * read.drawn.squares
         variance = np.where(apart > _ROUNDING * drawn * largest, apart, 0.0) / (drawn - 1)
-        size = _ratio(read.drawn.rows + read.left.rows, read.drawn.rows) * drawn
+        size = ratio(read.drawn.rows + read.left.rows, read.drawn.rows) * drawn
         error = size * np.sqrt(variance * np.maximum(1 / drawn - 1 / np.maximum(read.phase, 1), 0.0))
         known = read.random & (read.drawn.blocks >= 2) & (read.later.blocks == 0)
         return np.where(read.exact, 0.0, np.where(known, error, np.inf))
@@ -180,5 +180,6 @@ def _step(field: Array) -> Array:
     return np.where(step == 0, 1.0, step) if field.dtype.kind == "f" else np.maximum(np.rint(step), 1).astype(np.int64)
 
 
-def _ratio(above: Array, below: Array) -> Array:
+def ratio(above: Array, below: Array) -> Array:
+    """One by the other; 0 where the other is 0."""
     return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
