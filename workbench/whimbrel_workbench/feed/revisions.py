@@ -28,7 +28,8 @@ def first_answers(tables: Sequence[pa.Table], keys: Sequence[str]) -> list[pa.Ta
     Examples
     --------
     >>> def band(n, revision, before):
-    ...     return pa.table({"start": [0], "n": [n], "revision": [revision], "n_before": [before]})
+    ...     before = pa.array([before], pa.int64())
+    ...     return pa.table({"start": [0], "n": [n], "revision": [revision], "n_before": before})
     >>> three = band(1, "new", None), band(2, "changed", 1), band(2, "same", 2)
     >>> [table[FIRST + "n"].to_pylist() for table in first_answers(three, [])]
     [[None], [1], [1]]

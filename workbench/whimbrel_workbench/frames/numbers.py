@@ -59,7 +59,7 @@ def interval_words(value: float, low: float, high: float) -> str:
     """A value with how far off it may be: the interval, one end, or that neither end is known.
 
     >>> interval_words(200.0, 190.0, 204.0), interval_words(7.0, 7.0, 7.0)
-    ('200 ± 5.0%', '7')
+    ('200 ± 5%', '7')
     >>> interval_words(9.0, 9.0, float("nan")), interval_words(9.0, float("nan"), 9.0), interval_words(9.0, nan, nan)
     ('at least 9 so far', 'at most 9 so far', '9 so far')
     """
