@@ -17,6 +17,7 @@ import pytest
 from pyarrow import flight
 
 import whimbrel as wb
+from tests.engine.connect.feeds.listen import reading, values
 from whimbrel import Stream, WhimbrelError, col
 from whimbrel.connect.serving import Published
 
@@ -181,6 +182,19 @@ def test_rows_that_are_forgotten_are_missed_by_name() -> None:
     assert late == [(70, 10), (80, 10), (90, 10)]
     assert [(first, batch["x"].to_pylist()) for first, batch in rows.read(87, lambda: False)] == [
         (87, [87, 88, 89]), (90, list(range(90, 100)))]
+
+
+def test_whoever_goes_on_where_another_run_was_is_told() -> None:
+    with wb.serve(counts(), flight=0, token="the same token") as served:
+        assert served.flight is not None
+        port = int(served.flight.rpartition(":")[2])
+        feed = wb.feeds.flight(served.flight, time="start", token="the same token", retry_s=(0.02, 0.1))
+        with reading(feed) as found:
+            assert values(found, 2, "start")[:2] == [0, 10]
+            place = found.place
+    with (wb.serve(counts(), flight=port, token="the same token"), reading(feed, place) as found,
+          pytest.raises(WhimbrelError, match="one of an earlier run; this one counts from 0 again")):
+        next(found)
 
 
 @pytest.mark.parametrize(("ask", "words"), [

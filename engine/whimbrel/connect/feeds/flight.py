@@ -51,7 +51,8 @@ class FlightFeed(Feed):
         flight = self._flight
         link = flight.connect(self.address)
         headers = [(b"authorization", f"Bearer {self._token}".encode())] if self._token else []
-        headers.append((b"whimbrel-row", str(place or 0).encode()))
+        row, run = (place or 0, "") if isinstance(place, int | None) else place
+        headers += [(b"whimbrel-row", str(row).encode()), (b"whimbrel-run", str(run).encode())]
         try:
             reader = link.do_get(flight.Ticket(self.ticket.encode()), flight.FlightCallOptions(headers=headers))
         except flight.FlightUnauthenticatedError as error:
@@ -60,9 +61,10 @@ class FlightFeed(Feed):
         def unblock() -> None:
             reader.cancel()
 
-        return Pumped(self._received(reader, int(place or 0)), unblock)
+        return Pumped(self._received(reader, row), unblock)
 
     def _received(self, reader: Any, row: int) -> Iterator[Delivery]:
+        run = ""
         while True:
             try:
                 chunk = reader.read_chunk()
@@ -73,11 +75,12 @@ class FlightFeed(Feed):
             except self._flight.FlightServerError as error:
                 raise self._refused(error, "what the server says is about its side, not this one") from None
             rows: pa.RecordBatch = chunk.data
-            if chunk.app_metadata is not None:  # the number of its first row, from a server that knows it
-                row = int(chunk.app_metadata.to_pybytes())
+            if chunk.app_metadata is not None:  # the number of its first row, and of which run, where the server knows
+                told, _, run = chunk.app_metadata.to_pybytes().decode().partition(" ")
+                row = int(told)
             row += rows.num_rows
             if rows.num_rows:
-                yield Delivery(rows, row)
+                yield Delivery(rows, [row, run] if run else row)
 
     def _refused(self, error: Exception, hint: str) -> SourceError:
         said = re.split(r"\.? (?:Detail|gRPC client debug context): ", str(error))[0]

@@ -12,14 +12,14 @@ from pyarrow import flight
 from whimbrel.connect.serving.published import Published
 from whimbrel.errors import WhimbrelError
 
-_ROW = "whimbrel-row"
-"""The header that says from which row on."""
+_ROW, _RUN = "whimbrel-row", "whimbrel-run"
+"""The headers that say from which row on, and of which run."""
 
 
 class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
     """One stream, for those who know the token.
 
-    Every batch has the number of its first row as metadata, and a reader may ask for rows from a number on; so
+    Every batch has the number of its first row and the run it is of as metadata, and a reader may ask for rows on; so
     :func:`whimbrel.feeds.flight` goes on where it was when the connection is lost.
 
     Parameters
@@ -47,16 +47,17 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         yield self.get_flight_info(context, flight.FlightDescriptor.for_path("rows"))
 
     def do_get(self, context: Any, ticket: Any) -> Any:
+        told = context.get_middleware("caller").headers
         try:
-            row = max(0, int(context.get_middleware("caller").headers.get(_ROW, ["0"])[0]))
+            row = max(0, int(told.get(_ROW, ["0"])[0]))
         except ValueError:
             raise flight.FlightServerError(f"{_ROW} is not a number") from None
-        return flight.GeneratorStream(self._rows.schema, self._read(row, context.is_cancelled))
+        return flight.GeneratorStream(self._rows.schema, self._read(row, context.is_cancelled, told.get(_RUN, [""])[0]))
 
-    def _read(self, row: int, gone: Callable[[], bool]) -> Iterator[tuple[pa.RecordBatch, pa.Buffer]]:
+    def _read(self, row: int, gone: Callable[[], bool], run: str) -> Iterator[tuple[pa.RecordBatch, pa.Buffer]]:
         try:
-            for first, rows in self._rows.read(row, gone):
-                yield rows, pa.py_buffer(str(first).encode())
+            for first, rows in self._rows.read(row, gone, run):
+                yield rows, pa.py_buffer(f"{first} {self._rows.run}".encode())
         except WhimbrelError as error:
             raise flight.FlightServerError(str(error)) from None
         if (failed := self._failure()) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -30,6 +31,8 @@ class Published(Sink):
         The number of the oldest row that is kept.
     schema : pyarrow.Schema or None
         Known when the run begins.
+    run : str
+        Which numbering this is: it outlives a process with the checkpoints of the query, and no longer.
     closed : bool
         Nothing more comes.
     """
@@ -40,12 +43,14 @@ class Published(Sink):
         self.keep_rows = keep_rows
         self.schema: pa.Schema | None = None
         self.first = self._rows = 0
+        self.run = secrets.token_hex(8)
         self.closed = False
         self._batches: deque[pa.RecordBatch] = deque()
         self._news = threading.Condition()
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         self.schema, self.first, self._rows = schema, rows, rows
+        self.run = token or self.run
 
     def write(self, rows: pa.RecordBatch) -> None:
         with self._news:
@@ -56,14 +61,14 @@ class Published(Sink):
             self._news.notify_all()
 
     def prepare(self) -> Token:
-        return None
+        return self.run
 
     def close(self) -> None:
         with self._news:
             self.closed = True
             self._news.notify_all()
 
-    def read(self, row: int, gone: Callable[[], bool]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def read(self, row: int, gone: Callable[[], bool], run: str = "") -> Iterator[tuple[int, pa.RecordBatch]]:
         """Rows from this number on, with the number of the first of each batch; waits for more until it is closed.
 
         Parameters
@@ -72,7 +77,12 @@ class Published(Sink):
             0 stands for the oldest that is kept.
         gone : callable
             Whether the reader has left.
+        run : str, optional
+            The numbering that the reader knows; rows of another one are not those it waits for.
         """
+        if run and run != self.run:
+            raise SinkError(f"Row {row} is one of an earlier run; this one counts from 0 again.", where="serve(...)",
+                            hint="serve with checkpoints=: then a run goes on where it was, and its clients do")
         row = row or self.first
         while not gone():
             with self._news:
