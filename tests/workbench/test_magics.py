@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import re
 from typing import Any
 
 import pytest
@@ -65,7 +66,7 @@ def test_the_cell_is_nothing_but_itself(shell: InteractiveShell) -> None:
     with pytest.raises(ZeroDivisionError):
         magic(shell, "--kind bars", "y = 2\n1 / 0")
     assert shell.user_ns["y"] == 2
-    with pytest.raises(SyntaxError):
+    with pytest.raises(WhimbrelError, match="no Python"):
         magic(shell, "", "log.where(")
 
 
@@ -85,3 +86,19 @@ def test_views_say_which_kinds_there_are(shell: InteractiveShell) -> None:
 def test_values_are_read_as_what_they_are() -> None:
     assert options_of("--top 8 --redraws-per-s 2.5 --legend false --by 'a b',c") == {
         "top": 8, "redraws_per_s": 2.5, "legend": False, "by": ["a b", "c"]}
+
+
+@pytest.mark.parametrize(("cell", "words"), [
+    ("x = 1\nundefined_name", ["2 undefined_name", "NameError"]),
+    ("wb.count(1 / 0)", ["1 wb.count(1 / 0)", "ZeroDivisionError"]),
+    ("log.select('zz')", ["where: select(zz)", "columns: "]),
+    ("log.view((", ["no Python: '(' was never closed", "where: line 1: log.view(("]),
+])
+def test_an_error_is_shown_as_that_of_the_cell(shell: InteractiveShell, cell: str, words: list[str]) -> None:
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - of whatever kind
+        magic(shell, "", cell)
+    shown = "\n".join(caught.value._render_traceback_())
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert not [word for word in words if word not in shown], shown
+    assert "magics.py" not in shown
+    assert len(shown.splitlines()) <= 8

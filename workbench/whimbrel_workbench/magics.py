@@ -60,14 +60,34 @@ def _value(word: str) -> Any:
 def last_expression(shell: InteractiveShell, cell: str) -> Any:
     """Run a cell as it stands; the value of its last expression, or None if it ends with something else."""
     code: Any = shell.compile
-    tree = ast.parse(shell.transform_cell(cell))  # type: ignore[no-untyped-call]
-    *before, last = tree.body or [ast.Pass()]
     name = code.cache(cell)
-    if not isinstance(last, ast.Expr):
-        exec(code(tree, name, "exec"), shell.user_ns)  # noqa: S102 - the user's own cell
-        return None
-    exec(code(ast.Module(before, []), name, "exec"), shell.user_ns)  # noqa: S102 - as above
-    return eval(code(ast.Expression(last.value), name, "eval"), shell.user_ns)  # noqa: S307 - as above
+    try:
+        tree = ast.parse(shell.transform_cell(cell))  # type: ignore[no-untyped-call]
+    except SyntaxError as error:
+        line = (error.text or "").strip()
+        raise PlanError(f"The cell is no Python: {error.msg}.", where=f"line {error.lineno}: {line}",
+                        hint="lines count from the one behind %%whimbrel") from None
+    try:
+        *before, last = tree.body or [ast.Pass()]
+        if not isinstance(last, ast.Expr):
+            exec(code(tree, name, "exec"), shell.user_ns)  # noqa: S102 - the user's own cell
+            return None
+        exec(code(ast.Module(before, []), name, "exec"), shell.user_ns)  # noqa: S102 - as above
+        return eval(code(ast.Expression(last.value), name, "eval"), shell.user_ns)  # noqa: S307 - as above
+    except Exception as error:
+        _show_from_cell(shell, error, name)
+        raise
+
+
+def _show_from_cell(shell: InteractiveShell, error: Exception, name: str) -> None:
+    """Let a traceback begin in the cell: how it is run is not the reader's business."""
+    if hasattr(error, "_render_traceback_"):
+        return
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != name:
+        trace = trace.tb_next
+    error._render_traceback_ = (  # type: ignore[attr-defined]
+        lambda: shell.InteractiveTB.structured_traceback(type(error), error, trace, tb_offset=0))
 
 
 def shown(value: Any, options: dict[str, Any], where: str) -> Any:
@@ -79,6 +99,6 @@ def shown(value: Any, options: dict[str, Any], where: str) -> Any:
     elif latencies is not None and isinstance(value, Bands):
         raise PlanError("The query is one of several latencies already.", where=where, hint="leave --latencies out")
     if not isinstance(value, Stream | Bands):
-        raise PlanError("The cell does not end with a query.", where=where,
-                        hint=f"its last expression is {'nothing' if value is None else f'a {type(value).__name__}'}")
+        found = "nothing" if value is None else f"of type {type(value).__name__}"
+        raise PlanError("The cell does not end with a query.", where=where, hint=f"its last expression is {found}")
     return value.view(**options)

@@ -48,3 +48,9 @@ def test_only_the_token_is_the_token() -> None:
     assert exposure.knows("right")
     assert not any(exposure.knows(told) for told in ("", "righ", "rightt", "RIGHT", "ŕight"))
     assert not Exposure(token=None).knows("")
+
+
+@pytest.mark.parametrize("port", (-1, 65_536, 99_999))
+def test_a_port_that_is_none_is_refused(port: int) -> None:
+    with pytest.raises(ExposureError, match="is no port"):
+        Exposure(port=port)
