@@ -107,7 +107,7 @@ class LiveView:
 
         Examples
         --------
-        ``view.hv * hv.HLine(15)`` or ``view.hv.opts(height=500)`` in a notebook cell.
+        ``view.hv * hv.HLine(15)`` or ``view.hv.opts(height=500)`` in a notebook cell, after ``hv.extension("bokeh")``.
         """
         from holoviews import DynamicMap
         from holoviews.streams import Pipe, RangeXY
