@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from whimbrel.batch import Batch, table_from_batches, table_schema
 from whimbrel.clock import Duration, duration_ticks
-from whimbrel.errors import CheckpointError, DamagedCheckpointError, PlanError
+from whimbrel.errors import CheckpointError, DamagedCheckpointError, PlanError, SinkError, WhimbrelError
 from whimbrel.plan import Sink, Token
 from whimbrel.run.answer import in_order
 from whimbrel.run.checkpoint import load, save
@@ -70,15 +71,19 @@ class Keeping:
         Checkpoints that were found damaged.
     failed : CheckpointError or None
         Why the last checkpoint could not be written; the run goes on, and tries again.
+    failures : dict of int to WhimbrelError
+        Queries whose sinks have failed, while others go on. Only without checkpoints: those are of all queries, and all
+        end at the last one, so that they can go on from it with nothing lost.
     """
 
     def __init__(self, sinks: Sequence[Sink | None], checkpoints: Checkpoints | None) -> None:
-        self._sinks, self._checkpoints = sinks, checkpoints
+        self._sinks, self._checkpoints = list(sinks), checkpoints
         self._every_s = 1.0 if checkpoints is None else checkpoints.every_s
         self._number = 0
         self._due = 0.0
         self.skipped: list[str] = []
         self.failed: CheckpointError | None = None
+        self.failures: dict[int, WhimbrelError] = {}
 
     def open(self, new: Callable[[], Session]) -> Session:
         """A session that goes on from the newest checkpoint that is whole, or begins; and its sinks."""
@@ -119,16 +124,20 @@ class Keeping:
 
     def take(self, session: Session, outs: Sequence[list[Batch]] | None) -> None:
         """Settled rows of a step; and a checkpoint, if it is time."""
-        for sink, answer, batches in zip(self._sinks, session.answers, outs or (), strict=False):
-            if sink is not None and batches:
-                for rows in in_order(table_from_batches(answer.schema, batches)).to_batches():
-                    sink.write(rows)
+        for number, (answer, batches) in enumerate(zip(session.answers, outs or (), strict=False)):
+            with self._sink(number) as sink:
+                if sink is not None and batches:
+                    for rows in in_order(table_from_batches(answer.schema, batches)).to_batches():
+                        sink.write(rows)
         if time.monotonic() >= self._due:
             self.write(session)
 
     def write(self, session: Session) -> None:
         """Prepare, write down, commit."""
-        tokens = [None if sink is None else sink.prepare() for sink in self._sinks]
+        tokens: list[Token] = [None] * len(self._sinks)
+        for number in range(len(tokens)):
+            with self._sink(number) as sink:
+                tokens[number] = None if sink is None else sink.prepare()
         self._due = time.monotonic() + self._every_s
         if self._checkpoints is not None:
             try:
@@ -138,11 +147,30 @@ class Keeping:
                 self.failed = error
                 return
             self.failed = None
-        for sink, token in zip(self._sinks, tokens, strict=True):
-            if sink is not None:
-                sink.commit(token)
+        for number, token in enumerate(tokens):
+            with self._sink(number) as sink:
+                if sink is not None:
+                    sink.commit(token)
         session.reader.acknowledge(session.reader.places)
         self._forget()
+
+    @contextmanager
+    def _sink(self, number: int) -> Iterator[Sink | None]:
+        """The sink of a query, for one step; whatever goes wrong in it is a failure of that query."""
+        sink = self._sinks[number]
+        try:
+            yield sink
+        except Exception as error:  # anybody may write a sink
+            assert sink is not None
+            failure = error if isinstance(error, WhimbrelError) else SinkError(
+                f"{sink.name} cannot be written: {type(error).__name__}: {error}", where=f"start(to={sink.name})",
+                hint="mend the sink; then start the run again")
+            if self._checkpoints is not None:
+                raise failure from error
+            self.failures[number] = failure
+            self._sinks[number] = None
+            with suppress(Exception):
+                sink.close()
 
     def _forget(self) -> None:
         if self._checkpoints is not None:
@@ -150,7 +178,8 @@ class Keeping:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Let go of the sinks."""
+        """Let go of the sinks; what they were to keep is prepared already."""
         for sink in self._sinks:
-            if sink is not None:
-                sink.close()
+            with suppress(Exception):
+                if sink is not None:
+                    sink.close()

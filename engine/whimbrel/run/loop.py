@@ -157,8 +157,7 @@ class Loop:
             outs = self.session.step()
             if self.keeping is not None:
                 self.keeping.take(self.session, outs)
-            if self.session.failures:
-                self._end_failed()
+            self._end_failed()
             if time.perf_counter() - self._measured > _IDLE_S:
                 for shown in going:
                     shown.metrics = shown.answer.metrics()
@@ -170,17 +169,21 @@ class Loop:
             for outs in self.session.drain():
                 self.keeping.take(self.session, outs)
             self.keeping.write(self.session)
+            self._end_failed()
             if self.keeping.failed is not None:
                 raise self.keeping.failed
 
     def _end_failed(self) -> None:
-        """Queries that have failed, while others that were started with them go on."""
+        """Queries that have failed, or whose sinks have, while others that were started with them go on."""
+        failures = {number: error for number, error in self.session.failures.items() if self.shown[number].going}
+        if self.keeping is not None:
+            failures.update(self.keeping.failures)
         with self._changed:
-            for number, error in self.session.failures.items():
-                if self.shown[number].going:
+            for number, error in failures.items():
+                if self.shown[number].state != "failed":
                     self._end(self.shown[number], "failed", _told(error))
-                self.session.leave(number)
-            self._changed.notify_all()
+                    self.session.leave(number)
+                    self._changed.notify_all()
 
     def _end_some(self) -> None:
         """Queries whose sources have ended, and those that were stopped while others go on."""

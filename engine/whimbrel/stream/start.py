@@ -19,7 +19,8 @@ def start(*queries: Stream, keep_rows: int = 1_000_000, to: Sequence[Sink | None
     Streams are shared when they are the same objects: give a stream a name, and go on from it in several queries. All
     runs are on one thread and read the same rows at the same time, so pausing, resuming and checkpoints are of all. One
     that is stopped leaves the others going, and what only that one needs is no longer read or computed. So does one
-    that fails; a source that cannot be read on ends all.
+    that fails, or whose sink does; a source that cannot be read on ends all. With checkpoints a sink that fails ends
+    all, too: they go on together from the last checkpoint, with nothing lost.
 
     Parameters
     ----------

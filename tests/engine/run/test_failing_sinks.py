@@ -1,0 +1,91 @@
+"""A sink that fails ends the query whose rows it takes, and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import whimbrel as wb
+from whimbrel.errors import SinkError
+
+WAIT_S = 30
+Step = Literal["write", "prepare", "commit", "close"]
+
+
+class Broken(wb.sinks.Sink):
+    """Does not do one of its steps."""
+
+    name = "broken"
+
+    def __init__(self, step: Step) -> None:
+        self.step, self.closed = step, 0
+
+    def _do(self, step: Step) -> None:
+        if step == self.step:
+            raise RuntimeError("no route to host")
+
+    def open(self, schema: pa.Schema, rows: int, token: Any) -> None:
+        pass
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        self._do("write")
+
+    def prepare(self) -> None:
+        self._do("prepare")
+
+    def commit(self, token: Any) -> None:
+        self._do("commit")
+
+    def close(self) -> None:
+        self.closed += 1
+        self._do("close")
+
+
+def query() -> wb.Stream:
+    feed = wb.feeds.iterator(lambda: [{"at": at} for at in range(100)], time="at", schema={"at": "int64"})
+    return feed.tumbling_window(10).aggregate(n=wb.count())
+
+
+@pytest.mark.parametrize("step", ["write", "prepare", "commit"])
+def test_its_neighbour_goes_on(tmp_path: Path, step: Step) -> None:
+    sink, asked = Broken(step), query()
+    failing, going = wb.start(asked, asked.where(wb.col.n > 0), to=[sink, wb.sinks.parquet(tmp_path)])
+    assert failing.wait(WAIT_S)
+    assert going.wait(WAIT_S)
+    assert (failing.state, going.state) == ("failed", "finished")
+    assert isinstance(failing.error, SinkError)
+    assert "broken cannot be written: RuntimeError: no route to host" in failing.error.what
+    assert (going.error, sink.closed) == (None, 1)
+    files = sorted(tmp_path.glob("rows-*.parquet"))
+    assert sum(sum(parquet.read_table(file)["n"].to_pylist()) for file in files) == 100
+
+
+@pytest.mark.parametrize("step", ["write", "prepare", "commit"])
+def test_a_query_alone_fails_with_it(step: Step) -> None:
+    run = query().start(to=Broken(step))
+    assert run.wait(WAIT_S)
+    assert (run.state, type(run.error)) == ("failed", SinkError)
+
+
+def test_rows_that_are_committed_are_there_when_it_cannot_be_closed() -> None:
+    run = query().start(to=Broken("close"))
+    assert run.wait(WAIT_S)
+    assert (run.state, run.error) == ("finished", None)
+
+
+def test_what_goes_on_from_the_same_checkpoints_ends_with_it_so_that_no_row_is_lost(tmp_path: Path) -> None:
+    told = {"checkpoints": wb.Checkpoints(tmp_path / "state")}
+    asked, out = query(), wb.sinks.parquet(tmp_path / "out")
+    runs = wb.start(asked, asked, to=[Broken("write"), out], **told)
+    assert all(run.wait(WAIT_S) for run in runs)
+    assert [run.state for run in runs] == ["failed"] * 2
+    runs = wb.start(asked, asked, to=[wb.sinks.parquet(tmp_path / "mended"), out], **told)
+    assert all(run.wait(WAIT_S) for run in runs)
+    assert [run.state for run in runs] == ["finished"] * 2
+    for folder in ("mended", "out"):
+        files = sorted((tmp_path / folder).glob("rows-*.parquet"))
+        assert sum(sum(parquet.read_table(file)["n"].to_pylist()) for file in files) == 100
