@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch
 from whimbrel.clock import Duration, duration_ticks
+from whimbrel.connect.addresses import shown_cause, without_secrets
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import UNREADABLE, Format, reason
 from whimbrel.connect.feeds.enforce import Fields, Rules, fields_given
 from whimbrel.connect.feeds.letters import Letters
 from whimbrel.connect.feeds.listening import Listening
 from whimbrel.connect.feeds.overload import Overload, WidenHop
-from whimbrel.connect.feeds.state import without_secrets
 from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.promise import promise
 from whimbrel.connect.timeline import Timeline
@@ -175,7 +175,7 @@ class Feed(Source):
         except self.lost as error:
             raise SourceError(f"{self.name} cannot be reached: {without_secrets(error)}.", where=self.call,
                               hint="give schema=..., so that it need not be there yet; or look at the address"
-                              ) from error
+                              ) from shown_cause(error)
         try:
             return self._schema_of(self._sample(client, monotonic() + seconds))
         finally:

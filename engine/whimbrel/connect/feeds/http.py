@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Unpack
 from urllib.parse import urlencode, urlsplit
 
+from whimbrel.connect.addresses import checked_url, without_secrets
 from whimbrel.connect.feeds.client import Client, Delivery, Place, Pumped
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.lines import Lines
-from whimbrel.errors import PlanError
 
 _CONNECT_S = 10.0
 _STALL_S = 60.0
@@ -47,9 +47,10 @@ class HttpFeed(Feed):
     def __init__(self, url: str, *, time: str, every: float = 5.0, cursor: str | None = None,
                  headers: Mapping[str, str] | None = None, format: str | Format = "json", schema: Fields | None = None,
                  **told: Unpack[Usual]) -> None:
-        self.url, self.every, self.cursor = checked_url(url, "http"), every, cursor
+        self.url, self.every, self.cursor = checked_url(url, "http", "https"), every, cursor
         self.headers = dict(headers or {})
-        super().__init__("http", time=time, schema=schema, format=format_of(format, f"feeds.http({url!r})"), **told)
+        super().__init__("http", time=time, schema=schema,
+                         format=format_of(format, f"feeds.http({without_secrets(url)!r})"), **told)
 
     def connect(self, place: Place) -> Client:
         return _Poller(self, place or {})
@@ -134,9 +135,10 @@ class EventsFeed(Feed):
 
     def __init__(self, url: str, *, time: str, event: str | None = None, headers: Mapping[str, str] | None = None,
                  format: str | Format = "json", schema: Fields | None = None, **told: Unpack[Usual]) -> None:
-        self.url, self.event = checked_url(url, "http"), event
+        self.url, self.event = checked_url(url, "http", "https"), event
         self.headers = dict(headers or {})
-        super().__init__("events", time=time, schema=schema, format=format_of(format, f"feeds.events({url!r})"), **told)
+        super().__init__("events", time=time, schema=schema,
+                         format=format_of(format, f"feeds.events({without_secrets(url)!r})"), **told)
 
     def connect(self, place: Place) -> Client:
         headers = {"Accept": "text/event-stream", **self.headers}
@@ -163,12 +165,3 @@ def _events(page: Any, wanted: str | None, place: Place) -> Iterator[Delivery]:
                 yield Delivery([b"\n".join(data)], place)
             data, name = [], ""
     raise ConnectionError("the page has ended")
-
-
-def checked_url(url: str, *schemes: str) -> str:
-    """An address of one of these kinds, or its safe variant; others, such as files, are refused."""
-    allowed = {each for scheme in schemes for each in (scheme, f"{scheme}s")}
-    if urlsplit(url).scheme not in allowed:
-        raise PlanError(f"{url!r} is no address of this kind.", where=f"feeds({url!r})",
-                        hint=f"it begins with {' or '.join(f'{each}://' for each in sorted(allowed))}")
-    return url

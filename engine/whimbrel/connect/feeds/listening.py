@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch
+from whimbrel.connect.addresses import shown_cause, without_secrets
 from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.feeds.arrival_clock import ArrivalClock
 from whimbrel.connect.feeds.arrow_format import as_batch, conform
@@ -21,7 +22,7 @@ from whimbrel.connect.feeds.client import Client, Delivery, Place, words
 from whimbrel.connect.feeds.decoding import Decoded, decode, reason
 from whimbrel.connect.feeds.enforce import now_ticks
 from whimbrel.connect.feeds.reading import Reading
-from whimbrel.connect.feeds.state import FeedState, without_secrets
+from whimbrel.connect.feeds.state import FeedState
 from whimbrel.errors import SourceError, WhimbrelError
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ class Listening(Reading):
         except Exception as error:  # noqa: BLE001 - the query must learn of it
             made = SourceError(f"{self.feed.name} cannot be read: {without_secrets(error)}.", where=self.feed.call,
                                hint=f"a {type(error).__name__}, which trying again does not mend")
-            made.__cause__ = error
+            made.__cause__ = shown_cause(error)
             self._fail(made)
         finally:
             with self._changed:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
@@ -60,7 +61,8 @@ class MqttFeed(Feed):
             raise MissingExtraError("aiomqtt", "mqtt", "feeds.mqtt()") from None
         self.library: Any = aiomqtt
         self.lost = (OSError, EOFError, TimeoutError, aiomqtt.MqttError)
-        self.topic, self.url, self.qos, self.session, self.options = topic, urlsplit(url), qos, session, options or {}
+        self.topic, self.url, self.qos = topic, urlsplit(checked_url(url, "mqtt", "mqtts")), qos
+        self.session, self.options = session, options or {}
         told.setdefault("name", topic)
         super().__init__("mqtt", time=time, schema=schema, format=format_of(format, f"feeds.mqtt({topic!r})"),
                          beside=pa.schema([("topic", pa.string())] if with_topic else []), **told)

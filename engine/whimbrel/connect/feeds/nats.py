@@ -8,6 +8,7 @@ from typing import Any, Literal, Unpack
 
 import pyarrow as pa
 
+from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
@@ -52,7 +53,8 @@ class NatsFeed(Feed):
             raise MissingExtraError("nats-py", "nats", "feeds.nats()") from None
         self.library: Any = nats
         self.lost = (OSError, EOFError, TimeoutError, Error)
-        self.subject, self.url, self.stream, self.begin = subject, url, stream, begin
+        self.subject, self.url = subject, checked_url(url, "nats", "tls", "ws", "wss")
+        self.stream, self.begin = stream, begin
         told.setdefault("name", subject)
         super().__init__("nats", time=time, schema=schema, format=format_of(format, f"feeds.nats({subject!r})"),
                          beside=pa.schema([("sequence", pa.int64())] if with_sequence else []), **told)

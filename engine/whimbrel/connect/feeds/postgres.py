@@ -8,11 +8,12 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
+from whimbrel.connect.addresses import checked_conninfo, shown_cause, without_secrets
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.records import Records
-from whimbrel.errors import MissingExtraError, PlanError
+from whimbrel.errors import MissingExtraError, PlanError, SourceError
 
 _MOST_ROWS = 10_000
 _TYPES = {16: pa.bool_(), 20: pa.int64(), 21: pa.int16(), 23: pa.int32(), 25: pa.string(), 700: pa.float32(),
@@ -57,7 +58,7 @@ class PostgresFeed(Feed):
             raise MissingExtraError("psycopg", "postgres", "feeds.postgres()") from None
         self.library: Any = psycopg
         self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError)
-        self.table, self.url, self.cursor, self.every = table.split("."), url, cursor, every
+        self.table, self.url, self.cursor, self.every = table.split("."), checked_conninfo(url), cursor, every
         self.settle, self.settle_by = settle, settle_by or time
         told.setdefault("name", table)
         super().__init__("postgres", time=time, format=Records(),
@@ -78,10 +79,16 @@ class PostgresFeed(Feed):
 
 def columns_of(open: Callable[[], Any], table: Sequence[str]) -> pa.Schema:
     """The columns of a table whose types are known."""
-    from psycopg import sql
+    from psycopg import Error, sql
 
-    with open() as link:
-        known = link.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(sql.Identifier(*table))).description
+    try:
+        with open() as link:
+            known = link.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(sql.Identifier(*table))).description
+    except Error as error:
+        raise SourceError(f"The columns of {'.'.join(table)} cannot be asked for: {without_secrets(error)}.",
+                          where=f"feeds.postgres({'.'.join(table)!r}, ...)",
+                          hint="give schema=..., so that it need not be there yet; or look at the address"
+                          ) from shown_cause(error)
     return pa.schema([(column.name, _TYPES[column.type_code]) for column in known if column.type_code in _TYPES])
 
 

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
+from whimbrel.connect.addresses import checked_conninfo
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
@@ -66,7 +67,7 @@ class PostgresChangesFeed(Feed):
                                 where=f"feeds.postgres_changes({table!r})", hint=near_match(name, list(_BESIDE)))
         self.library: Any = psycopg
         self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError)
-        self.table, self.url, self.every = table.split("."), url, every
+        self.table, self.url, self.every = table.split("."), checked_conninfo(url), every
         self.slot, self.publication = slot, publication or slot
         told.setdefault("name", table)
         super().__init__("postgres_changes", time=time, format=Records(),

@@ -7,6 +7,7 @@ from typing import Any, Literal, Unpack
 
 import pyarrow as pa
 
+from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
@@ -54,7 +55,7 @@ class RedisFeed(Feed):
             raise MissingExtraError("redis", "redis", "feeds.redis()") from None
         self.library: Any = redis
         self.lost = (OSError, EOFError, TimeoutError, redis.ConnectionError, redis.TimeoutError)
-        self.stream, self.url, self.begin = stream, url, begin
+        self.stream, self.url, self.begin = stream, checked_url(url, "redis", "rediss", "unix"), begin
         self.group, self.consumer, self.field = group, consumer, field
         told.setdefault("name", stream)
         super().__init__("redis", time=time, schema=schema,

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 from pyarrow import ipc
 
+from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.feeds.client import Client, Delivery, Place, Pumped
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
-from whimbrel.errors import PlanError
 
 _CONNECT_S = 5.0
 _MOST_BYTES = 1 << 30
@@ -41,10 +41,7 @@ class SocketFeed(Feed):
     lost = (OSError, EOFError, TimeoutError, pa.ArrowInvalid)
 
     def __init__(self, address: str, *, time: str, schema: Fields | None = None, **told: Unpack[Usual]) -> None:
-        self._address = urlsplit(address)
-        if self._address.scheme not in ("tcp", "unix"):
-            raise PlanError(f"{address!r} is no address.", where="feeds.socket(...)",
-                            hint='"tcp://127.0.0.1:9999" or "unix:///tmp/feed.sock"')
+        self._address = urlsplit(checked_url(address, "tcp", "unix"))
         super().__init__("socket", time=time, schema=schema, format=None, **told)
 
     def connect(self, place: Place) -> Client:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 Link = Literal["connecting", "live", "idle", "reconnecting", "ended", "failed"]
-
-_SECRET = re.compile(r"(?<=://)[^/@\s]+@|(?i:(password|passwd|token|secret|sasl\S*)\s*[=:]\s*\S+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +77,3 @@ class FeedState:
             if count:
                 told.append(f"{count:,} {what}")
         return ", ".join(told)
-
-
-def without_secrets(error: BaseException) -> str:
-    """The first line of what an error says, without passwords.
-
-    >>> without_secrets(OSError("cannot reach amqp://ann:1234@host, password=1234"))
-    'cannot reach amqp://***host, ***'
-    """
-    text = str(error).strip().splitlines()
-    return _SECRET.sub("***", text[0])[:200] if text else type(error).__name__

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, Unpack
 
+from whimbrel.connect.addresses import checked_url, without_secrets
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
-from whimbrel.connect.feeds.http import checked_url
 from whimbrel.errors import MissingExtraError
 
 _MOST_BYTES = 64 << 20
@@ -45,10 +45,10 @@ class WebSocketFeed(Feed):
             raise MissingExtraError("websockets", "websocket", "feeds.websocket()") from None
         self._connect: Any = connect
         self.lost = (OSError, EOFError, TimeoutError, WebSocketException)
-        self.url, self.hello = checked_url(url, "ws"), hello
+        self.url, self.hello = checked_url(url, "ws", "wss"), hello
         self.headers = dict(headers or {})
-        super().__init__("websocket", time=time, schema=schema, format=format_of(format, f"feeds.websocket({url!r})"),
-                         **told)
+        super().__init__("websocket", time=time, schema=schema,
+                         format=format_of(format, f"feeds.websocket({without_secrets(url)!r})"), **told)
 
     def connect(self, place: Place) -> Client:
         return _Socket(self._connect(self.url, additional_headers=self.headers, max_size=_MOST_BYTES), self.hello)

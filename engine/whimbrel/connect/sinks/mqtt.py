@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.errors import MissingExtraError, SinkError
 from whimbrel.plan.sink import Sink, Token
@@ -38,7 +39,7 @@ class MqttSink(Sink):
         self._library: Any = client
         self._properties: Any = properties.Properties
         self._publish: int = packettypes.PacketTypes.PUBLISH
-        self.name, self._url, self._qos = topic, urlsplit(url), qos
+        self.name, self._url, self._qos = topic, urlsplit(checked_url(url, "mqtt", "mqtts")), qos
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         self._row = rows

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.errors import MissingExtraError, SinkError
 from whimbrel.plan.sink import Sink, Token
@@ -35,7 +36,7 @@ class NatsSink(Sink):
         except ImportError:
             raise MissingExtraError("nats-py", "nats", "sinks.nats()") from None
         self._library: Any = nats
-        self.name, self._url = subject, url
+        self.name, self._url = subject, checked_url(url, "nats", "tls", "ws", "wss")
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         self._row = rows

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from whimbrel.connect.addresses import checked_conninfo
 from whimbrel.errors import MissingExtraError, SinkError, near_match
 from whimbrel.plan.sink import Sink, Token
 
@@ -41,7 +42,7 @@ class PostgresSink(Sink):
         except ImportError:
             raise MissingExtraError("psycopg", "postgres", "sinks.postgres()") from None
         self._library: Any = psycopg
-        self.name, self._url, self._key = table, url, tuple(key)
+        self.name, self._url, self._key = table, checked_conninfo(url), tuple(key)
         self._parts: list[pa.RecordBatch] = []
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.errors import MissingExtraError, SinkError
 from whimbrel.plan.sink import Sink, Token
@@ -34,7 +35,7 @@ class RedisSink(Sink):
         except ImportError:
             raise MissingExtraError("redis", "redis", "sinks.redis()") from None
         self._library: Any = redis
-        self.name, self._url = stream, url
+        self.name, self._url = stream, checked_url(url, "redis", "rediss", "unix")
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         self._row = rows

@@ -156,7 +156,7 @@ def test_a_batch_of_other_columns_is_a_letter() -> None:
 
 
 def test_an_address_of_another_kind_is_refused() -> None:
-    with pytest.raises(PlanError, match="is no address"):
+    with pytest.raises(PlanError, match="is no address of this kind"):
         wb.feeds.socket("udp://localhost:1", time="at")
 
 

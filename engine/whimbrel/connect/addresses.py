@@ -1,0 +1,60 @@
+"""Addresses of servers: read before they are used, and shown without what is secret in them."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from whimbrel.errors import PlanError
+
+_USER = re.compile(r"(?<=://)[^\s\"']*@|[^\s\"'=/:]+:(?!//)[^\s\"']+@")
+_NAMED = re.compile(r"(?i:(?:password|passwd|token|secret|sasl[^\s=:]*)\s*[=:]\s*\S+)")
+_QUERY = re.compile(r"(?<=[?&])([^=&\s\"'?]+=)[^&\s\"']*")
+
+
+def without_secrets(said: object) -> str:
+    """The first line of what an error says, or an address: without users, passwords and values of a query.
+
+    >>> without_secrets(OSError("cannot reach amqp://ann:1234@host, password=1234"))
+    'cannot reach amqp://***host, ***'
+    >>> without_secrets("https://host/rows?api_key=1234&page=2")
+    'https://host/rows?api_key=***&page=***'
+    """
+    text = str(said).strip().splitlines()
+    if not text:
+        return type(said).__name__
+    return _NAMED.sub("***", _QUERY.sub(r"\1***", _USER.sub("***", text[0])))[:200]
+
+
+def shown_cause(error: BaseException) -> BaseException | None:
+    """An error to be shown below another one as its cause: none, if it says something secret."""
+    return error if without_secrets(error) == str(error).strip() else None
+
+
+def checked_url(url: str, *schemes: str) -> str:
+    """An address that can be read and is of one of these kinds; others, such as files, are refused."""
+    shown = without_secrets(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except (AttributeError, TypeError, ValueError):
+        raise PlanError(f"{shown!r} cannot be read as an address.", where=f"feeds({shown!r})",
+                        hint="its port is a number; a / or @ in a password is written as %2F or %40") from None
+    if parts.scheme not in schemes:
+        raise PlanError(f"{shown!r} is no address of this kind.", where=f"feeds({shown!r})",
+                        hint=f"it begins with {' or '.join(f'{each}://' for each in schemes)}")
+    return url
+
+
+def checked_conninfo(url: str) -> str:
+    """What libpq can read as a server's address."""
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        conninfo_to_dict(url)
+    except (ProgrammingError, TypeError):  # it repeats the whole address
+        raise PlanError("The address of the server cannot be read.", where="postgres(...)",
+                        hint="postgresql://user:password@host/database, where a / or @ in a password is %2F or %40"
+                        ) from None
+    return url
