@@ -41,6 +41,7 @@ def save(session: Session, path: str | os.PathLike[str], tokens: Sequence[Token]
     try:
         _save(session, folder, where, tokens)
     except OSError as error:
+        shutil.rmtree(_beside(folder, "partial"), ignore_errors=True)
         raise CheckpointError(f"{str(path)!r} cannot be written: {error.strerror or error}.", where=where,
                               hint="give a folder that can be made, on a disk that has room") from error
 
@@ -85,16 +86,16 @@ def load(session: Session, path: str | os.PathLike[str]) -> list[Token]:
     Raises
     ------
     CheckpointError
-        When there is no checkpoint, or one of another query, schema or version.
+        When it is of another query, schema or version.
     DamagedCheckpointError
-        When its files are not as they were written.
+        When its files are not as they were written, or not there.
     """
     folder, where = Path(path), f"restore({str(path)!r}, ...)"
     if not folder.exists():  # the machine went down between the two renames
         folder = _beside(folder, "previous")
     if not (folder / _RUN).is_file():
-        raise CheckpointError(f"There is no checkpoint in {str(path)!r}.", where=where,
-                              hint="run.checkpoint(path) writes one")
+        raise DamagedCheckpointError(f"There is no checkpoint in {str(path)!r}.", where=where,
+                                     hint="run.checkpoint(path) writes one")
     run = _read(folder / _RUN, where)
     _check_version(run, where)  # before the sums: other versions may have none
     _check_sums(folder, where)

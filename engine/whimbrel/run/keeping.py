@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from whimbrel.batch import Batch, table_from_batches, table_schema
 from whimbrel.clock import Duration, duration_ticks
@@ -16,6 +18,7 @@ from whimbrel.errors import CheckpointError, DamagedCheckpointError, PlanError, 
 from whimbrel.plan import Sink, Token
 from whimbrel.run.answer import in_order
 from whimbrel.run.checkpoint import load, save
+from whimbrel.run.folder_lock import locked
 from whimbrel.run.session import Session
 
 _DIGITS = 9
@@ -84,9 +87,21 @@ class Keeping:
         self.skipped: list[str] = []
         self.failed: CheckpointError | None = None
         self.failures: dict[int, WhimbrelError] = {}
+        self._lock: IO[bytes] | None = None
 
     def open(self, new: Callable[[], Session]) -> Session:
         """A session that goes on from the newest checkpoint that is whole, or begins; and its sinks."""
+        try:
+            return self._open(new)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, new: Callable[[], Session]) -> Session:
+        if self._checkpoints is not None:
+            self._lock = locked(self._folder)
+            for partial in self._folder.glob(".*.partial"):  # of a run that was killed while it wrote
+                shutil.rmtree(partial, ignore_errors=True)
         session, tokens = self._restored(new)
         for sink, answer, token in zip(self._sinks, session.answers, tokens, strict=True):
             if sink is not None:
@@ -120,7 +135,7 @@ class Keeping:
     def _written(self) -> list[Path]:
         if self._checkpoints is None or not self._folder.is_dir():
             return []
-        return sorted(each for each in self._folder.iterdir() if each.name.isdigit())
+        return sorted(each for each in self._folder.iterdir() if re.fullmatch(rf"[0-9]{{{_DIGITS}}}", each.name))
 
     def take(self, session: Session, outs: Sequence[list[Batch]] | None) -> None:
         """Settled rows of a step; and a checkpoint, if it is time."""
@@ -178,8 +193,10 @@ class Keeping:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Let go of the sinks; what they were to keep is prepared already."""
+        """Let go of the sinks, and of the folder; what they were to keep is prepared already."""
         for sink in self._sinks:
             with suppress(Exception):
                 if sink is not None:
                     sink.close()
+        if self._lock is not None:
+            self._lock.close()

@@ -23,7 +23,7 @@ from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from tests.engine.run import killed
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.errors import CheckpointError, PlanError, SinkError
-from whimbrel.run import keeping
+from whimbrel.run import checkpoint, keeping
 
 
 def rows(first: int, stop: int) -> list[dict[str, int]]:
@@ -50,7 +50,7 @@ def test_settled_rows_go_to_files_and_a_finished_run_stays_finished(tmp_path: Pa
         assert run.wait(PATIENCE_S)
         assert (run.state, run.error) == ("finished", None)
         assert in_parquet(tmp_path / "out") == query().collect().to_pylist()
-    assert len(list((tmp_path / "state").iterdir())) <= 3
+    assert len(list((tmp_path / "state").glob("0*"))) <= 3
 
 
 def test_a_graceful_stop_drains_what_was_received_and_the_next_run_goes_on(tmp_path: Path) -> None:
@@ -89,10 +89,56 @@ def test_a_damaged_checkpoint_is_passed_over_for_an_older_one(tmp_path: Path, ha
 
 def test_when_all_are_damaged_nothing_is_done_in_silence(tmp_path: Path) -> None:
     assert started(tmp_path, query()).wait(PATIENCE_S)
-    for folder in (tmp_path / "state").iterdir():
+    for folder in (tmp_path / "state").glob("0*"):
         (folder / "run.arrow").write_bytes(b"")
     with pytest.raises(CheckpointError, match="checkpoints are damaged"):
         started(tmp_path, query())
+
+
+def test_what_is_no_checkpoint_is_passed_over_in_its_folder(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    for number in range(2):
+        run = started(tmp_path, query())
+        assert run.wait(PATIENCE_S)
+        assert (run.state, run.skipped_checkpoints) == ("finished", ("000000090",) * number)
+        (state / "000000090").mkdir(exist_ok=True)
+        (state / ".000000091.partial").mkdir()
+        for name in ("999", "²"):
+            (state / name).touch()
+    assert len(list(state.glob(".*.partial"))) == 1
+    assert in_parquet(tmp_path / "out") == query().collect().to_pylist()
+
+
+def test_a_folder_is_of_one_run_at_a_time(tmp_path: Path) -> None:
+    feed = wb.feeds.synthetic(rate=100, seed=4)
+    asked = feed.tumbling_window("100ms").aggregate(n=wb.count())
+    first = started(tmp_path, asked)
+    with pytest.raises(CheckpointError, match="Another run is going on"):
+        started(tmp_path, asked)
+    other = ("import sys; from pathlib import Path; from whimbrel.run.folder_lock import locked; "
+             "locked(Path(sys.argv[1]))")
+    refused = subprocess.run([sys.executable, "-c", other, tmp_path / "state"], capture_output=True, text=True,
+                             check=False, timeout=60)
+    assert "Another run is going on" in refused.stderr
+    first.stop()
+    assert first.wait(PATIENCE_S)
+    later = started(tmp_path, asked)
+    later.stop()
+    assert later.wait(PATIENCE_S)
+    assert later.error is None
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = query().start()
+    assert run.wait(PATIENCE_S)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "_sync", full)
+    with pytest.raises(CheckpointError, match="No space left"):
+        run.checkpoint(tmp_path / "point")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.fault("any feed", "disk full at checkpoint")

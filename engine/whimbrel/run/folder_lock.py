@@ -1,0 +1,38 @@
+"""One run at a time in a folder, for as long as its process lives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO
+
+from whimbrel.errors import CheckpointError
+
+_NAME = ".lock"
+
+
+def locked(folder: Path) -> IO[bytes]:
+    """The lock of a folder, which is made when it is needed: held until it is closed, or its process has ended.
+
+    Raises
+    ------
+    CheckpointError
+        When another run holds it, in this process or another, or the folder cannot be written to.
+    """
+    import fcntl  # not on every system: only runs that keep checkpoints need it
+
+    where = f"Checkpoints({str(folder)!r})"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / _NAME).open("ab")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            raise
+    except BlockingIOError:
+        raise CheckpointError("Another run is going on with these checkpoints.", where=where,
+                              hint="stop() it and wait() for it, or give each run a folder of its own") from None
+    except OSError as error:
+        raise CheckpointError(f"{str(folder)!r} cannot be locked: {error.strerror or error}.", where=where,
+                              hint="give a folder that can be written to, on a disk with locks") from error
+    return lock
