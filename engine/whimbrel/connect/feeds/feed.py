@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from inspect import signature
 from itertools import count
 from time import monotonic
 from typing import Any, TypedDict, Unpack
@@ -20,10 +20,11 @@ from whimbrel.connect.feeds.enforce import Fields, Rules, fields_given
 from whimbrel.connect.feeds.letters import Letters
 from whimbrel.connect.feeds.listening import Listening
 from whimbrel.connect.feeds.overload import Overload, WidenHop
+from whimbrel.connect.feeds.pace import Pace
 from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.promise import promise
 from whimbrel.connect.timeline import Timeline
-from whimbrel.errors import PlanError, SchemaError, SourceError
+from whimbrel.errors import PlanError, SchemaError, SourceError, WhimbrelError, near_match
 from whimbrel.plan import Position, Relief, Source
 
 _SAMPLE_MESSAGES = 1000
@@ -75,16 +76,6 @@ class Usual(TypedDict, total=False):
     name: str
 
 
-@dataclass(frozen=True)
-class Pace:
-    """How a feed is read: its waits and its limits."""
-
-    idle_after_s: float | None
-    queue_rows: int
-    overload: Overload | None
-    retry_s: tuple[float, float]
-
-
 class Feed(Source):
     """Rows that come from outside, while they come.
 
@@ -103,6 +94,8 @@ class Feed(Source):
 
     Raises
     ------
+    PlanError
+        When it is told something that no such feed can be told.
     SchemaError
         When there is no such time column, or no message to infer a schema from.
     """
@@ -114,12 +107,13 @@ class Feed(Source):
     def __init__(self, kind: str, *, time: str, schema: Fields | None, format: Format | None,
                  beside: pa.Schema | None = None, **told: Unpack[Usual]) -> None:
         self.call = f"feeds.{kind}(..., time={time!r})"
+        self._check_names(told)
+        self.pace = Pace.of(told, self.call)
         self.name = told.get("name") or kind
         self.format = format
         self.letters = Letters()
         self.beside = pa.schema([]) if beside is None else beside
-        sample_s = told.get("sample_s", 5.0)
-        self.value_fields = self._sampled(sample_s) if schema is None else fields_given(schema, self.call)
+        self.value_fields = self._sampled(self.pace.sample_s) if schema is None else fields_given(schema, self.call)
         fields = pa.schema([*self.value_fields, *self.beside])
         self.arrived_as = told.get("arrived_as")
         if self.arrived_as is not None:
@@ -134,17 +128,17 @@ class Feed(Source):
             promise(told.get("reorder_latency"), told.get("late") or "drop", self.schema.unit, default=0,
                     where=self.call), told.get("partition"), self.schema, where=self.call)
         self.rules = Rules.of(self.timeline, told.get("ahead"))
-        self.pace = self._checked_pace(told)
+        if self.pace.overload is not None:
+            self.pace.overload.check(self.schema.names, where=self.call)
         if isinstance(rule := self.pace.overload, WidenHop):
             self.relief = Relief(duration_ticks(rule.hop, self.schema.unit, where=f"WidenHop({rule.hop!r})"))
 
-    def _checked_pace(self, told: Usual) -> Pace:
-        overload, queue_rows = told.get("overload"), told.get("queue_rows", 1 << 18)
-        if overload is not None:
-            overload.check(self.schema.names, where=self.call)
-        if queue_rows < 1:
-            raise PlanError(f"queue_rows={queue_rows!r} leaves no room.", where=self.call, hint="1 or more")
-        return Pace(told.get("idle_after"), queue_rows, overload, told.get("retry_s", (0.25, 30.0)))
+    def _check_names(self, told: Usual) -> None:
+        """Whether all that was told is something that a feed can be told."""
+        for name in told.keys() - Usual.__annotations__.keys():
+            own = {*signature(type(self).__init__).parameters} - {"self", "told"}
+            raise PlanError(f"{name}=... is nothing that this feed can be told.", where=self.call,
+                            hint=near_match(name, sorted(own | Usual.__annotations__.keys()), noun="option"))
 
     @abstractmethod
     def connect(self, place: Place) -> Client:
@@ -172,14 +166,16 @@ class Feed(Source):
         """The schema of the first messages that come."""
         try:
             client = self.connect(self.first_place())
-        except self.lost as error:
+            try:
+                return self._schema_of(self._sample(client, monotonic() + seconds))
+            finally:
+                client.close()
+        except WhimbrelError:
+            raise
+        except Exception as error:  # noqa: BLE001 - libraries raise errors of their own
             raise SourceError(f"{self.name} cannot be reached: {without_secrets(error)}.", where=self.call,
                               hint="give schema=..., so that it need not be there yet; or look at the address"
                               ) from shown_cause(error)
-        try:
-            return self._schema_of(self._sample(client, monotonic() + seconds))
-        finally:
-            client.close()
 
     def _sample(self, client: Client, until: float) -> Delivery:
         found: list[Any] = []
@@ -211,6 +207,13 @@ class Feed(Source):
                 errors.append(reason(error))
         raise SchemaError(f"The schema of its messages cannot be inferred: {errors[0]}", where=self.call,
                           hint="give schema=...; or another format=")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str], *, where: str) -> None:
+    """Refuse what is none of the words that an option may be."""
+    if value not in choices:
+        raise PlanError(f"{name}={value!r} cannot be.", where=where,
+                        hint=near_match(str(value), choices, noun="choice"))
 
 
 def _clock_type(fields: pa.Schema, time: str, where: str) -> pa.DataType:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
-from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.feed import Feed, Usual, check_choice
 from whimbrel.errors import MissingExtraError, PlanError, near_match
 
 _MOST_MESSAGES = 10_000
@@ -68,6 +68,10 @@ class KafkaFeed(Feed):
         except ImportError:
             raise MissingExtraError("confluent-kafka", "kafka", "feeds.kafka()") from None
         where = f"feeds.kafka({topic!r})"
+        if not isinstance(topic, str) or not topic:
+            raise PlanError("A topic has a name.", where=where, hint='such as feeds.kafka("flights", ...)')
+        check_choice("begin", begin, ("earliest", "latest"), where=where)
+        check_choice("tombstones", tombstones, ("drop", "letter"), where=where)
         for name in beside:
             if name not in _BESIDE:
                 raise PlanError(f"{name!r} is nothing that Kafka knows of a message.", where=where,

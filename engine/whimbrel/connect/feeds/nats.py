@@ -12,7 +12,7 @@ from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
-from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.feed import Feed, Usual, check_choice
 from whimbrel.errors import MissingExtraError
 
 _MOST_MESSAGES = 1_000
@@ -51,6 +51,7 @@ class NatsFeed(Feed):
             from nats.errors import Error
         except ImportError:
             raise MissingExtraError("nats-py", "nats", "feeds.nats()") from None
+        check_choice("begin", begin, ("earliest", "latest"), where=f"feeds.nats({subject!r})")
         self.library: Any = nats
         self.lost = (OSError, EOFError, TimeoutError, Error)
         self.subject, self.url = subject, checked_url(url, "nats", "tls", "ws", "wss")

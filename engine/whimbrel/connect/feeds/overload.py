@@ -37,7 +37,7 @@ class Sample(Overload):
     share: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.share < 1:
+        if not isinstance(self.share, float) or not 0 < self.share < 1:
             raise PlanError(f"{self.share!r} is no share of the rows.", where=f"Sample({self.share!r})",
                             hint="between 0 and 1, such as 0.1")
 

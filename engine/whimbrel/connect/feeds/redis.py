@@ -11,7 +11,7 @@ from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
-from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.feed import Feed, Usual, check_choice
 from whimbrel.connect.feeds.text_records import TextRecords
 from whimbrel.errors import MissingExtraError
 
@@ -53,6 +53,7 @@ class RedisFeed(Feed):
             import redis
         except ImportError:
             raise MissingExtraError("redis", "redis", "feeds.redis()") from None
+        check_choice("begin", begin, ("earliest", "latest"), where=f"feeds.redis({stream!r})")
         self.library: Any = redis
         self.lost = (OSError, EOFError, TimeoutError, redis.ConnectionError, redis.TimeoutError)
         self.stream, self.url, self.begin = stream, checked_url(url, "redis", "rediss", "unix"), begin

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import whimbrel as wb
-from whimbrel.errors import WhimbrelError
+from whimbrel.errors import PlanError, SourceError, WhimbrelError
 
 FIELDS: Any = {"at": "int64"}
 TOLD: Any = {"time": "at", "schema": FIELDS}
@@ -36,3 +37,41 @@ def test_no_error_repeats_a_password(make: Callable[[], object]) -> None:
     while error is not None:  # and what is shown above it
         assert "hunter2" not in str(error)
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+@pytest.mark.parametrize(("told", "word"), [
+    ({"reorder_latncy": "1h"}, "did you mean 'reorder_latency'"), ({"formt": "json"}, "did you mean 'format'"),
+    ({"retry_s": 3}, "retry_s=3 "), ({"retry_s": (5, 1)}, "retry_s="), ({"idle_after": "5s"}, "idle_after='5s'"),
+    ({"idle_after": -1}, "idle_after=-1"), ({"queue_rows": "10"}, "queue_rows='10'"), ({"queue_rows": 1.5}, "1.5"),
+    ({"queue_rows": 0}, "queue_rows=0"), ({"sample_s": "1s"}, "sample_s='1s'"),
+    ({"overload": "sample"}, "overload='sample'"),
+])
+def test_what_a_feed_cannot_be_told_is_refused(told: Any, word: str) -> None:
+    for schema in (FIELDS, None):
+        with pytest.raises(PlanError, match=re.escape(word)):
+            wb.feeds.iterator(lambda: iter([{"at": 1}]), time="at", schema=schema, **told)
+
+
+@pytest.mark.parametrize(("make", "word"), [
+    (lambda: wb.feeds.kafka("", **TOLD), "A topic has a name"),
+    (lambda: wb.feeds.kafka("t", begin="newest", **TOLD), "begin='newest'"),
+    (lambda: wb.feeds.kafka("t", tombstones="keep", **TOLD), "tombstones='keep'"),
+    (lambda: wb.feeds.redis("t", begin="newest", **TOLD), "begin='newest'"),
+    (lambda: wb.feeds.nats("t", begin="newest", **TOLD), "begin='newest'"),
+    (lambda: wb.feeds.synthetic(rows=-1), "rows=-1"),
+    (lambda: wb.feeds.Sample("x"), "is no share"),  # type: ignore[arg-type]
+])
+def test_choices_are_checked(make: Callable[[], object], word: str) -> None:
+    with pytest.raises(PlanError, match=word):
+        make()
+
+
+@pytest.mark.parametrize("make", [
+    lambda: wb.feeds.redis("t", "redis://127.0.0.1:9", time="at"),
+    lambda: wb.feeds.postgres("t", "postgresql://u@127.0.0.1:9/d", time="at", cursor="id"),
+    lambda: wb.feeds.http("http://127.0.0.1:9/", time="at"),
+    lambda: wb.feeds.websocket("ws://127.0.0.1:9/", time="at"),
+])
+def test_a_server_that_cannot_tell_a_schema_is_named(make: Callable[[], object]) -> None:
+    with pytest.raises(SourceError, match=r"cannot be (reached|asked)"):
+        make()

@@ -1,0 +1,67 @@
+"""How a feed is read: its waits and its limits, as the user told them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from numbers import Integral
+from typing import Any
+
+from whimbrel.connect.feeds.overload import Overload
+from whimbrel.errors import PlanError
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a feed is read.
+
+    Parameters
+    ----------
+    idle_after_s : float or None
+    queue_rows : int
+    overload : Overload or None
+    retry_s : (float, float)
+    sample_s : float
+    """
+
+    idle_after_s: float | None
+    queue_rows: int
+    overload: Overload | None
+    retry_s: tuple[float, float]
+    sample_s: float
+
+    @staticmethod
+    def of(told: Mapping[str, Any], where: str) -> Pace:
+        """What the user told, or the usual.
+
+        Raises
+        ------
+        PlanError
+            When one of them cannot be.
+        """
+        made = Pace(told.get("idle_after"), told.get("queue_rows", 1 << 18), told.get("overload"),
+                    told.get("retry_s", (0.25, 30.0)), told.get("sample_s", 5.0))
+        retry = made.retry_s
+        for name, value, fine, hint in (
+                ("idle_after", made.idle_after_s, made.idle_after_s is None or _seconds(made.idle_after_s),
+                 "seconds without a row, such as 5.0; or None"),
+                ("queue_rows", made.queue_rows, _whole(made.queue_rows) and made.queue_rows >= 1,
+                 "a whole number of rows, 1 or more"),
+                ("overload", made.overload, made.overload is None or isinstance(made.overload, Overload),
+                 'a rule, such as wb.feeds.Sample(0.1) or wb.feeds.Conflate("key")'),
+                ("retry_s", retry, isinstance(retry, tuple | list) and len(retry) == 2
+                 and all(map(_seconds, retry)) and retry[0] <= retry[1],
+                 "the first wait and the longest in seconds, such as (0.25, 30.0)"),
+                ("sample_s", made.sample_s, _seconds(made.sample_s), "seconds, such as 5.0")):
+            if not fine:
+                raise PlanError(f"{name}={value!r} cannot be.", where=where, hint=hint)
+        return made
+
+
+def _seconds(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value > 0
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
