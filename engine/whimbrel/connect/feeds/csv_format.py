@@ -36,10 +36,15 @@ class Csv(Format):
 
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
         types = {field.name: field.type for field in schema}
-        table = _read(messages, schema.names if self.names is None else self.names, types).select(schema.names)
-        if table.num_rows != len(messages):
+        names = schema.names if self.names is None else self.names
+        lines = [message.rstrip(b"\r\n") for message in messages]
+        breaks = sum(line.count(b"\n") + line.count(b"\r") for line in lines) if len(lines) > 1 else 0
+        empty = b"," * (len(names) - 1)  # an open quote takes in the line behind it, so there must be one
+        rows = _read([*lines, empty], names, types).combine_chunks().to_batches()[0]
+        behind = rows.slice(len(lines))
+        if breaks or len(behind) != 1 or any(column.null_count == 0 for column in behind.columns):
             raise ValueError("not one line")
-        return table.combine_chunks().to_batches()[0], np.ones(len(messages), np.int64)
+        return rows.slice(0, len(lines)).select(schema.names), np.ones(len(lines), np.int64)
 
 
 def _read(messages: Sequence[bytes], names: Sequence[str], types: dict[str, pa.DataType]) -> pa.Table:
@@ -47,4 +52,5 @@ def _read(messages: Sequence[bytes], names: Sequence[str], types: dict[str, pa.D
     return csv.read_csv(
         pa.BufferReader(text),
         read_options=csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(text) + 1),
+        parse_options=csv.ParseOptions(ignore_empty_lines=len(names) > 1),  # where it is not an empty value
         convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=[""]))

@@ -15,7 +15,7 @@ from whimbrel.errors import PlanError, near_match
 Index = np.ndarray[Any, np.dtype[np.int64]]
 Refused = list[tuple[int, str]]
 
-UNREADABLE = (ValueError, KeyError, TypeError, LookupError, EOFError, pa.ArrowException)
+UNREADABLE = (ValueError, KeyError, TypeError, LookupError, ArithmeticError, EOFError, pa.ArrowException)
 """What formats raise for a message that is not what they read."""
 
 

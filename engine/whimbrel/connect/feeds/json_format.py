@@ -45,6 +45,7 @@ class Json(Format):
         if table.num_rows != len(messages):
             raise ValueError("not one JSON object")
         rows = table.combine_chunks().to_batches()[0]
+        rows.validate(full=True)  # the parser takes texts that are not UTF-8
         return rows, np.ones(len(messages), np.int64)
 
 

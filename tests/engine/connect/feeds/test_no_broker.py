@@ -11,6 +11,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,39 @@ def test_an_asynchronous_iterator_is_read_while_it_goes_on() -> None:
 
     feed = wb.feeds.iterator(ticks, time="at", schema=FIELDS)
     assert feed.collect()["at"].to_pylist() == [0, 1, 2, 3, 4]
+
+
+def read(*messages: object, format: str | None = None, **schema: str) -> tuple[list[dict[str, object]], int]:
+    """The rows of messages, and how many were refused."""
+    feed = wb.feeds.iterator(lambda: iter(messages), time="at", schema={"at": "int64", **schema}, format=format)
+    kept = feed.collect().select(list(schema) or ["at"]).to_pylist()
+    return kept, wb.feeds.dead_letters(feed).collect().num_rows
+
+
+@pytest.mark.parametrize(("value", "type_"), [
+    (2**70, "int64"), (-1, "uint64"), (float("inf"), "date32"), (Decimal("1E+50"), "time64[us]"),
+    (2**70, "timestamp[us]"), (float("inf"), "duration[s]")])
+def test_a_number_that_no_column_can_hold_is_a_letter(value: object, type_: str) -> None:
+    assert read({"at": 1}, {"at": 2, "x": value}, {"at": 3}, x=type_) == ([{"x": None}, {"x": None}], 1)
+
+
+def test_a_text_that_is_not_utf_8_is_a_letter() -> None:
+    assert read(b'{"at": 1, "k": "\xc3\xa9"}', b'{"at": 2, "k": "\xff"}', b'{"at": 3, "\xff": 0}',
+                format="json", k="string") == ([{"k": "\xe9"}, {"k": None}], 1)
+
+
+@pytest.mark.parametrize(("message", "row"), [
+    (b'2,"a', None), (b'2,"a\n', None), (b'2,"a,\n', None), (b"2,a\n3,b", None), (b"2,a\r3,b", None),
+    (b'2,a\n3,"b', None), (b'2,a\r\n', "a"), (b'2,"a\nb"', "a\nb"), (b'2,a"', 'a"'), (b"2,", None), (b"", None)])
+def test_a_line_with_an_open_quote_takes_no_other_with_it(message: bytes, row: str | None) -> None:
+    kept, dead = read(b"1,x", message, b"3,y", format="csv", k="string")
+    refused = row is None and message != b"2,"
+    assert kept == [{"k": "x"}, *([] if refused else [{"k": row}]), {"k": "y"}]
+    assert dead == refused
+
+
+def test_lines_of_one_column_may_be_empty() -> None:
+    assert read(b"1", b"", b"2", format="csv") == ([{"at": 1}, {"at": 2}], 1)
 
 
 def test_record_batches_and_dicts_may_be_mixed() -> None:
