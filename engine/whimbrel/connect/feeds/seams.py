@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,38 +67,50 @@ class ByOffset(Seam):
         self.offset, self.within = offset, within
         self.columns = (offset,) if within is None else (within, offset)
         self._last: dict[Any, int] = {}
+        self._type = pa.null()
 
     def begin(self) -> ByOffset:
         return ByOffset(self.offset, self.within)
 
     def of_history(self, rows: Batch) -> Batch:
+        offsets, known = self._offsets(rows)
         for part, mask in self._parts(rows):
-            self._last[part] = max(self._last.get(part, MIN_TIME), int(self._offsets(rows)[mask].max()))
+            if (mask & known).any():
+                self._last[part] = max(self._last.get(part, MIN_TIME), int(offsets[mask & known].max()))
         return rows
 
     def of_feed(self, rows: Batch) -> Batch:
-        fresh = np.zeros(len(rows), np.bool_)
+        offsets, known = self._offsets(rows)
+        fresh = ~known  # nothing says that the history has a row without an offset
         for part, mask in self._parts(rows):
-            fresh |= mask & (self._offsets(rows) > self._last.get(part, MIN_TIME))
+            fresh |= mask & (offsets > self._last.get(part, MIN_TIME))
         return rows if fresh.all() else rows.take(np.flatnonzero(fresh))
 
     def place_in(self, feed: Feed) -> Place:
         return feed.place_behind(self.offset, self.within, self._last)
 
-    def state(self) -> list[list[Any]]:
-        return [[part, last] for part, last in self._last.items()]
+    def state(self) -> str:
+        return _text(pa.array(list(self._last), self._type), pa.array(list(self._last.values()), pa.int64()))
 
-    def restore(self, state: list[list[Any]]) -> None:
-        self._last = {part: last for part, last in state}  # noqa: C416 - pairs, as JSON has them
+    def restore(self, state: str) -> None:
+        parts, last = _arrays(state)
+        self._type = parts.type
+        self._last = dict(zip(parts.to_pylist(), last.to_pylist(), strict=True))
 
-    def _offsets(self, rows: Batch) -> np.ndarray[Any, Any]:
-        return np.asarray(rows.column(self.offset).values)
+    def _offsets(self, rows: Batch) -> tuple[np.ndarray[Any, Any], Mask]:
+        """Offsets, and which of them are known."""
+        column = rows.column(self.offset)
+        return np.asarray(column.values), column.validity()
 
     def _parts(self, rows: Batch) -> Iterator[tuple[Any, Mask]]:
         if self.within is None:
             yield None, np.ones(len(rows), np.bool_)
             return
-        coded = rows.column(self.within).to_arrow().dictionary_encode(null_encoding="encode")
+        parts = rows.column(self.within).to_arrow()
+        if pa.types.is_temporal(parts.type):  # nanoseconds are more than Python's own times can tell
+            parts = parts.cast(pa.int32() if parts.type.bit_width == 32 else pa.int64())
+        self._type = parts.type.value_type if pa.types.is_dictionary(parts.type) else parts.type
+        coded = parts.dictionary_encode(null_encoding="encode")
         codes = coded.indices.to_numpy(zero_copy_only=False)
         for code, part in enumerate(coded.dictionary.to_pylist()):
             yield part, codes == code
@@ -151,7 +164,7 @@ class ByKey(Seam):
         self._newest = MIN_TIME
         self._recent: list[Batch] = []
         self._table: KeyTable | None = None
-        self._told: list[Any] | None = None
+        self._told: list[pa.Array] | None = None
 
     def begin(self) -> ByKey:
         return ByKey(self.columns, self.span_ticks)
@@ -175,27 +188,46 @@ class ByKey(Seam):
         """Numbers of the keys that the history has."""
         table = KeyTable([pa.int64(), *(like.schema.type_of(name) for name in self.columns)])
         if self._told is not None:
-            columns = [Column.from_arrow(pa.array(values, like.schema.type_of(name)))
-                       for name, values in zip(self.columns, self._told[1], strict=True)]
-            if self._told[0]:
-                table.ids(_key(np.array(self._told[0], np.int64), columns), len(self._told[0]))
+            sync, *columns = map(Column.from_arrow, self._told)
+            if len(sync):
+                table.ids([sync, *columns], len(sync))
         for part in self._recent:
             table.ids(_key(part.sync, [part.column(name) for name in self.columns]), len(part))
         return table
 
     def state(self) -> list[Any]:
-        if self._told is not None and not self._recent:
-            return [self._newest, self._told]
-        rows = Batch.concat(self._recent) if self._recent else None
-        if rows is None:
-            return [self._newest, [[], [[] for _ in self.columns]]]
-        rows = rows.take(np.flatnonzero(rows.sync >= self._newest - self.span_ticks))
-        return [self._newest, [rows.sync.tolist(),
-                               [rows.column(name).to_arrow().to_pylist() for name in self.columns]]]
+        parts = [] if self._told is None else [self._told]
+        parts += [[pa.array(rows.sync), *(_plain(rows.column(name).to_arrow()) for name in self.columns)]
+                  for rows in self._recent]
+        columns = [pa.concat_arrays(column) for column in zip(*parts, strict=True)]
+        if columns:
+            recent = pa.array(columns[0].to_numpy() >= self._newest - self.span_ticks)
+            columns = [column.filter(recent) for column in columns]
+        return [self._newest, _text(*columns)]
 
     def restore(self, state: list[Any]) -> None:
-        self._newest, self._told = state
+        self._newest = state[0]
+        self._told = _arrays(state[1]) or None
 
 
 def _key(sync: Any, columns: list[Column]) -> list[Column]:
     return [Column(pa.int64(), sync), *columns]
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _text(*arrays: pa.Array) -> str:
+    """Arrays of any type, as a string that JSON can hold."""
+    schema = pa.schema([(str(number), array.type) for number, array in enumerate(arrays)])
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, schema) as writer:
+        writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+    return b64encode(out.getvalue()).decode()
+
+
+def _arrays(text: str) -> list[pa.Array]:
+    """The arrays of such a string."""
+    with pa.ipc.open_stream(b64decode(text)) as reader:
+        return [column.combine_chunks() for column in reader.read_all().columns]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, until, values
 from whimbrel.connect.feeds import Reading
+from whimbrel.connect.feeds.seams import ByKey
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Position
 
@@ -82,6 +85,50 @@ def test_a_query_is_handed_over_and_its_checkpoint_goes_on(tmp_path: Path) -> No
     later = wb.restore(tmp_path / "point", query)
     assert later.wait(PATIENCE_S)
     assert later.metrics.rows == 60
+
+
+@pytest.mark.parametrize("way", [{"offset": "n"}, {"offset": "n", "within": "part"}], ids=["offset", "within"])
+def test_a_row_without_an_offset_is_no_duplicate(way: dict[str, Any]) -> None:
+    rows = [{"at": 1, "n": None, "part": 0}, {"at": 2, "n": 5, "part": 0}, {"at": 3, "n": None, "part": 1}]
+    history = wb.from_arrow(pa.Table.from_pylist(rows, pa.schema([(name, pa.int64()) for name in FIELDS])), time="at")
+    more = wb.feeds.iterator(lambda: [*rows, {"at": 4, "n": 6, "part": 0}], time="at", schema=FIELDS)
+    with reading(history.then(more, **way)) as found:
+        assert values(found, 99, "n") == [None, 5, None, None, None, 6]
+
+
+def test_keys_are_remembered_over_two_restarts_within_the_history() -> None:
+    first, second = (next(log(stop).sources[0].read(["n"])) for stop in (4, 8))
+    assert first is not None
+    assert second is not None
+    seam = ByKey(("n",), 100)
+    for rows in (first, second.take(np.arange(4, 8))):
+        seam.of_history(rows)
+        seam, before = seam.begin(), json.loads(json.dumps(seam.state()))
+        seam.restore(before)
+    assert len(seam.of_feed(second)) == 0
+
+
+KEYS: list[Any] = [
+    pa.array([b"\xff", None, b"b"]), pa.array([1, 2, None], pa.date32()), pa.array([0.5, None, 2.5]),
+    pa.array([1, 2**60 + 1, None], pa.timestamp("ns", "UTC")), pa.array([1, 2, None], pa.time64("ns")),
+    pa.array([Decimal("1.50"), None, Decimal("2.50")]), pa.array([True, None, False]), pa.array(["ü", None, ""])]
+
+
+@pytest.mark.parametrize("keys", KEYS, ids=lambda keys: str(keys.type))
+@pytest.mark.parametrize("way", [{"offset": "n", "within": "key"}, {"keys": ["key"], "span": 10}],
+                         ids=["within", "keys"])
+def test_keys_of_any_type_are_in_a_checkpoint(keys: Any, way: dict[str, Any]) -> None:
+    rows = pa.table({"at": [1, 2, 3], "n": [7, 8, 9], "key": keys})
+    more = wb.feeds.iterator(lambda: rows.to_batches() * 2, time="at", schema=rows.schema, format="arrow")
+    both = wb.from_arrow(rows, time="at").then(more, **way)
+    with reading(both) as found:
+        assert values(found, 3, "n") == [7, 8, 9]
+        place = json.loads(json.dumps(found.place))
+    for _ in range(2):
+        with reading(both, place) as found:
+            place = json.loads(json.dumps(found.place))
+    with reading(both, place) as found:
+        assert values(found, 99, "n") == []
 
 
 @pytest.mark.parametrize("told", [{}, {"offset": "n", "at": 3}, {"keys": ["n"]}])
