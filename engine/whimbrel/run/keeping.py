@@ -48,9 +48,11 @@ class Checkpoints:
     keep: int = 3
 
     def __post_init__(self) -> None:
+        if not isinstance(self.folder, str | os.PathLike):
+            raise PlanError(f"{self.folder!r} is no folder.", where="Checkpoints(...)", hint='such as "state/flights"')
         if isinstance(self.every, int) or self.every_s <= 0:
             raise PlanError(f"every={self.every!r} is no period.", where="Checkpoints(...)", hint='such as every="10s"')
-        if self.keep < 1:
+        if not isinstance(self.keep, int) or self.keep < 1:
             raise PlanError(f"keep={self.keep!r} keeps none.", where="Checkpoints(...)", hint="1 or more; default 3")
 
     @property

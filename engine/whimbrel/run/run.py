@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from whimbrel.connect import ReplayClock
-from whimbrel.errors import WhimbrelError
+from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.plan import Node, Sink
 from whimbrel.run.behind import Behind, Read, behind
 from whimbrel.run.checkpoint import load
@@ -33,6 +33,13 @@ def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = N
     checkpoints : Checkpoints, optional
         Where it is written down from time to time, and goes on from.
     """
+    for sink in to:
+        if not isinstance(sink, Sink | None):
+            raise PlanError(f"A {type(sink).__name__} is no sink.", where="start(to=...)",
+                            hint='such as to=wb.sinks.parquet("folder")')
+    if not isinstance(checkpoints, Checkpoints | None):
+        raise PlanError(f"A {type(checkpoints).__name__} says not how checkpoints are kept.",
+                        where="start(checkpoints=...)", hint='such as checkpoints=wb.Checkpoints("folder")')
     keeping = None
     if checkpoints is None and not any(to):
         session = Session(*plans, keep_rows=keep_rows, rewindable=True)
@@ -166,7 +173,11 @@ class Run:
         self._loop.resume(self._shown)
 
     def stop(self, *, keep: bool = True) -> None:
-        """Stop for good. `keep` what is settled, or drop it. Queries that were started together go on without it."""
+        """Stop for good. `keep` what is settled, or drop it. Queries that were started together go on without it.
+
+        It does not wait: with sinks or checkpoints what was received is worked on still, and written down. Call
+        :meth:`wait` before the process ends, or that is in neither.
+        """
         self._loop.stop(self._shown, keep=keep)
 
     def wait(self, timeout: float | None = None) -> bool:

@@ -49,6 +49,7 @@ def start(*queries: Stream, keep_rows: int = 1_000_000, to: Sequence[Sink | None
     []
     """
     check(queries, "start()")
+    to = [to] if isinstance(to, Sink | str) else to
     if len(to) not in (0, len(queries)):
         raise PlanError(f"There are {len(to)} sinks for {len(queries)} queries.", where="start(..., to=...)",
                         hint="one for each, in their order; None for a query whose rows go nowhere")

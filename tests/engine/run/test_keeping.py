@@ -183,6 +183,19 @@ def test_what_is_no_period_is_refused() -> None:
         wb.start(query(), query(), to=[None])
 
 
+@pytest.mark.parametrize(("call", "what"), [
+    (lambda: query().start(to="folder"), "A str is no sink"),
+    (lambda: wb.start(query(), to="folder"), "A str is no sink"),
+    (lambda: query().start(checkpoints="folder"), "A str says not how checkpoints are kept"),
+    (lambda: wb.Checkpoints("folder", keep="3"), "keep='3' keeps none"),
+    (lambda: wb.Checkpoints(5), "5 is no folder"),
+    (lambda: wb.replay(wb.from_arrow({"at": [1]}, time="at"), clock="x"), "A str is no clock"),
+    (lambda: query().start(to=wb.sinks.parquet(__file__)), "cannot be made a folder")])
+def test_what_was_mistaken_is_said_in_words(call: Any, what: str) -> None:
+    with pytest.raises((PlanError, SinkError), match=what):
+        call()
+
+
 @pytest.mark.redis
 @pytest.mark.postgres
 @pytest.mark.fault("synthetic", "process killed")

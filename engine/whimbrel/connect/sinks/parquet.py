@@ -39,7 +39,11 @@ class ParquetSink(Sink):
         self._rows = self._held = 0
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SinkError(f"{self.name!r} cannot be made a folder: {error.strerror or error}.",
+                            where=f"sinks.parquet({self.name!r})", hint="give a folder, for its many files") from error
         self._schema, self._rows = schema, rows
         self._parts, self._files, self._held = [], [], 0
         if token is None and any(self.folder.glob("rows-*.parquet")):
