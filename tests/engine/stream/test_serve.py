@@ -145,7 +145,7 @@ def test_a_server_that_is_started_again_goes_on_behind_the_rows_that_clients_hav
         (tmp_path / "new").rename(incoming / f"{times[0]}.parquet")
 
     def serve() -> wb.Served:
-        feed = wb.feeds.directory(incoming, time="at", schema={"at": pa.int64()}, poll_s=0.02)
+        feed = wb.feeds.directory(incoming, time="at", schema={"at": pa.int64()})
         return wb.serve(feed.select(t=col.at), checkpoints=wb.Checkpoints(state, every="20ms"))
 
     def read(served: wb.Served, row: int, count: int) -> list[int]:
