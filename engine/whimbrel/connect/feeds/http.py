@@ -7,6 +7,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
+from http.client import HTTPException
 from typing import Any, Unpack
 from urllib.parse import urlencode, urlsplit
 
@@ -43,6 +44,8 @@ class HttpFeed(Feed):
     **told
         What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
     """
+
+    lost = (*Feed.lost, HTTPException)  # a body that ends before its length is no OSError
 
     def __init__(self, url: str, *, time: str, every: float = 5.0, cursor: str | None = None,
                  headers: Mapping[str, str] | None = None, format: str | Format = "json", schema: Fields | None = None,
@@ -132,6 +135,8 @@ class EventsFeed(Feed):
     **told
         What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
     """
+
+    lost = HttpFeed.lost
 
     def __init__(self, url: str, *, time: str, event: str | None = None, headers: Mapping[str, str] | None = None,
                  format: str | Format = "json", schema: Fields | None = None, **told: Unpack[Usual]) -> None:

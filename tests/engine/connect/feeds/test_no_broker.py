@@ -390,6 +390,29 @@ def test_events_go_on_behind_the_last_one_when_the_connection_is_lost() -> None:
         assert values(found, 6, "at") == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.fault("http", "connection cut mid-message")
+def test_a_page_that_is_cut_is_asked_for_again() -> None:
+    answers = iter([(200, {"Content-Length": "999"}, lines(1))])
+
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        return next(answers, (200, {}, lines(2)))
+
+    with pages(page) as url, reading(wb.feeds.http(url, every=0.01, **QUICK)) as found:
+        assert values(found, 1, "at") == [2]
+
+
+def test_events_that_are_cut_within_a_chunk_go_on() -> None:
+    text = b'id: 1\ndata: {"at": 1, "x": 1}\n\n'
+
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        if "Last-Event-ID" in request.headers:
+            return 200, {}, b'data: {"at": 2, "x": 1}\n\n'
+        return 200, {"Transfer-Encoding": "chunked"}, b"%x\r\n%s\r\nfff\r\ndata" % (len(text), text)
+
+    with pages(page) as url, reading(wb.feeds.events(url, **QUICK)) as found:
+        assert values(found, 2, "at") == [1, 2]
+
+
 def test_only_pages_are_pages() -> None:
     with pytest.raises(PlanError, match="no address of this kind"):
         wb.feeds.http("file:///etc/passwd", time="at")
