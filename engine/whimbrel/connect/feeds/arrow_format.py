@@ -37,6 +37,17 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table.select(schema.names).cast(schema)
 
 
+class Columns(Format):
+    """Reads record batches, each row of which is a message."""
+
+    def infer(self, sample: pa.RecordBatch) -> pa.Schema:
+        return sample.schema.remove_metadata()
+
+    def parse(self, messages: pa.RecordBatch, schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
+        rows = as_batch(conform(pa.Table.from_batches([messages]), schema))
+        return rows, np.ones(len(messages), np.int64)
+
+
 def as_batch(table: pa.Table) -> pa.RecordBatch:
     """A table in one piece."""
     whole = table.combine_chunks().to_batches()

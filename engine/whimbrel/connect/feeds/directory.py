@@ -17,6 +17,7 @@ from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.lines import Lines
+from whimbrel.connect.feeds.text_records import TextColumns
 from whimbrel.connect.files import FilePath
 from whimbrel.errors import PlanError
 
@@ -38,7 +39,7 @@ class DirectoryFeed(Feed):
         The event-time column.
     pattern : str
         Of names: ``"*.parquet"``, ``"*.arrow"``, ``"*.jsonl"``, ``"*.csv"``. The ending says how files are written; CSV
-        files begin with a line of names.
+        files begin with a line of names; their values are read by the schema, and texts are left as they are.
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: that of the files that are there.
     **told
@@ -57,7 +58,7 @@ class DirectoryFeed(Feed):
             case ".jsonl" | ".ndjson" | ".json":
                 format_ = format_of("json", where)
             case ".csv":
-                format_ = None
+                self.columns = TextColumns()
             case ".parquet" | ".arrow":
                 pass
             case suffix:
@@ -108,7 +109,7 @@ class _Visitor(Client):
             return False
         if name != self._file:
             self._file, self._items = name, 0
-        self._parts = _parts(self._feed.path / name, self._items)
+        self._parts = _parts(self._feed.path / name, self._items, self._feed)
         return True
 
     def _failed(self, error: Exception) -> Delivery | None:
@@ -129,7 +130,7 @@ class _Visitor(Client):
         self._parts = None
 
 
-def _parts(path: Path, skip: int) -> Iterator[list[bytes] | pa.RecordBatch]:
+def _parts(path: Path, skip: int, feed: DirectoryFeed) -> Iterator[list[bytes] | pa.RecordBatch]:
     """Rows or lines of a file, without the first `skip`."""
     match path.suffix:
         case ".parquet":
@@ -139,15 +140,32 @@ def _parts(path: Path, skip: int) -> Iterator[list[bytes] | pa.RecordBatch]:
             with pa.memory_map(str(path)) as memory, ipc.open_file(memory) as file:
                 yield from _behind((file.get_batch(number) for number in range(file.num_record_batches)), skip)
         case ".csv":
-            from pyarrow import csv  # numbers that do not fit are errors of the file, not of a line
-
-            with csv.open_csv(path) as reader:
+            with _csv(path, feed) as reader:
                 yield from _behind(iter(reader), skip)
         case _:
             text = Lines()
             lines = text.add(path.read_bytes()) + text.end()
             for start in range(skip, len(lines), _LINES):
                 yield lines[start : start + _LINES]
+
+
+def _csv(path: Path, feed: DirectoryFeed) -> Any:
+    """Columns as they are written, so that a value costs its own row alone; while there is no schema, as they seem."""
+    from pyarrow import csv
+
+    known = hasattr(feed, "value_fields")
+
+    def skipped(row: Any) -> str:
+        if known:
+            why = f"{row.actual_columns} values for {row.expected_columns} columns"
+            feed.letters.refuse((row.text or "").encode(), why)
+        return "skip"
+
+    texts = csv.ConvertOptions(
+        column_types=dict.fromkeys(feed.value_fields.names, pa.binary()), include_columns=feed.value_fields.names,
+        strings_can_be_null=True, null_values=[""]) if known else None
+    return csv.open_csv(path, read_options=csv.ReadOptions(use_threads=False), convert_options=texts,
+                        parse_options=csv.ParseOptions(invalid_row_handler=skipped))
 
 
 def _behind(batches: Iterator[pa.RecordBatch], skip: int) -> Iterator[pa.RecordBatch]:

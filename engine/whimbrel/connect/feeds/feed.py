@@ -14,6 +14,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch
 from whimbrel.clock import Duration, duration_ticks
 from whimbrel.connect.addresses import shown_cause, without_secrets
+from whimbrel.connect.feeds.arrow_format import Columns
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import UNREADABLE, Format, reason
 from whimbrel.connect.feeds.enforce import Fields, Rules, fields_given
@@ -103,6 +104,9 @@ class Feed(Source):
     live = True
     lost: tuple[type[Exception], ...] = (OSError, EOFError, TimeoutError)
     """What a client raises when its connection is lost: another one is tried."""
+
+    columns: Format = Columns()
+    """How record batches become rows of the schema."""
 
     def __init__(self, kind: str, *, time: str, schema: Fields | None, format: Format | None,
                  beside: pa.Schema | None = None, **told: Unpack[Usual]) -> None:

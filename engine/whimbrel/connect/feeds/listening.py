@@ -16,10 +16,10 @@ from whimbrel.batch import Batch
 from whimbrel.connect.addresses import shown_cause, without_secrets
 from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.feeds.arrival_clock import ArrivalClock
-from whimbrel.connect.feeds.arrow_format import as_batch, conform
+from whimbrel.connect.feeds.arrow_format import as_batch
 from whimbrel.connect.feeds.backoff import Backoff
 from whimbrel.connect.feeds.client import Client, Delivery, Place, words
-from whimbrel.connect.feeds.decoding import Decoded, decode, reason
+from whimbrel.connect.feeds.decoding import UNREADABLE, Decoded, decode, reason
 from whimbrel.connect.feeds.enforce import now_ticks
 from whimbrel.connect.feeds.reading import Reading
 from whimbrel.connect.feeds.state import FeedState
@@ -253,7 +253,7 @@ class Listening(Reading):
         if refused:
             for why, mask in refused:
                 for row in np.flatnonzero(mask):
-                    feed.letters.refuse(self._words(delivery, decoded, int(row)), why)
+                    feed.letters.refuse(_words(delivery.messages, int(decoded.message[row])), why)
             rows = rows.filter(pa.array(~np.logical_or.reduce([mask for _, mask in refused])))
         if rows.num_rows:
             self._came_at = monotonic()
@@ -263,25 +263,21 @@ class Listening(Reading):
 
     def _decoded(self, delivery: Delivery) -> Decoded:
         feed, messages = self.feed, delivery.messages
+        none = Decoded(as_batch(feed.value_fields.empty_table()), np.empty(0, np.int64), [])
+        format_ = feed.format
         if isinstance(messages, pa.RecordBatch):
-            numbers = np.arange(messages.num_rows)
+            format_ = feed.columns
             try:
-                table = conform(pa.Table.from_batches([messages]), feed.value_fields)
-            except (ValueError, pa.ArrowException) as error:
+                format_.parse(messages.slice(0, 0), feed.value_fields)
+            except UNREADABLE as error:  # other columns, which is no fault of a row
                 feed.letters.refuse(str(messages.schema).encode(), reason(error))
-                table, numbers = feed.value_fields.empty_table(), numbers[:0]
-            return Decoded(as_batch(table), numbers, [])
-        if feed.format is None:  # only a place has moved
-            return Decoded(as_batch(feed.value_fields.empty_table()), np.empty(0, np.int64), [])
-        decoded = decode(feed.format, messages, feed.value_fields)
+                return none
+        if format_ is None:  # only a place has moved
+            return none
+        decoded = decode(format_, messages, feed.value_fields)
         for number, why in decoded.refused:
-            feed.letters.refuse(words(messages[number]), why)
+            feed.letters.refuse(_words(messages, number), why)
         return decoded
-
-    def _words(self, delivery: Delivery, decoded: Decoded, row: int) -> bytes:
-        if isinstance(delivery.messages, pa.RecordBatch):
-            return repr(delivery.messages.slice(row, 1).to_pylist()[0]).encode()
-        return words(delivery.messages[int(decoded.message[row])])
 
     def _enqueue(self, rows: pa.RecordBatch, place: Place) -> None:
         """Let rows wait; where there are too many, give some up or hold the client back."""
@@ -333,6 +329,13 @@ class Listening(Reading):
         self._changed.notify_all()
         if self.bell is not None:
             self.bell.set()
+
+
+def _words(messages: Any, number: int) -> bytes:
+    """A message, or a row of a record batch, for whoever reads letters."""
+    if isinstance(messages, pa.RecordBatch):
+        return repr(messages.slice(number, 1).to_pylist()[0]).encode()
+    return words(messages[number])
 
 
 class _Lost(Exception):  # noqa: N818 - not an error that anybody sees

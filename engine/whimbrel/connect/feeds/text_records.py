@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import csv
 
 from whimbrel.connect.feeds.decoding import Format, Index
 
@@ -30,6 +31,25 @@ class TextRecords(Format):
         arrays = [_cast(pa.array([record.get(field.name) for record in messages], pa.binary()), field.type)
                   for field in schema]
         return pa.RecordBatch.from_arrays(arrays, schema=schema), np.ones(len(messages), np.int64)
+
+
+class TextColumns(Format):
+    """Reads record batches of bytes, as CSV files are before anything is made of them; each row is a message."""
+
+    def infer(self, sample: pa.RecordBatch) -> pa.Schema:
+        return sample.schema.remove_metadata()
+
+    def parse(self, messages: pa.RecordBatch, schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
+        arrays = [_cast(_value(messages.column(field.name), field.type), field.type) for field in schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema), np.ones(len(messages), np.int64)
+
+
+def _value(texts: pa.Array, type_: pa.DataType) -> pa.Array:
+    """What stands for nothing is null, but in texts, where it may be a name."""
+    if pa.types.is_binary(type_) or pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        return texts
+    words = pc.utf8_trim_whitespace(texts.cast(pa.string()))
+    return pc.if_else(pc.is_in(words, pa.array(csv.ConvertOptions().null_values)), None, words)
 
 
 def _cast(texts: pa.Array, type_: pa.DataType) -> pa.Array:

@@ -314,6 +314,22 @@ def test_a_file_that_cannot_be_read_is_a_letter(tmp_path: Path) -> None:
         assert found.state.dead == {"a file cannot be read": 1}
 
 
+def test_a_csv_file_is_read_by_its_schema_and_a_bad_row_costs_itself(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"at,zip,skip,x,t\n1,00123,a,1.10,5\n2,NA,b,oops,5\n3,NA,1, 2,2024-01-01\n"
+                                     b"4,\xff,1,2,5\n5,1,2\n6,\"a,b\",1,NA,\n")
+    feed = wb.feeds.directory(tmp_path, time="at", pattern="*.csv",
+                              schema={"at": "int64", "zip": "string", "x": "double", "t": "timestamp[s]"})
+    with reading(feed) as found:
+        batches = rows(found, 3)
+        until(lambda: sum(found.state.dead.values()) == 3)
+    assert [[value for batch in batches for value in batch.column(name).to_arrow().to_pylist()]
+            for name in ("at", "zip", "x")] == [[1, 3, 6], ["00123", "NA", "a,b"], [1.1, 2.0, None]]
+
+
+def test_a_bad_value_in_a_record_batch_costs_its_row() -> None:
+    assert read(pa.record_batch({"at": [1, 2, 3], "x": ["1", "oops", "3"]}), x="int64") == ([{"x": 1}, {"x": 3}], 1)
+
+
 # Pages.
 
 class Pages(BaseHTTPRequestHandler):
