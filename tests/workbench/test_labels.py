@@ -59,3 +59,8 @@ def test_a_null_key_has_a_label_however_the_rows_are_cut() -> None:
     found = labels(pa.concat_tables(parts), ["k"])
     assert found.names == ("x", "(null)", "y")
     assert found.codes.tolist() == [0, 1, 1, 2, 0]
+
+
+def test_an_empty_text_can_be_read() -> None:
+    found = labels(pa.table({"k": ["a", "", None], "to": ["b", "c", ""]}), ["k", "to"])
+    assert found.names == ("a, b", "(empty), c", "(null), (empty)")

@@ -71,6 +71,8 @@ def _words(value: object) -> str:
     match value:
         case None:
             return "(null)"
+        case "":
+            return "(empty)"
         case bool():
             return "true" if value else "false"
         case _:
