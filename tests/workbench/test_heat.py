@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from bokeh.models import LinearColorMapper
 
 from tests.workbench.results import hourly
-from whimbrel_workbench.frames import Framer, Heat, Lines, Options, Result, Stages
+from whimbrel_workbench.frames import Framer, Heat, Lines, Options, Result, Stages, Style
+from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.heat import MOST_CELLS
+from whimbrel_workbench.views import view_of
+from whimbrel_workbench.views.shades import palette_of
 
 GATES = {f"gate {number}": [number, number + 1] for number in range(13)}
 
@@ -94,3 +98,21 @@ def test_only_some_rows() -> None:
     left = picture.only([True, False, True])
     assert (left.names, left.row.tolist(), left.values.tolist()) == (("a", "c"), [0, 1, 0, 1], [1, 5, 2, 6])
     assert picture.only([False] * 3) is None
+
+
+@pytest.mark.parametrize(("low", "high"), ((-20.0, 10.0), (-1.0, 400.0), (-3.0, 3.0)))
+@pytest.mark.parametrize("cmap", (None, "RdBu"))
+def test_colours_of_two_kinds_turn_at_zero(low: float, high: float, cmap: str | None) -> None:
+    colours = palette_of(Style(cmap=cmap), Extent(low, high))
+    lightness = [sum(int(each[at:at + 2], 16) for at in (1, 3, 5)) for each in colours]
+    assert len(colours) == 256
+    assert abs(int(np.argmax(lightness)) - 255 * -low / (high - low)) <= 1
+
+
+def test_a_heat_map_that_turns_negative_shows_it() -> None:
+    framer = Framer(Options(kind="heatmap"))
+    view = view_of(framer.picture(Result(hourly(**GATES), (0,))))
+    [growing] = {each.palette[0] for each in view.panel[0].object.select({"type": LinearColorMapper})}
+    view.draw(framer.picture(Result(hourly(**GATES, z=[-30]), (0,))))
+    [around_zero] = {each.palette[0] for each in view.panel[0].object.select({"type": LinearColorMapper})}
+    assert growing != around_zero

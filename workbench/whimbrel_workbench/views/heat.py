@@ -64,11 +64,12 @@ class HeatView:
         return None if self._columns else self._figure
 
     def draw(self, picture: Heat) -> None:
-        ink = _ink(picture, self._mapper.palette)
+        palette = palette_of(self._style, picture.shade)
+        ink = _ink(picture, palette)
         self._cells.data = _cells(picture, ink)
         self._changed.data = _marked(picture, np.flatnonzero(picture.changed), ink)
         self._revised.data = _marked(picture, np.flatnonzero(~np.isnan(picture.before)), ink)
-        self._mapper.update(low=picture.shade.low, high=picture.shade.high)
+        self._mapper.update(low=picture.shade.low, high=picture.shade.high, palette=palette)
         self._name(picture)
         self._follow.move(picture.x, *_rows(picture, self._style))
         self._resort.offer(picture.stale)

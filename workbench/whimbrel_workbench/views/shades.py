@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 from bokeh import palettes
 
 from whimbrel.errors import PlanError, near_match
@@ -12,12 +13,18 @@ from whimbrel_workbench.frames.extent import Extent
 
 _GROWING: Final = "Viridis"
 _AROUND_ZERO: Final = "PuOr"
+_TWO_KINDS: Final = frozenset(("BrBG", "PRGn", "PiYG", "PuOr", "RdBu", "RdGy", "RdYlBu", "RdYlGn", "Spectral"))
+_FINE: Final = 511
+"""Colours enough that a part of them still changes smoothly."""
+
 _DARKEST: Final = 24
 """So many colours are too dark for single points on a dark page."""
 
 
 def palette_of(style: Style, shade: Extent) -> list[str]:
     """256 colours: those that the user named, else growing ones, or two kinds around zero.
+
+    Palettes of two kinds turn at zero wherever it lies, and are as strong on one side of it as on the other.
 
     Raises
     ------
@@ -30,8 +37,11 @@ def palette_of(style: Style, shade: Extent) -> list[str]:
         raise PlanError(f"There are no colours {name!r}.", where=f"opts(cmap={name!r})",
                         hint=near_match(name, sorted(palettes.all_palettes), noun="palette"))
     sizes = palettes.all_palettes[known[name.lower()]]
-    colours = list(sizes[max(sizes)])
-    return [colours[round(at * (len(colours) - 1) / 255)] for at in range(256)]
+    colours, first, last = list(sizes[max(sizes)]), 0.0, 1.0
+    if known[name.lower()] in _TWO_KINDS and shade.low < 0 < shade.high:
+        colours, reach = list(palettes.interp_palette(colours, _FINE)), max(-shade.low, shade.high)
+        first, last = (0.5 + end / reach / 2 for end in (shade.low, shade.high))
+    return [colours[round(at * (len(colours) - 1))] for at in np.linspace(first, last, 256).tolist()]
 
 
 def counts_palette(style: Style) -> list[str]:
