@@ -43,6 +43,13 @@ def test_an_empty_result_has_no_picture_yet() -> None:
     assert Framer(Options()).picture(Result(hourly(JFK=[1]).slice(1), (0,))) is None
 
 
+@pytest.mark.parametrize("kind", ("line", "bar", "heatmap"))
+def test_rows_without_a_value_that_can_be_drawn_are_counted(kind: str) -> None:
+    table = hourly(JFK=[1, float("nan"), float("inf"), -4], LGA=[3, 4, 5, 6])
+    assert Framer(Options(kind=kind)).picture(Result(table, (8,))).undrawn == 2
+    assert Framer(Options.of(kind=kind, logy=True, logz=True)).picture(Result(table, (8,))).undrawn == 3
+
+
 def test_bars_become_lines_with_the_second_window_and_stay_lines() -> None:
     framer, table = Framer(Options()), hourly(JFK=[1, 2], LGA=[3, 4])
     assert isinstance(framer.picture(Result(table.slice(0, 2), (0,))), Bars)

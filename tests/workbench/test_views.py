@@ -14,6 +14,7 @@ from bokeh.models import ColumnDataSource, MultiLine, Scatter, Text
 from tests.workbench.results import hourly
 from tests.workbench.test_framer import whole
 from whimbrel_workbench.frames import Failure, Frame, Framer, Options, Result, Stages, Status
+from whimbrel_workbench.screen import Screen
 from whimbrel_workbench.views import failure_html, still_html, view_of
 from whimbrel_workbench.views.caption import caption
 from whimbrel_workbench.views.legend import legend_html
@@ -84,6 +85,17 @@ def test_the_caption_names_what_is_not_shown() -> None:
     many = picture(hourly(**{f"k{number}": [1, 2] for number in range(9)}), 0, top=6)
     assert "Shown: 6 of 9; not shown: k6, k7, k8." in caption(many)
     assert "0 rows settled, 18 may still change" in caption(many)
+
+
+def test_the_caption_and_an_empty_stage_say_which_rows_cannot_be_drawn() -> None:
+    assert "1 row has no flights that can be drawn." in caption(picture(hourly(JFK=[1, float("nan"), 3])))
+    columns = Framer(Options()).columns(TABLE.schema)
+    frame = Frame(1, None, columns, Status("finished", 1.0, ()), "q", undrawn=13)
+    screen = Screen()
+    screen.draw(frame)
+    for said in (still_html(frame), screen.panel[3][0].object):
+        assert "13 rows have no flights that can be drawn." in said
+        assert "no rows" not in said.lower()
 
 
 @pytest.mark.parametrize("shown", (picture(), picture(whole(k=["a", "b"], n=[3, 4]), 1), picture(kind="table"),

@@ -12,7 +12,7 @@ import panel as pn
 from whimbrel_workbench.controls import Toolbar, Transport
 from whimbrel_workbench.frames import Figures, Frame, Lines, Picture, Rows, Style
 from whimbrel_workbench.views import NOBODY, Host, View, failure_html, view_of
-from whimbrel_workbench.views.caption import caption
+from whimbrel_workbench.views.caption import caption, undrawn_words
 from whimbrel_workbench.views.chart import page_html
 from whimbrel_workbench.views.legend import legend_html
 from whimbrel_workbench.views.palette import CSS
@@ -93,6 +93,8 @@ class Screen:
 
 
 def _nothing(frame: Frame) -> str:
+    if frame.undrawn and not frame.status.failure:
+        return escape(undrawn_words(frame.undrawn, frame.columns.value))
     match frame.status.state:
         case "running" | "paused":
             return "Waiting for the first rows."

@@ -343,7 +343,8 @@ class Feed:
 
     def _frame(self, version: int, status: Status) -> Frame:
         self._present = Frame(version, self._picture, self._framer.columns(self._schema), status, repr(self._stream),
-                              self._framer.options.style, self._quality)
+                              self._framer.options.style, self._quality,
+                              len(self._result.table) if self._result and self._picture is None else 0)
         return self._present
 
     def _steer(self, gesture: Callable[[AnyRun], None]) -> None:

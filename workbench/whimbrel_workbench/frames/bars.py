@@ -64,6 +64,8 @@ class Bars:
         From top to bottom; a key keeps its rank during a run.
     stale : bool
         Whether the longest is no longer on top: another order would read better.
+    undrawn : int
+        Rows whose value cannot be drawn: null, infinite, not a number, or not positive on a logarithmic axis.
     """
 
     bars: tuple[Bar, ...]
@@ -75,6 +77,7 @@ class Bars:
     stages: Stages
     settled_rows: int
     rows: int
+    undrawn: int
 
     @property
     def estimated(self) -> bool:
@@ -130,7 +133,7 @@ def bars(result: Result, named: Labels, columns: Columns, memory: BarMemory, sty
     extent = grown(memory.extent, low, max(ends) if style.logy else max(0.0, *ends), log=bool(style.logy))
     frame = Bars(drawn, columns.value, columns.keys, limited(extent, style.ylim),
                  tuple(name for name in ranked if name not in names), ranked[:len(names)] != names, result.stages,
-                 result.settled, len(result.table))
+                 result.settled, len(result.table), len(result.table) - len(rows))
     return frame, BarMemory(tuple(names), extent)
 
 

@@ -37,7 +37,8 @@ _FULLNESS: Final[tuple[Kind, ...]] = ("auto", "number", "bar", "line", "heatmap"
 class Frame:
     """Everything a page shows at one moment.
 
-    ``picture`` is None until there is something to draw; ``quality`` is that of early answers, None for others.
+    ``picture`` is None until there is something to draw, and ``undrawn`` counts the rows that are there all the same;
+    ``quality`` is that of early answers, None for others.
     """
 
     version: int
@@ -47,6 +48,7 @@ class Frame:
     query: str
     style: Style = PLAIN
     quality: Quality | None = None
+    undrawn: int = 0
 
 
 @dataclass(slots=True)

@@ -44,6 +44,8 @@ class Heat:
         As those of a :class:`~whimbrel_workbench.frames.Line`.
     per_cell : float
         Width of the cells when each shows the mean of several results, else 0.
+    undrawn : int
+        Rows whose value cannot be drawn: null, infinite, not a number, or not positive on a logarithmic axis.
     """
 
     names: tuple[str, ...]
@@ -68,6 +70,7 @@ class Heat:
     stages: Stages
     settled_rows: int
     rows: int
+    undrawn: int
 
     def compared(self, earlier: Heat) -> Self:
         """The same, with what is otherwise than in an earlier picture marked."""
@@ -147,6 +150,7 @@ def heat(result: Result, named: Labels, columns: Columns, memory: HeatMemory, st
         shade=limited(shade, style.clim), others=tuple(name for name in named.names if name not in names),
         stale=list(names) != sorted(names, key=natural) or list(across) != sorted(across, key=natural),
         stages=result.stages, settled_rows=result.settled, rows=len(result.table),
+        undrawn=len(shown) - int(shown.sum()),
     )
     return frame, HeatMemory(names, across, x, shade, per_cell)
 

@@ -144,7 +144,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """Lines, axis ranges and the names of what is not shown."""
+    """Lines, axis ranges and the names of what is not shown.
+
+    Parameters
+    ----------
+    undrawn : int
+        Rows whose value cannot be drawn: null, infinite, not a number, or not positive on a logarithmic axis.
+    """
 
     lines: tuple[Line, ...]
     value: str
@@ -157,6 +163,7 @@ class Lines:
     stages: Stages
     settled_rows: int
     rows: int
+    undrawn: int
 
     def __iter__(self) -> Iterator[Line]:
         return iter(self.lines)
@@ -214,7 +221,7 @@ def lines(result: Result, named: Labels, columns: Columns, memory: LineMemory,
     others = tuple(name for name in named.names if name not in places.names)
     frame = Lines(tuple(drawn), columns.value, columns.keys, calendar, kind.tz if calendar else None,
                   limited(x_extent, style.xlim), limited(y_extent, style.ylim), others, result.stages, result.settled,
-                  len(table))
+                  len(table), len(table) - int(shown.sum()))
     return frame, LineMemory(places, x_extent, y_extent)
 
 

@@ -29,6 +29,8 @@ def caption(picture: Picture) -> str:
     words = f"{picture.value}" + (f" against {picture.along}" if isinstance(picture, Scatter) else "")
     words += f" by {by}" if by else ""
     words += f". {picture.settled_rows:,} rows settled, {provisional:,} may still change."
+    if not isinstance(picture, Scatter) and picture.undrawn:
+        words += f" {undrawn_words(picture.undrawn, picture.value)}"
     if isinstance(picture, Heat) and picture.per_cell:
         width = str(timedelta(milliseconds=picture.per_cell)) if picture.calendar else value_words(picture.per_cell)
         words += f" A cell is the mean of {width}."
@@ -39,6 +41,15 @@ def caption(picture: Picture) -> str:
     elif picture.others:
         words += f" Shown: {shown} of {shown + len(picture.others)}; not shown: {_listed(picture.others)}"
     return words
+
+
+def undrawn_words(rows: int, value: str | None) -> str:
+    """How many rows are not in the picture because their value is none.
+
+    >>> undrawn_words(1, "mean"), undrawn_words(1200, None)
+    ('1 row has no mean that can be drawn.', '1,200 rows have no value that can be drawn.')
+    """
+    return f"{rows:,} {'row has' if rows == 1 else 'rows have'} no {value or 'value'} that can be drawn."
 
 
 def _listed(names: tuple[str, ...]) -> str:

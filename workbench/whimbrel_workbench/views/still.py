@@ -7,7 +7,7 @@ from html import escape
 
 import whimbrel
 from whimbrel_workbench.frames import Bars, Figures, Frame, Heat, Lines, Picture, Rows, Scatter, Stages
-from whimbrel_workbench.views.caption import caption
+from whimbrel_workbench.views.caption import caption, undrawn_words
 from whimbrel_workbench.views.failure import failure_html
 from whimbrel_workbench.views.figures import figures_html
 from whimbrel_workbench.views.quality import pinned_html, quality_html
@@ -49,7 +49,8 @@ def _picture(frame: Frame) -> str:
         case Figures() as picture:
             return figures_html(picture)
         case None:
-            return "" if frame.status.failure else "<div>No rows.</div>"
+            words = undrawn_words(frame.undrawn, frame.columns.value) if frame.undrawn else "No rows."
+            return "" if frame.status.failure else f"<div>{escape(words)}</div>"
 
 
 def _image(frame: Frame, svg: str, meaning: str) -> str:
