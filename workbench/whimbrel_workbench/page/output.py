@@ -151,9 +151,11 @@ class Output:
                 return
             self._open.remove(display)
             self._awaited = None if self._awaited == display.view else self._awaited
-            _, root, *_ = state._views.pop(display.view, (None, None))  # noqa: SLF001 - as Panel does
+            _, root, document, _ = state._views.pop(display.view, (None,) * 4)  # noqa: SLF001 - as Panel does
             if root is not None:
                 self._layout._cleanup(root)  # noqa: SLF001
+                # A place's style sheets hold its document by which Panel keeps them, and so all of the view for good.
+                state._stylesheets.pop(document, None)  # noqa: SLF001
             for comm in display.comms:
                 _close(comm)
             self._on_gone(display)
