@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
@@ -112,6 +113,23 @@ def test_a_query_that_fails_says_what_and_where(screen: Screen) -> None:
     assert failure is not None
     assert "leaves int64" in failure.what
     assert failure.where == "aggregate(total=sum(col.x))"
+
+
+def test_what_a_source_gave_before_it_failed_is_drawn_beside_its_error(screen: Screen) -> None:
+    def burnt() -> Iterator[dict[str, int]]:
+        yield from ({"at": at} for at in range(30))
+        raise RuntimeError("the sensor burnt")
+
+    rows = wb.feeds.iterator(burnt(), schema={"at": pa.int64()}, time="at", reorder_latency=3, name="sensor")
+    feed = Feed(rows.tumbling_window(10).aggregate(n=wb.count()), Options(), screen.show)
+    feed.start()
+    assert feed.run.wait(30)
+    last = feed.present()
+    assert "the sensor burnt" in last.status.failure.what
+    assert ("rows", "30") in last.status.facts
+    assert feed.run.snapshot().table["n"].to_pylist() == [10, 10, 10]
+    [line] = last.picture
+    assert line.settled.tolist() == [True, True, False]
 
 
 def test_a_picture_that_cannot_be_drawn_is_a_failure_on_the_page_and_the_run_goes_on(screen: Screen) -> None:

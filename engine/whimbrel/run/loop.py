@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Literal
 
 from whimbrel.batch import table_from_batches
-from whimbrel.errors import CheckpointError, WhimbrelError
+from whimbrel.errors import CheckpointError, SourceError, WhimbrelError
 from whimbrel.run.answer import Answer
 from whimbrel.run.checkpoint import save
 from whimbrel.run.keeping import Keeping
@@ -120,13 +120,14 @@ class Loop:
         return [shown for shown in self.shown if shown.going]
 
     def _end(self, shown: Shown, state: State, error: WhimbrelError | None = None) -> None:
-        """What is left to show: settled rows, and those that a stop left unsettled."""
+        """What is left to show: settled rows, and those that a stop or a broken source left unsettled."""
         answer = shown.answer
         answer.end()
         if not shown.keep:
             answer.forget()
         answer.version += 1
-        if state != "failed" and shown.keep and shown.number not in self.session.left:
+        unread = error is None and isinstance(self._error, SourceError)  # its query is as good as that of a stop
+        if (state != "failed" or unread) and shown.keep and shown.number not in self.session.left:
             shown.latest, = self.session.snapshots([shown.number])
         else:
             settled = answer.settled()

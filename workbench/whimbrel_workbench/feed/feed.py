@@ -322,9 +322,10 @@ class Feed:
                 (snapshot, result), self._quality = run.look(value), run.quality(value)
             else:
                 snapshot, result = run.look() if isinstance(run, BandedRun) else _look(run)
-            # A failed run keeps what was drawn last; its error belongs to that state and to no earlier one.
+            # A failed run keeps what was drawn last, unless it has as much; its error belongs to no earlier state.
             failed = now[1] == "failed"
-            if not failed:
+            drawn = 0 if self._result is None or self._picture is None else len(self._result.table)
+            if not failed or len(result.table) >= max(drawn, 1):
                 self._picture, self._result = self._framer.picture(result), result
             error = run.error if failed else None
             if isinstance(run, ProgressRun):

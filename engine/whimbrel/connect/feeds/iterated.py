@@ -78,21 +78,26 @@ def _together(items: Iterable[Any], number: int) -> Iterator[Delivery]:
     """Items that come within a moment, as one delivery."""
     held: list[Any] = []
     until = 0.0
-    for item in items:
-        if isinstance(item, pa.RecordBatch):
-            if held:
+    try:
+        for item in items:
+            if isinstance(item, pa.RecordBatch):
+                if held:
+                    yield Delivery(held, number)
+                    held = []
+                number += 1
+                yield Delivery(item, number)
+                continue
+            if not held:
+                until = monotonic() + _TOGETHER_S
+            held.append(item)
+            number += 1
+            if len(held) >= _MOST_ITEMS or monotonic() >= until:
                 yield Delivery(held, number)
                 held = []
-            number += 1
-            yield Delivery(item, number)
-            continue
-        if not held:
-            until = monotonic() + _TOGETHER_S
-        held.append(item)
-        number += 1
-        if len(held) >= _MOST_ITEMS or monotonic() >= until:
+    except Exception:
+        if held:  # the failure belongs to what would have come next
             yield Delivery(held, number)
-            held = []
+        raise
     if held:
         yield Delivery(held, number)
 
