@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from whimbrel.errors import WhimbrelError
 from whimbrel.run import Metrics
 from whimbrel_workbench.frames import Failure, Playback, Status
@@ -20,6 +22,7 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
         ("newest event", words(metrics.newest)),
         *((("age", _age(metrics)),) if metrics.age_s is not None and state != "finished" else ()),
         ("late", f"{metrics.late_dropped:,} dropped, {metrics.late_adjusted:,} adjusted"),
+        *((("refused", _refused(metrics)),) if any(feed.dead for feed in metrics.feeds.values()) else ()),
         ("buffered", f"{metrics.buffered_rows:,} rows"),
         *((f"feed {name}", str(feed)) for name, feed in metrics.feeds.items()),
         *told,
@@ -34,6 +37,13 @@ def progress_status_of(state: State, metrics: Metrics, error: WhimbrelError | No
                        facts: tuple[tuple[str, str], ...]) -> Status:
     """The indicators of early answers, whose rows come in any order: they have no watermark, and none is late."""
     return Status(state, metrics.share, facts, failure_of(error) if error is not None else None)
+
+
+def _refused(metrics: Metrics) -> str:
+    """How many rows of feeds could not be read, and why most of them."""
+    reasons = sum((Counter(feed.dead) for feed in metrics.feeds.values()), Counter())
+    (why, most), = reasons.most_common(1)
+    return f"{reasons.total():,}: {why}" + (f" ({most:,})" if most < reasons.total() else "")
 
 
 def _age(metrics: Metrics) -> str:
