@@ -99,16 +99,21 @@ class _Consumer(Client):
     def __init__(self, feed: KafkaFeed, place: dict[str, int]) -> None:
         self._feed, self._library = feed, feed.library
         self._place = dict(place)
+        self._begins = feed.begin == "latest" and feed.group is None and not place
         self._lost: str | None = None
         self._behind: int | None = None
         self._consumer = feed.library.Consumer({
             "bootstrap.servers": feed.servers, "group.id": feed.group or f"whimbrel-{uuid.uuid4()}",
-            "enable.auto.commit": False, "auto.offset.reset": feed.begin, "error_cb": self._failed,
+            "enable.auto.commit": False, "error_cb": self._failed,
+            "auto.offset.reset": "earliest" if feed.group is None else feed.begin,
             "enable.partition.eof": False, "fetch.message.max.bytes": 64 << 20, "log_level": 0,
             "fetch.wait.max.ms": 50, **feed.config})
         try:
             if feed.group is None:
-                self._consumer.assign([self._partition(number) for number in self._partitions()])
+                numbers = self._partitions()
+                if self._begins:
+                    self._place = {str(number): self._end(number) for number in numbers}
+                self._consumer.assign([self._partition(number) for number in numbers])
             else:
                 self._consumer.subscribe([feed.topic], on_assign=self._assigned, on_revoke=self._revoked,
                                          on_lost=self._revoked)
@@ -130,10 +135,16 @@ class _Consumer(Client):
             raise ConnectionError(f"there is no topic {self._feed.topic!r}")
         return sorted(known.partitions)
 
+    def _end(self, number: int) -> int:
+        partition = self._library.TopicPartition(self._feed.topic, number)
+        try:
+            return int(self._consumer.get_watermark_offsets(partition, timeout=_ATTEMPT_S)[1])
+        except self._library.KafkaException as error:
+            raise ConnectionError(error.args[0].str()) from error
+
     def _partition(self, number: int) -> Any:
-        begin = self._library.OFFSET_BEGINNING if self._feed.begin == "earliest" else self._library.OFFSET_END
-        if self._feed.group is not None:
-            begin = self._library.OFFSET_STORED
+        """Where a partition is read from; one that the place does not name was added since, and is read whole."""
+        begin = self._library.OFFSET_BEGINNING if self._feed.group is None else self._library.OFFSET_STORED
         return self._library.TopicPartition(self._feed.topic, number, self._place.get(str(number), begin))
 
     def _assigned(self, consumer: Any, partitions: Sequence[Any]) -> None:
@@ -149,6 +160,9 @@ class _Consumer(Client):
             self._lost = f"no broker answers at {self._feed.servers}: {error.str()}"
 
     def receive(self, timeout_s: float) -> Delivery | None:
+        if self._begins:  # at once: "latest" is said once, and not anew with each connection
+            self._begins = False
+            return Delivery([], dict(self._place))
         came = self._consumer.consume(_MOST_MESSAGES, timeout_s)
         messages = [message for message in came if message.error() is None]
         if len(messages) < len(came):

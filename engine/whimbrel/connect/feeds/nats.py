@@ -73,6 +73,7 @@ class _Puller(Client):
     def __init__(self, feed: NatsFeed, place: int | None) -> None:
         self._feed = feed
         self._place = place
+        self._begins = feed.begin == "latest" and place is None
         self._behind: int | None = None
         self._error: Exception | None = None
         self._runner = asyncio.Runner()
@@ -93,14 +94,19 @@ class _Puller(Client):
         self._link = await feed.library.connect(feed.url, allow_reconnect=False, error_cb=failed, connect_timeout=5)
         log = self._link.jetstream()
         stream = feed.stream or await log.find_stream_name_by_subject(feed.subject)
-        first = DeliverPolicy.ALL if feed.begin == "earliest" else DeliverPolicy.NEW
+        if self._begins:
+            self._place = (await log.stream_info(stream)).state.last_seq
         # A consumer of its own, without acknowledgements: the place is in the checkpoint, the messages in the stream.
-        config = ConsumerConfig(deliver_policy=first if self._place is None else DeliverPolicy.BY_START_SEQUENCE,
+        first = DeliverPolicy.ALL if self._place is None else DeliverPolicy.BY_START_SEQUENCE
+        config = ConsumerConfig(deliver_policy=first,
                                 opt_start_seq=None if self._place is None else self._place + 1,
                                 ack_policy=AckPolicy.NONE, inactive_threshold=300)
         self._pull = await log.pull_subscribe(feed.subject, stream=stream, config=config)
 
     def receive(self, timeout_s: float) -> Delivery | None:
+        if self._begins:  # at once: "latest" is said once, and not anew with each connection
+            self._begins = False
+            return Delivery([], self._place)
         return self._runner.run(self._fetch(timeout_s))
 
     async def _fetch(self, timeout_s: float) -> Delivery | None:

@@ -74,6 +74,7 @@ class _Stream(Client):
         self._feed = feed
         self._link = feed.library.Redis.from_url(feed.url, socket_timeout=10, retry=None)
         self._place = place
+        self._begins = feed.begin == "latest" and feed.group is None and place is None
         self._pending = feed.group is not None
         if feed.group is not None:
             self._join(feed.group, place)
@@ -93,6 +94,9 @@ class _Stream(Client):
         self._asked = "0-0" if place is None else place
 
     def receive(self, timeout_s: float) -> Delivery | None:
+        if self._begins:  # at once: "latest" is said once, and not anew with each connection
+            self._begins = False
+            return Delivery([], self._place)
         block_ms = max(int(timeout_s * 1000), 1)
         if self._feed.group is None:
             came = self._link.xread({self._feed.stream: self._place}, count=_MOST_MESSAGES, block=block_ms)

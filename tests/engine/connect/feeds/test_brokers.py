@@ -70,6 +70,18 @@ def test_a_redis_stream_goes_on_when_its_server_does(redis_server: servers.Serve
 
 
 @pytest.mark.redis
+def test_the_latest_entry_is_looked_for_once(redis_server: servers.Server) -> None:
+    feed = wb.feeds.redis("newest", redis_url(redis_server), begin="latest", **QUICK)
+    with redis.Redis(port=redis_server.port) as link:
+        link.xadd("newest", {"at": 1, "x": 10})
+        with reading(feed) as found:
+            until(lambda: next(found) is None and found.place is not None)
+        link.xadd("newest", {"at": 2, "x": 20})
+    with reading(feed, found.place) as found:
+        assert values(found, 1, "at") == [2]
+
+
+@pytest.mark.redis
 @pytest.mark.fault("redis", "garbage bytes")
 @pytest.mark.fault("redis", "messages of 10 MB")
 def test_a_redis_entry_may_hold_a_whole_row(redis_server: servers.Server) -> None:
@@ -220,6 +232,21 @@ def test_a_nats_stream_goes_on_when_its_server_does(nats_server: servers.Server)
     on_nats(nats_server, lambda log: log.publish("rows.b", row(4)))
     with reading(feed, place) as found:
         assert values(found, 1, "at") == [4]
+
+
+@pytest.mark.nats
+def test_the_latest_message_is_looked_for_once(nats_server: servers.Server) -> None:
+    async def begin(log: Any) -> None:
+        await log.add_stream(name="newest", subjects=["newest"])
+        await log.publish("newest", row(1))
+
+    on_nats(nats_server, begin)
+    feed = wb.feeds.nats("newest", f"nats://127.0.0.1:{nats_server.port}", begin="latest", **QUICK)
+    with reading(feed) as found:
+        until(lambda: next(found) is None and found.place is not None)
+    on_nats(nats_server, lambda log: log.publish("newest", row(2)))
+    with reading(feed, found.place) as found:
+        assert values(found, 1, "at") == [2]
 
 
 @pytest.mark.nats

@@ -184,6 +184,26 @@ def test_a_broker_that_is_not_there_yet_is_waited_for() -> None:
         assert "127.0.0.1:9" in found.state.error
 
 
+def test_the_latest_is_said_once_for_all_partitions(cluster: Cluster) -> None:
+    for partition in (0, 1):
+        cluster.send("newest", row(partition), partition=partition)
+    feed = wb.feeds.kafka("newest", cluster.servers, begin="latest", **QUICK)
+    with reading(feed) as found:
+        until(lambda: next(found) is None and found.place is not None)
+        place = json.loads(json.dumps(found.place))
+        assert (place["0"], place["1"]) == (1, 1)
+    cluster.send("newest", row(7), partition=1)
+    with reading(feed, place) as found:
+        assert values(found, 1, "at") == [7]
+
+
+def test_offsets_that_are_gone_are_passed_over_to_the_earliest_there(cluster: Cluster) -> None:
+    cluster.send("gone", row(1), row(2))
+    feed = wb.feeds.kafka("gone", cluster.servers, begin="latest", **QUICK)
+    with reading(feed, {"0": 50}) as found:
+        assert values(found, 2, "at") == [1, 2]
+
+
 def test_what_kafka_does_not_know_is_refused() -> None:
     with pytest.raises(PlanError, match="'offsets' is nothing that Kafka knows"):
         wb.feeds.kafka("t", time="at", beside=["offsets"])
