@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Literal, Unpack
+from typing import Any, Final, Literal, Unpack
 
 import pyarrow as pa
 
@@ -16,6 +16,10 @@ from whimbrel.connect.feeds.feed import Feed, Usual, check_choice
 from whimbrel.errors import MissingExtraError
 
 _MOST_MESSAGES = 1_000
+
+ONCE: Final[dict[str, Any]] = {"allow_reconnect": False, "max_reconnect_attempts": 1, "reconnect_time_wait": 0.1,
+                               "connect_timeout": 5}
+"""How to connect: the client alone would try for minutes without a word."""
 
 
 class NatsFeed(Feed):
@@ -91,7 +95,7 @@ class _Puller(Client):
         async def failed(error: Exception) -> None:
             self._error = error
 
-        self._link = await feed.library.connect(feed.url, allow_reconnect=False, error_cb=failed, connect_timeout=5)
+        self._link = await feed.library.connect(feed.url, error_cb=failed, **ONCE)
         log = self._link.jetstream()
         stream = feed.stream or await log.find_stream_name_by_subject(feed.subject)
         if self._begins:

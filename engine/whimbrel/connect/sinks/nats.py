@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
+from whimbrel.connect.feeds.nats import ONCE
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.errors import MissingExtraError, SinkError
 from whimbrel.plan.sink import Sink, Token
@@ -41,7 +42,7 @@ class NatsSink(Sink):
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         self._row = rows
         self._runner = asyncio.Runner()
-        self._link = self._run(self._library.connect(self._url, allow_reconnect=False, connect_timeout=5))
+        self._link = self._run(self._library.connect(self._url, **ONCE))
         self._log = self._link.jetstream()
 
     def write(self, rows: pa.RecordBatch) -> None:
