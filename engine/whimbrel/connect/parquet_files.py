@@ -29,8 +29,8 @@ WHOLE_BYTES = 128 << 20
 class ParquetFiles:
     """One or several Parquet files of one schema, one after the other.
 
-    Only the footers are read at first. Reading decodes only the columns asked for, a few batches ahead, and holds two
-    row groups' columns at most.
+    Only the footers are read at first. Reading decodes only the columns asked for, a few batches ahead, and holds a
+    few row groups' columns at a time, or pieces of large ones.
 
     Parameters
     ----------

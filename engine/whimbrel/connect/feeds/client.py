@@ -36,7 +36,16 @@ class Delivery:
 
 
 class Client(ABC):
-    """A connection. Used by one thread; it is closed when something fails, and another one is made."""
+    """A connection. Used by one thread; it is closed when something fails, and another one is made.
+
+    Attributes
+    ----------
+    begins : JSON value
+        The place it was looked up to begin at, where it was given none: the next connection begins there, too, or what
+        comes between them would be left out. None: at the beginning.
+    """
+
+    begins: Place = None
 
     @abstractmethod
     def receive(self, timeout_s: float) -> Delivery | None:

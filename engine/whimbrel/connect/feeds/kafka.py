@@ -99,7 +99,6 @@ class _Consumer(Client):
     def __init__(self, feed: KafkaFeed, place: dict[str, int]) -> None:
         self._feed, self._library = feed, feed.library
         self._place = dict(place)
-        self._begins = feed.begin == "latest" and feed.group is None and not place
         self._lost: str | None = None
         self._behind: int | None = None
         self._consumer = feed.library.Consumer({
@@ -111,8 +110,9 @@ class _Consumer(Client):
         try:
             if feed.group is None:
                 numbers = self._partitions()
-                if self._begins:
-                    self._place = {str(number): self._end(number) for number in numbers}
+                if feed.begin == "latest" and not place:
+                    self.begins = {str(number): self._end(number) for number in numbers}
+                    self._place = dict(self.begins)
                 self._consumer.assign([self._partition(number) for number in numbers])
             else:
                 self._consumer.subscribe([feed.topic], on_assign=self._assigned, on_revoke=self._revoked,
@@ -160,9 +160,6 @@ class _Consumer(Client):
             self._lost = f"no broker answers at {self._feed.servers}: {error.str()}"
 
     def receive(self, timeout_s: float) -> Delivery | None:
-        if self._begins:  # at once: "latest" is said once, and not anew with each connection
-            self._begins = False
-            return Delivery([], dict(self._place))
         came = self._consumer.consume(_MOST_MESSAGES, timeout_s)
         messages = [message for message in came if message.error() is None]
         if len(messages) < len(came):

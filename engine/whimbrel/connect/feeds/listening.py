@@ -191,6 +191,9 @@ class Listening(Reading):
         try:
             client = self.feed.connect(place)
             self._set(link="live")
+            if client.begins is not None:
+                place = client.begins
+                self._enqueue(as_batch(self.feed.fields.empty_table()), place)
             while not self._stop.is_set():
                 try:
                     delivery = client.receive(_POLL_S)

@@ -77,7 +77,6 @@ class _Puller(Client):
     def __init__(self, feed: NatsFeed, place: int | None) -> None:
         self._feed = feed
         self._place = place
-        self._begins = feed.begin == "latest" and place is None
         self._behind: int | None = None
         self._error: Exception | None = None
         self._runner = asyncio.Runner()
@@ -98,8 +97,8 @@ class _Puller(Client):
         self._link = await feed.library.connect(feed.url, error_cb=failed, **ONCE)
         log = self._link.jetstream()
         stream = feed.stream or await log.find_stream_name_by_subject(feed.subject)
-        if self._begins:
-            self._place = (await log.stream_info(stream)).state.last_seq
+        if self._place is None and feed.begin == "latest":
+            self._place = self.begins = (await log.stream_info(stream)).state.last_seq
         # A consumer of its own, without acknowledgements: the place is in the checkpoint, the messages in the stream.
         first = DeliverPolicy.ALL if self._place is None else DeliverPolicy.BY_START_SEQUENCE
         config = ConsumerConfig(deliver_policy=first,
@@ -108,9 +107,6 @@ class _Puller(Client):
         self._pull = await log.pull_subscribe(feed.subject, stream=stream, config=config)
 
     def receive(self, timeout_s: float) -> Delivery | None:
-        if self._begins:  # at once: "latest" is said once, and not anew with each connection
-            self._begins = False
-            return Delivery([], self._place)
         return self._runner.run(self._fetch(timeout_s))
 
     async def _fetch(self, timeout_s: float) -> Delivery | None:

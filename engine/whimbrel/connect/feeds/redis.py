@@ -74,13 +74,12 @@ class _Stream(Client):
         self._feed = feed
         self._link = feed.library.Redis.from_url(feed.url, socket_timeout=10, retry=None)
         self._place = place
-        self._begins = feed.begin == "latest" and feed.group is None and place is None
         self._pending = feed.group is not None
         if feed.group is not None:
             self._join(feed.group, place)
         elif place is None:
             last = self._link.xrevrange(feed.stream, count=1) if feed.begin == "latest" else []
-            self._place = last[0][0].decode() if last else "0-0"
+            self._place = self.begins = last[0][0].decode() if last else "0-0"
         else:
             self._link.ping()
 
@@ -94,9 +93,6 @@ class _Stream(Client):
         self._asked = "0-0" if place is None else place
 
     def receive(self, timeout_s: float) -> Delivery | None:
-        if self._begins:  # at once: "latest" is said once, and not anew with each connection
-            self._begins = False
-            return Delivery([], self._place)
         block_ms = max(int(timeout_s * 1000), 1)
         if self._feed.group is None:
             came = self._link.xread({self._feed.stream: self._place}, count=_MOST_MESSAGES, block=block_ms)
