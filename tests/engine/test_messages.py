@@ -13,6 +13,7 @@ from tests.engine.mistaken import at, edges, event, log, other, restored
 from whimbrel import col
 from whimbrel.errors import (
     CheckpointError,
+    DamagedCheckpointError,
     DisorderError,
     ExpressionError,
     KernelError,
@@ -442,7 +443,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
     "restore longer": (lambda: restored(log().where(col.n > 1), log().where(col.n > 1).select("n")),
         CheckpointError, "The checkpoint is of another query: it has 2 steps, not 3.", "restore("),
     "restore nothing": (lambda: restored(None, log()),
-        CheckpointError, "There is no checkpoint in", "restore("),
+        DamagedCheckpointError, "There is no checkpoint in", "restore("),
     "on column": (lambda: log().aggregate(a=wb.sum(col.price)).on(other()),
         SchemaError, "Column 'price' is string; the query was written for double.", "on(other)"),
 }

@@ -379,13 +379,13 @@ class Stream(Methods):
         Examples
         --------
         >>> import whimbrel as wb
-        >>> log = wb.from_arrow({"at": range(10_000), "x": [1, 2] * 5_000}, time="at")
-        >>> query = log.tumbling_window(10_000).aggregate(n=wb.count(), total=wb.sum(wb.col.x))
+        >>> log = wb.from_arrow({"at": range(100_000), "x": [1, 2, 3, 4] * 25_000}, time="at")
+        >>> query = log.tumbling_window(100_000).aggregate(n=wb.count(), total=wb.sum(wb.col.x))
         >>> for answer in query.progress(at=[0.1, 0.5]):
         ...     print(f"{answer.share:.0%}", answer.table["total"].to_pylist(), f"{answer.error:.1%}")
-        10% [15013] 0.9%
-        50% [14998] 0.2%
-        100% [15000] 0.0%
+        10% [250054] 0.1%
+        50% [250017] 0.0%
+        100% [250000] 0.0%
         """
         return progressing.progress(self.node, every, seconds=seconds, at=at, confidence=confidence, order=order,
                                     seed=seed, block_rows=block_rows, resume=resume)
