@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.batch import Batch, Column, Field, Mask, Schema, frozen
 from whimbrel.kernels import Stateless
 from whimbrel.operators.aggregate import GroupAggregate
 from whimbrel.operators.aggregate_text import finish_function
 from whimbrel.operators.measure import Measure, state_names, told_in_words
 from whimbrel.plan import Operator, Part, Properties, Reach
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,15 +85,23 @@ class FinishKernel(Stateless):
 
     def apply(self, batch: Batch) -> Batch:
         batch = batch.compact()
-        with told_in_words(self.measures, None):
-            values = [self._column(batch, *pair) for pair in zip(self.measures, self.loops, strict=True)]
+        values = [self._column(batch, number) for number in range(len(self.measures))]
         return batch.having(schema=self.out_schema,
                        columns=(*(batch.column(name) for name in self.keys), *values))
 
-    def _column(self, batch: Batch, measure: Measure, loop: Any) -> Column:
-        states = [batch.column(name).values for name in state_names(measure.name, measure.steps)]
+    def values(self, number: int, states: Sequence[Array]) -> tuple[Array, Mask]:
+        """What one aggregate, by its place among all, makes of states of groups, and for which there is a value."""
+        measure = self.measures[number]
+        rows = len(states[0])
+        out, valid = np.empty(rows, measure.out_dtypes[0]), np.empty(rows, np.bool_)
+        with told_in_words(self.measures, None):
+            self.loops[number](*map(frozen, states), out, valid)
+        return out, valid
+
+    def _column(self, batch: Batch, number: int) -> Column:
+        measure = self.measures[number]
+        states = [np.asarray(batch.column(name).values) for name in state_names(measure.name, measure.steps)]
         if measure.counts_rows:
             return Column(measure.type, states[0])
-        out, valid = np.empty(len(batch), measure.out_dtypes[0]), np.empty(len(batch), np.bool_)
-        loop(*states, out, valid)
+        out, valid = self.values(number, states)
         return measure.column(np.where(valid, out, 0), valid)

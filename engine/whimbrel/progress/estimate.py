@@ -65,10 +65,10 @@ class Estimate:
             table = self._rows()
             return table if sample is None else self._beside(table, sample)
         assert sample is not None
-        rows = self._order
-        batch = sample.answer.take(rows)
-        table = table_from_batches(batch.schema, [batch])
-        return self._with_bounds(table, *(bound[rows] for bound in self.bounds))
+        rows, batch, (low, high) = self._order, sample.answer, self.bounds
+        if (rows[1:] < rows[:-1]).any():
+            batch, low, high = batch.take(rows), low[rows], high[rows]
+        return self._with_bounds(table_from_batches(batch.schema, [batch]), low, high)
 
     @property
     def settled(self) -> int:
@@ -214,30 +214,33 @@ class Estimate:
 def bounds(sample: Sample, alpha: float) -> tuple[Array, Array]:
     """Intervals of all values, by row and value."""
     exact = sample.read.exact
-    low, high = np.empty((2, len(sample), len(sample.values)))
+    low, high = np.empty((2, len(sample.values), len(sample)))
     for value in range(len(sample.values)):
         numbers = sample.numbers(value)
-        bottom, top = np.full(len(sample), -np.inf), np.full(len(sample), np.inf)
+        bottom, top = np.full((2, len(sample)), [[-np.inf], [np.inf]])
         if sample.adds_up(value):
             width = sample.spread.widths(value, alpha)
             bottom, top = numbers - width, numbers + width
             if sample.before is not None:
-                bottom, top = _both(bottom, top, *(bound[:, value] for bound in sample.before))
-        least, most, _ = np.broadcast_arrays(*sample.certain(value), bottom)
-        bottom, top = _both(least, most, bottom, top)
-        low[:, value] = np.where(exact, numbers, bottom)
-        high[:, value] = np.where(exact, numbers, top)
-    return low, high
+                known_low, known_high = (bound[:, value] for bound in sample.before)
+                bottom, top = _both(bottom, top, _extended(known_low, len(sample), -np.inf),
+                                    _extended(known_high, len(sample), np.inf))
+        bottom, top = _both(*sample.certain(value), bottom, top)
+        low[value] = np.where(exact, numbers, bottom)
+        high[value] = np.where(exact, numbers, top)
+    return low.T, high.T
 
 
-def _both(low: Array, high: Array, other_low: Array, other_high: Array) -> tuple[Array, Array]:
+def _extended(bound: Array, rows: int, unknown: float) -> Array:
+    """Ends of intervals, also of rows that were not known when they were computed."""
+    return np.concatenate([bound, np.full(rows - len(bound), unknown)])
+
+
+def _both(low: Array | float, high: Array | float, other_low: Array, other_high: Array) -> tuple[Array, Array]:
     """What two intervals have in common; the first where they have nothing."""
-    rows = len(other_low)
-    bottom, top = np.full(len(low), -np.inf), np.full(len(low), np.inf)
-    bottom[:rows], top[:rows] = other_low, other_high
-    both_low, both_high = np.maximum(low, bottom), np.minimum(high, top)
+    both_low, both_high = np.maximum(low, other_low), np.minimum(high, other_high)
     apart = both_low > both_high
-    return np.where(apart, low, both_low), np.where(apart, high, both_high)
+    return (np.where(apart, low, both_low), np.where(apart, high, both_high)) if apart.any() else (both_low, both_high)
 
 
 def with_ends(table: pa.Table, settled: int, grows: Mapping[str, bool]) -> pa.Table:
@@ -254,31 +257,31 @@ def with_ends(table: pa.Table, settled: int, grows: Mapping[str, bool]) -> pa.Ta
 def _with_columns(table: pa.Table, names: list[str], low: Array, high: Array) -> pa.Table:
     """Each value, moved into its interval, followed by the ends of that; values without a number have none."""
     columns: dict[str, Any] = {}
-    for name in table.column_names:
-        columns[name] = table.column(name)
-        type_ = table.schema.field(name).type
-        if name in names and (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
-            ends = low[:, names.index(name)], high[:, names.index(name)]
+    for field, held in zip(table.schema, table.columns, strict=True):
+        name = field.name
+        columns[name] = held
+        if name in names and (pa.types.is_integer(field.type) or pa.types.is_floating(field.type)):
+            number = names.index(name)
+            ends = low[:, number], high[:, number]
             columns[name] = _inside(_column(table, name), *ends).to_arrow()
             for end, values in zip(("low", "high"), ends, strict=True):
                 known = np.isfinite(values)
                 columns[f"{name}_{end}"] = Column(pa.float64(), np.where(known, values, 0.0), known).to_arrow()
-    return pa.table(columns)
+    return pa.Table.from_arrays(list(columns.values()), list(columns))
 
 
 def _inside(column: Column, low: Array, high: Array) -> Column:
     values = np.asarray(column.values)
     with np.errstate(invalid="ignore"):
-        outside = np.flatnonzero((values < low) | (values > high))
-    if not len(outside):
+        beyond = (values < low) | (values > high)
+    if not beyond.any():
         return column
-    values = values.copy()
+    values, outside = values.copy(), np.flatnonzero(beyond)
     moved = np.clip(values[outside], low[outside], high[outside])
     values[outside] = moved if values.dtype.kind == "f" else np.rint(moved)
     return Column(column.type, values, column.valid)
 
 
 def _column(table: pa.Table, name: str) -> Column:
-    return Column.from_arrow(table.column(name).combine_chunks())
-
-
+    column = table.column(name)
+    return Column.from_arrow(column.chunk(0) if column.num_chunks == 1 else column.combine_chunks())

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -345,17 +346,23 @@ class Tail:
     """The rest of a query, behind states of panes or behind values of windows."""
 
     def __init__(self, division: Division) -> None:
-        values = division.behind(HandedIn("windows", "", division.answer, division.window.size), states=False)
-        states = division.behind(HandedIn("panes", "", division.merged, division.window.hop), states=True)
-        self.schema = values.schema
-        self._pipelines = {True: Pipeline(optimize(states)), False: Pipeline(optimize(values))}
+        self._division = division
+        self._pipelines: dict[bool, Pipeline] = {}
 
     def of(self, batch: Batch, *, states: bool) -> pa.Table:
         """What the query makes of these rows."""
+        if states not in self._pipelines:
+            self._pipelines[states] = Pipeline(optimize(self._plans[states]))
         pipeline = self._pipelines[states].fork([0])
         batch = batch.take(np.argsort(batch.sync, kind="stable"))
         out = [*(pipeline.push(0, batch)[0] if len(batch) else []), *pipeline.advance(0, INF)[0]]
-        return in_order(table_from_batches(self.schema, out))
+        return in_order(table_from_batches(self._plans[states].schema, out))
+
+    @cached_property
+    def _plans(self) -> dict[bool, Node]:
+        division = self._division
+        return {False: division.behind(HandedIn("windows", "", division.answer, division.window.size), states=False),
+                True: division.behind(HandedIn("panes", "", division.merged, division.window.hop), states=True)}
 
 
 def _blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, Blocks] | str:

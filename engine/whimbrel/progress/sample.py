@@ -12,6 +12,7 @@ import numpy as np
 from whimbrel.aggregates import Count, Max, Min, Std, SumOfSquares, Var
 from whimbrel.batch import Batch, Column
 from whimbrel.clock import INF, MIN_TIME
+from whimbrel.operators.finish import FinishKernel
 from whimbrel.operators.results import reduced_in
 from whimbrel.plan import Aggregate
 from whimbrel.progress.division import Division
@@ -51,17 +52,17 @@ class Read:
     rows_inside: Array
     random: bool
 
-    @property
+    @cached_property
     def exact(self) -> Array:
         """Rows of which no block is left."""
         return (self.left.blocks == 0) & (self.later.blocks == 0)
 
-    @property
+    @cached_property
     def phase(self) -> Array:
         """Blocks of this phase, read or not."""
         return self.drawn.blocks + self.left.blocks
 
-    @property
+    @cached_property
     def rows_left(self) -> Array:
         """Source rows that were not read."""
         return self.left.rows + self.later.rows
@@ -82,18 +83,19 @@ class Sample:
     Attributes
     ----------
     sums, products, crosses, powers : numpy.ndarray of float64
-        As those of the totals, by number and row.
+        As those of the totals.
     """
 
     def __init__(self, division: Division, totals: Totals, scan: Scan, before: tuple[Array, Array] | None) -> None:
         rows = len(totals)
         self.division, self.totals, self.before = division, totals, before
+        self._rows = totals.rows
         self.fields = [array[:rows].copy() for array in totals.fields]
         self.known = [array[:rows].copy() for array in totals.known]
         self.blocks = totals.blocks[:rows].copy()
         width = totals.width
         self.sums, self.products, self.crosses, self.powers = (
-            array[: rows * numbers].reshape(rows, numbers).T.copy() for array, numbers in (
+            array[: rows * numbers].copy() for array, numbers in (
                 (totals.sums, width), (totals.products, width * (width + 1) // 2), (totals.crosses, width),
                 (totals.powers, width * 4)))
         self.scan = scan
@@ -103,10 +105,10 @@ class Sample:
     def __len__(self) -> int:
         return len(self.blocks)
 
-    @cached_property
+    @property
     def keys(self) -> Sequence[Column]:
         """Starts and keys of rows."""
-        return self.totals.keys.values(np.arange(len(self), dtype=np.int32))
+        return self._rows.keys
 
     @property
     def starts(self) -> Array:
@@ -114,12 +116,12 @@ class Sample:
 
     @cached_property
     def read(self) -> Read:
-        starts, which = np.unique(self.starts, return_inverse=True)
-        first, last = times_behind(self.division, starts)
+        first, last = times_behind(self.division, self._rows.starts)
+        which = self._rows.which
         found = self.scan.overlapping([self._drawn, self._left, self._later, self._read], first, last)
         found[3] -= found[0]
         inside = self.scan.rows_within(np.concatenate([self._left, self._later]), first, last)
-        drawn, left, later, before = (Part(*each) for each in found[:, :, which])
+        drawn, left, later, before = (Part(*each) for each in found.take(which, axis=2))
         return Read(drawn, left, later, before, inside[which], self._random)
 
     @cached_property
@@ -129,17 +131,20 @@ class Sample:
         more = ratio(read.left.rows, read.drawn.rows)
         density = ratio(read.later.rows + np.where(read.drawn.rows == 0, read.left.rows, 0),
                          read.drawn.rows + read.before.rows)
+        thinned, exact = density.any(), read.exact.any()
         out = []
         for place, (known, now) in enumerate(zip(self.known, self.fields, strict=True)):
-            if not self.totals.additive[place] or not (now != 0).any():
+            if not self.totals.additive[place] or not now.any():
                 out.append(now)
                 continue
-            grown = now + (now.astype(np.float64) - known) * more + now * density
+            grown = now + (now.astype(np.float64) - known) * more
+            if thinned:
+                grown += now * density
             if self._counts[place]:
                 grown = np.minimum(grown, now + read.rows_left)
             if now.dtype.kind != "f":
-                grown = np.rint(np.clip(grown, -(2.0**62), 2.0**62)).astype(np.int64)
-            out.append(np.where(read.exact, now, grown))
+                grown = np.rint(np.minimum(np.maximum(grown, -(2.0**62)), 2.0**62)).astype(np.int64)
+            out.append(np.where(read.exact, now, grown) if exact else grown)
         return out
 
     @cached_property
@@ -228,6 +233,15 @@ class Sample:
     def numbers_of(self, batch: Batch, value: int) -> Array:
         """A value of a batch as :meth:`values_of` makes it."""
         return as_floats(batch.columns[len(self.totals.key_fields) + value])
+
+    def values_alone(self, value: int, states: Sequence[Array]) -> Array:
+        """A value that is one aggregate, of other states of it, as floats by row; NaN for null."""
+        finish = self.division.to_values[0]
+        assert isinstance(finish, FinishKernel)
+        if finish.measures[value].counts_rows:
+            return states[0].astype(np.float64)
+        values, valid = finish.values(value, states)
+        return np.where(valid, values, np.nan)
 
     def values_of(self, fields: Sequence[Array]) -> Batch:
         """Keys and values of other states."""

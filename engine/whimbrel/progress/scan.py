@@ -102,11 +102,9 @@ class Scan:
 
     def overlapping(self, sets: Sequence[Array], first: Ticks, last: Ticks) -> Array:
         """How many blocks of each set may lie within each range of time, ends included; their rows, and the squares."""
-        rows = self.blocks.rows.astype(np.float64)
-        chosen = np.zeros((len(sets), 1, len(rows)))
+        weights = np.zeros((len(sets), *self._powers.shape))
         for number, blocks in enumerate(sets):
-            chosen[number, 0, blocks] = 1
-        weights = chosen * np.stack([np.ones(len(rows)), rows, rows**2])
+            weights[number][:, blocks] = self._powers[:, blocks]
         return self._begun.below(weights, last, "right") - self._ended.below(weights, first, "left")
 
     def rows_within(self, blocks: Array, first: Ticks, last: Ticks) -> Array:
@@ -115,6 +113,11 @@ class Scan:
         rows[blocks] = self.blocks.rows[blocks]
         inside = self._ended.below(rows, last, "right") - self._begun.below(rows, first, "left")
         return np.maximum(inside, 0.0)
+
+    @cached_property
+    def _powers(self) -> Array:
+        """Of each block 1, its rows, and their square."""
+        return self.blocks.rows.astype(np.float64) ** np.arange(3)[:, None]
 
     @cached_property
     def _begun(self) -> _Times:
@@ -129,11 +132,12 @@ class _Times:
     """Times of blocks, in order."""
 
     def __init__(self, times: Ticks) -> None:
-        self._order = np.argsort(times, kind="stable")
-        self._times = times[self._order]
+        order = np.argsort(times, kind="stable")
+        self._times = times[order]
+        self._order = order if (order[1:] < order[:-1]).any() else None
 
     def below(self, weights: Array, bounds: Ticks, side: Literal["left", "right"]) -> Array:
         """Sums, along the last axis, of the weights of blocks whose time is below each bound, or at it."""
         sums = np.zeros((*weights.shape[:-1], len(self._times) + 1))
-        np.cumsum(weights[..., self._order], axis=-1, out=sums[..., 1:])
-        return sums[..., np.searchsorted(self._times, bounds, side)]
+        np.cumsum(weights if self._order is None else weights[..., self._order], axis=-1, out=sums[..., 1:])
+        return sums.take(np.searchsorted(self._times, bounds, side), axis=-1)

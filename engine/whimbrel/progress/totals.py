@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,14 @@ Array = np.ndarray[Any, Any]
 _add_block = Compiled(add_block)
 _NONE = np.empty(0, np.int64)
 _REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE)
+
+
+class Rows(NamedTuple):
+    """Starts and keys of the rows that there are, the different starts, and which of them each row has."""
+
+    keys: tuple[Column, ...]
+    starts: Array
+    which: Array
 
 
 class Totals:
@@ -65,6 +73,7 @@ class Totals:
         self.crosses = np.zeros(self.room * self.width if compares else 0)
         self.powers = np.zeros(self.room * self.width * 4 if compares else 0)
         self.known = [array.copy() for array in self.fields] if compares else []
+        self._rows = self._look_up()
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -72,6 +81,17 @@ class Totals:
     @property
     def _triangle(self) -> int:
         return self.width * (self.width + 1) // 2
+
+    @property
+    def rows(self) -> Rows:
+        """What tells the rows; the same ones until there are more."""
+        if len(self._rows.which) < len(self):
+            self._rows = self._look_up()
+        return self._rows
+
+    def _look_up(self) -> Rows:
+        keys = self.keys.values(np.arange(len(self), dtype=np.int32))
+        return Rows(keys, *np.unique(np.asarray(keys[0].values), return_inverse=True))
 
     @property
     def fields(self) -> list[Array]:

@@ -98,6 +98,17 @@ def test_a_variance_is_not_below_zero() -> None:
         assert 0 < row["q_low"] <= row["q"]
 
 
+def test_a_value_that_is_not_a_number_says_nothing_of_the_others() -> None:
+    """How few blocks make most of a variance was asked of no value any more, once one of them was not a number."""
+    chance = np.random.default_rng(8)
+    log = wb.from_arrow({"at": np.arange(ROWS), "x": chance.lognormal(0, 3, ROWS), "lost": np.full(ROWS, np.nan)},
+                        time="at", name="log").tumbling_window(ROWS)
+    alone, beside = answers(log.aggregate(x=wb.sum(col.x))), answers(log.aggregate(x=wb.sum(col.x), y=wb.sum(col.lost)))
+    for (_, (row,)), (_, (other,)) in zip(alone, beside, strict=True):
+        assert (row["x_low"], row["x_high"]) == (other["x_low"], other["x_high"])
+        assert other["y_low"] is None
+
+
 @pytest.mark.parametrize("groups", (10, 1_000))
 @pytest.mark.parametrize("data", ("Zipf", "heavy tails"))
 def test_intervals_of_skewed_data_hold_or_are_not_given(data: str, groups: int) -> None:

@@ -1,0 +1,104 @@
+"""How far off values may be, from how much what each block of a scan added to them differs between blocks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_ROUNDING = 1e-15
+_CONSTANT = 1e-6
+"""Of the square of a field: when it varies less than that between blocks, its fourth moment is rounding."""
+_NEGLIGIBLE = 1e-12
+"""Of the largest field's part of a variance: less than that, such as what rounding took, is not looked at."""
+
+
+def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneven: float, blocks: Array, sums: Array,
+                   products: Array, crosses: Array, powers: Array, drawn: Array, rows: Array, squares: Array,
+                   left: Array, all_blocks: Array, errors: Array, degrees: Array) -> None:
+    """Write the standard errors of values, by value and group, and the degrees of freedom of their variances.
+
+    The variance is that of what each block adds to a value, to first order, beyond what its size lets one expect. It
+    has as many degrees of freedom as that of normal values whose sample variance is as uncertain (Satterthwaite 1946):
+    few, where few blocks make most of it. Those of a value are the fewest of the fields that make its variance.
+
+    Parameters
+    ----------
+    slopes : numpy.ndarray of float64
+        How much a value grows with a field, by value, field and group.
+    needed : numpy.ndarray of bool
+        Whether a value is made of a field, by value and field.
+    parts : numpy.ndarray of int64
+        By field, the number of its aggregate, the numbers ascending.
+    width : int
+        How many fields there are.
+    uneven : float
+        The fourth moment of the sizes of blocks over the square of their second.
+    blocks : numpy.ndarray of int64
+        Of each group, blocks that had rows of it.
+    sums, products, crosses, powers : numpy.ndarray of float64
+        As :func:`~whimbrel.kernels.primitives.co_moments.add_block` makes them.
+    drawn, rows, squares, left, all_blocks : numpy.ndarray of float64
+        Of each group: the blocks that were drawn and may hold rows of it, their rows and the squares of those; the rows
+        of blocks that are left; all blocks, drawn or left.
+    errors, degrees : numpy.ndarray of float64
+        What is written.
+    """
+    groups = blocks.shape[0]
+    triangle = width * (width + 1) // 2
+    free = np.zeros(width)
+    for group in range(groups):
+        count = max(drawn[group], 1.0)
+        for field in range(width):
+            place = (group * width + field) * 4
+            first, second = powers[place] / count, powers[place + 1] / count
+            third, fourth = powers[place + 2] / count, powers[place + 3] / count
+            square = first * first
+            variance = second - square
+            kurtosis = 3.0
+            if variance > _CONSTANT * second:
+                kurtosis = (fourth - 4 * first * third + (6 * second - 3 * square) * square) / (variance * variance)
+            tails = kurtosis * uneven - 1
+            free[field] = 2 * count / max(tails, 1e-3) if tails == tails else 0.0  # noqa: PLR0124 - not a number
+        count = max(drawn[group], 2.0)
+        share = rows[group]
+        size = (share + left[group]) / share * count if share > 0 else 0.0
+        lacks = max(1 / count - 1 / max(all_blocks[group], 1.0), 0.0)
+        for value in range(errors.shape[0] // groups):
+            total, crossed, squared, largest, most = 0.0, 0.0, 0.0, 0.0, 0.0
+            for field in range(width):
+                slope = slopes[(value * width + field) * groups + group]
+                if slope != 0:
+                    place = group * width + field
+                    total += slope * sums[place]
+                    crossed += slope * crosses[place]
+                    most = max(most, slope * slope * powers[place * 4 + 1])
+                    at = group * triangle + field * width - field * (field - 1) // 2
+                    for other in range(field, width):
+                        beside = slopes[(value * width + other) * groups + group]
+                        product = slope * beside * products[at + other - field]
+                        squared += product if other == field else 2 * product
+                        largest += product if other == field else 0.0
+            each = total / share if share > 0 else 0.0
+            apart = squared - 2 * each * crossed + each * each * squares[group]
+            error = 0.0
+            if apart > _ROUNDING * count * largest:
+                error = size * math.sqrt(apart / (count - 1) * lacks)
+            errors[value * groups + group] = error
+            fewest = blocks[group] - 1.0
+            seen, part = True, -1
+            for field in range(width):
+                if needed[value * width + field]:
+                    varied = powers[(group * width + field) * 4 + 1]
+                    if parts[field] != part:  # an aggregate of which nothing was there to vary
+                        if not seen:
+                            fewest = 0.0
+                        seen, part = False, parts[field]
+                    seen = seen or varied > 0
+                    slope = slopes[(value * width + field) * groups + group]
+                    if slope * slope * varied > _NEGLIGIBLE * most and not free[field] >= fewest:
+                        fewest = free[field]
+            degrees[value * groups + group] = fewest if seen else 0.0
