@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -43,9 +44,12 @@ class Client(ABC):
     begins : JSON value
         The place it was looked up to begin at, where it was given none: the next connection begins there, too, or what
         comes between them would be left out. None: at the beginning.
+    missed : mapping of str to int
+        What was there and could not be received any more, by reason: messages, or how often where nobody counts them.
     """
 
     begins: Place = None
+    missed: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod
     def receive(self, timeout_s: float) -> Delivery | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, Literal, Unpack
@@ -17,6 +18,8 @@ from whimbrel.errors import MissingExtraError, PlanError, near_match
 
 _MOST_MESSAGES = 10_000
 _ATTEMPT_S = 10.0
+_LOOK_S = 0.5
+_LOOK = "topic.metadata.refresh.interval.ms"
 _BESIDE = {"key": pa.binary(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("ms", "UTC"),
            "headers": pa.map_(pa.string(), pa.binary())}
 
@@ -24,9 +27,11 @@ _BESIDE = {"key": pa.binary(), "partition": pa.int32(), "offset": pa.int64(), "t
 class KafkaFeed(Feed):
     """Messages of a Kafka topic, in the order of each partition; needs ``whimbrel[kafka]``.
 
-    Without a group all partitions are read by this feed, from its own place. With a group the partitions are shared
-    with all others of the group, and the broker is told how far they were read: when rows are in a checkpoint, or, for
-    a run that writes none, when they were taken in.
+    Without a group all partitions are read by this feed, from its own place; those that are added are looked for every
+    ten seconds (``topic.metadata.refresh.interval.ms``), and read from their beginning. With a group the partitions are
+    shared with all others of the group, and the broker is told how far they were read: when rows are in a checkpoint,
+    or, for a run that writes none, when they were taken in. Where the broker no longer has the message that comes next,
+    the feed goes on at the earliest that is there, and counts those between as missed.
 
     Parameters
     ----------
@@ -101,17 +106,20 @@ class _Consumer(Client):
         self._place = dict(place)
         self._lost: str | None = None
         self._behind: int | None = None
-        self._consumer = feed.library.Consumer({
+        self.missed: Counter[str] = Counter()
+        config = {
             "bootstrap.servers": feed.servers, "group.id": feed.group or f"whimbrel-{uuid.uuid4()}",
-            "enable.auto.commit": False, "error_cb": self._failed,
-            "auto.offset.reset": "earliest" if feed.group is None else feed.begin,
+            "enable.auto.commit": False, "error_cb": self._failed, "auto.offset.reset": "error",
             "enable.partition.eof": False, "fetch.message.max.bytes": 64 << 20, "log_level": 0,
-            "fetch.wait.max.ms": 50, **feed.config})
+            "fetch.wait.max.ms": 50, _LOOK: 10_000, **feed.config}
+        self._look_s = int(config[_LOOK]) / 1000
+        self._look_at = monotonic() + self._look_s
+        self._consumer = feed.library.Consumer(config)
         try:
             if feed.group is None:
                 numbers = self._partitions()
                 if feed.begin == "latest" and not place:
-                    self.begins = {str(number): self._end(number) for number in numbers}
+                    self.begins = {str(number): self._ends(number)[1] for number in numbers}
                     self._place = dict(self.begins)
                 self._consumer.assign([self._partition(number) for number in numbers])
             else:
@@ -135,12 +143,14 @@ class _Consumer(Client):
             raise ConnectionError(f"there is no topic {self._feed.topic!r}")
         return sorted(known.partitions)
 
-    def _end(self, number: int) -> int:
+    def _ends(self, number: int) -> tuple[int, int]:
+        """The offsets of a partition's first message and of the one that comes next."""
         partition = self._library.TopicPartition(self._feed.topic, number)
         try:
-            return int(self._consumer.get_watermark_offsets(partition, timeout=_ATTEMPT_S)[1])
+            low, high = self._consumer.get_watermark_offsets(partition, timeout=_ATTEMPT_S)
         except self._library.KafkaException as error:
             raise ConnectionError(error.args[0].str()) from error
+        return low, high
 
     def _partition(self, number: int) -> Any:
         """Where a partition is read from; one that the place does not name was added since, and is read whole."""
@@ -160,22 +170,54 @@ class _Consumer(Client):
             self._lost = f"no broker answers at {self._feed.servers}: {error.str()}"
 
     def receive(self, timeout_s: float) -> Delivery | None:
+        if self._feed.group is None and monotonic() > self._look_at:
+            self._look_for_partitions()
         came = self._consumer.consume(_MOST_MESSAGES, timeout_s)
         messages = [message for message in came if message.error() is None]
-        if len(messages) < len(came):
+        for message in messages:
+            self._place[str(message.partition())] = message.offset() + 1
+        reset = self._library.KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - its name in the library
+        lost = [message for message in came if message.error() is not None and message.error().code() == reset]
+        if len(messages) + len(lost) < len(came):
             self._raise(next(message.error() for message in came if message.error() is not None), messages)
-        if not messages:
+        if lost:
+            self._go_on(lost)
+        elif not messages:
             if self._lost is not None:
                 raise ConnectionError(self._lost)
             return None
         self._lost = None
-        for message in messages:
-            self._place[str(message.partition())] = message.offset() + 1
         kept = [message for message in messages if message.value() is not None or not self._feed.drops_tombstones]
         self._look_behind()
         return Delivery([message.value() or b"" for message in kept], dict(self._place),
                         {field.name: [_BESIDE_OF[field.name](message) for message in kept]
                          for field in self._feed.beside})
+
+    def _look_for_partitions(self) -> None:
+        """Those that were added are read, too."""
+        self._look_at = monotonic() + self._look_s
+        try:
+            there = self._consumer.list_topics(self._feed.topic, timeout=_LOOK_S).topics[self._feed.topic].partitions
+        except self._library.KafkaException:  # it does not answer now; whether it is lost is found out elsewhere
+            return
+        added = there.keys() - {each.partition for each in self._consumer.assignment()}
+        if added:
+            self._consumer.incremental_assign([self._partition(number) for number in added])
+
+    def _go_on(self, lost: Sequence[Any]) -> None:
+        """Where the broker does not have what comes next: at the earliest; a group that begins, where it was told."""
+        for message in lost:
+            number, low, high = message.partition(), *self._ends(message.partition())
+            wanted = self._place.get(str(number), message.offset())
+            if wanted is None or wanted < 0:
+                self._place[str(number)] = high if self._feed.begin == "latest" else low
+                continue
+            self._place[str(number)] = low
+            if wanted < low:
+                self.missed["messages that the broker no longer had"] += low - wanted
+            else:
+                self.missed["offsets that began anew"] += 1
+        self._consumer.assign([self._partition(each.partition) for each in self._consumer.assignment()])
 
     def _raise(self, error: Any, messages: Sequence[Any]) -> None:
         """What is no reason to connect again is left to the library, which goes on by itself."""

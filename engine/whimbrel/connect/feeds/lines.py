@@ -30,4 +30,6 @@ class Lines:
 
     def end(self) -> list[bytes]:
         """What is left, as the last line."""
-        return self.add(b"\n") if self._rest else []
+        last, self._rest = self._rest, b""
+        self.bytes += len(last)
+        return [last.removesuffix(b"\r")] if last.strip(b"\r") else []

@@ -188,6 +188,7 @@ class Listening(Reading):
     def _connected(self, place: Place, backoff: Backoff) -> Place:
         """Receive until nothing more can come, or whoever reads has gone."""
         client: Client | None = None
+        missed = Counter(self._state.missed)
         try:
             client = self.feed.connect(place)
             self._set(link="live")
@@ -204,7 +205,7 @@ class Listening(Reading):
                     self._set(attempts=0)
                     self._take_in(delivery)
                     place = delivery.place
-                self._set(behind_rows=client.behind_rows)
+                self._set(behind_rows=client.behind_rows, missed=missed + Counter(client.missed))
                 self._pass_on_what_is_safe(client)
         except self.feed.lost as error:
             raise _Lost(place, error) from error

@@ -25,6 +25,8 @@ class FeedState:
         Rows that wait for the query.
     dead : mapping of str to int
         Messages and rows that were refused, by reason.
+    missed : mapping of str to int
+        What was there and could not be received any more, by reason: messages, or how often where nobody counts them.
     duplicates : int
         Rows left out because they had come before.
     shed : mapping of str to int
@@ -57,6 +59,7 @@ class FeedState:
     bytes: int = 0
     queued_rows: int = 0
     dead: Mapping[str, int] = field(default_factory=dict, hash=False)
+    missed: Mapping[str, int] = field(default_factory=dict, hash=False)
     duplicates: int = 0
     shed: Mapping[str, int] = field(default_factory=dict, hash=False)
     reconnects: int = 0
@@ -73,7 +76,7 @@ class FeedState:
         told: list[str] = [self.stage or self.link]
         if self.stage == "catching up" and self.eta_s is not None:
             told.append(f"{self.eta_s:.0f} s to go")
-        for count, what in ((sum(self.dead.values()), "refused"), (sum(self.shed.values()), "shed")):
-            if count:
+        for counts, what in ((self.dead, "refused"), (self.missed, "missed"), (self.shed, "shed")):
+            if count := sum(counts.values()):
                 told.append(f"{count:,} {what}")
         return ", ".join(told)

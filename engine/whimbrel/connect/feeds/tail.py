@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import time as clock
 import zlib
-from collections import deque
+from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
+from time import monotonic
 from typing import IO, Unpack
 
 from whimbrel.connect.feeds.client import Client, Delivery, Place
@@ -14,19 +16,24 @@ from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.lines import Lines
+from whimbrel.connect.feeds.rotation import HEAD_BYTES, Identity
 from whimbrel.connect.files import FilePath
 
 _READ_BYTES = 1 << 20
 _LOOK_S = 0.05
 _GZIP = 31
+_LINGER_S = 1.0
+_LONG_AGO_NS = 60 * 10**9
 
 
 class TailFeed(Feed):
     """Lines of a file, those that are there and those that are written behind them.
 
-    When the file is renamed and a new one begins (logrotate), the old one is read to its end, then the new one from
-    its start; when it is cut to nothing, from its start. ``.gz`` files may grow, too, member by member. A line without
-    its end waits for it.
+    When the file is renamed and a new one begins (logrotate), the old one is read until nobody has written to it for a
+    second, then those that were begun after it, in the order in which they were last written to. Files are known by
+    what they begin with, so that one is read on, too, that was compressed (``.gz``) or copied and cut meanwhile. One
+    that was cut or removed before its end was read is counted in the feed's state, as missed. ``.gz`` files may grow,
+    member by member. A line without its end waits for it while its file is the log.
 
     Parameters
     ----------
@@ -57,84 +64,98 @@ class _Follower(Client):
 
     def __init__(self, path: Path, place: Place) -> None:
         self._path = path
-        self._coming: deque[Path] = deque()
         self._file: IO[bytes] | None = None
+        self.missed: Counter[str] = Counter()
         if place is None:
             self._open(path, 0)
-            return
-        found, *later = _since(path, place["file"]) or [path]
-        self._coming.extend(later)
-        self._open(found, place["bytes"] if _number(found) == place["file"] else 0)
+        else:
+            self._go_on(Identity(**place["file"]), place["bytes"])
+
+    def _go_on(self, known: Identity, text_bytes: int) -> None:
+        """Read on behind so much of a file, wherever it is now; what was begun after it, if it is gone."""
+        found = known.found(self._path, text_bytes)
+        if found is not None:
+            self._open(found, text_bytes)
+        else:
+            self.missed["a file was cut or removed before its end was read"] += 1
+            self._open(next(iter(known.followed_by(self._path)), self._path), 0)
 
     def _open(self, path: Path, skip: int) -> None:
         self.close()
-        self._file = path.open("rb")
-        status = os.fstat(self._file.fileno())
-        self._number, self._lines = status.st_ino, Lines()
-        self._gzip = path.suffix == ".gz"
-        self._unzip = zlib.decompressobj(_GZIP) if self._gzip else None
-        self._skip = skip if self._gzip else 0
+        self._file = path.open("rb", buffering=0)
+        self._unzip = zlib.decompressobj(_GZIP) if path.suffix == ".gz" else None
+        self._lines = Lines()
         self._lines.bytes = skip
-        if not self._gzip:
-            self._file.seek(skip)
+        self._head = b"" if self._unzip else self._file.read(min(skip, HEAD_BYTES))
+        self._skip = skip if self._unzip else 0
+        self._file.seek(skip - self._skip)
+        self._left: Identity | None = None
+        self._quiet_since = monotonic()
 
     def receive(self, timeout_s: float) -> Delivery | None:
-        assert self._file is not None
-        lines = self._lines.add(self._text())
-        if lines:
-            return Delivery(lines, {"file": self._number, "bytes": self._lines.bytes})
-        if self._at_end() and not self._next():
+        text = self._text()
+        if self._was_cut():  # looked at behind the reading: what was read may be of another text
+            self._go_on(self._identity(), self._lines.bytes)
+            return None
+        lines = self._lines.add(text)
+        if text:
+            self._quiet_since = monotonic()
+        elif not (later := self._later()):
             clock.sleep(min(timeout_s, _LOOK_S))
-        return None
+        elif not (lines := self._lines.end()):
+            self._open(later[0], 0)
+        return Delivery(lines, {"file": asdict(self._identity()), "bytes": self._lines.bytes}) if lines else None
 
     def _text(self) -> bytes:
         assert self._file is not None
-        if self._unzip is None:
-            return self._file.read(_READ_BYTES)
-        text, data = b"", self._file.read(_READ_BYTES)
-        while data:
-            text += self._unzip.decompress(data)
-            data = self._unzip.unused_data
-            if self._unzip.eof:
-                self._unzip = zlib.decompressobj(_GZIP)
+        data = self._file.read(_READ_BYTES)
+        text = self._unzipped(data) if self._unzip else data
+        self._head += text[:HEAD_BYTES - len(self._head)]
         skipped = min(self._skip, len(text))
         self._skip -= skipped
         return text[skipped:]
 
-    def _at_end(self) -> bool:
-        assert self._file is not None
-        return self._file.tell() >= os.fstat(self._file.fileno()).st_size
+    def _unzipped(self, data: bytes) -> bytes:
+        text = b""
+        while data:
+            assert self._unzip is not None
+            text += self._unzip.decompress(data)
+            data = self._unzip.unused_data
+            if self._unzip.eof:
+                self._unzip = zlib.decompressobj(_GZIP)
+        return text
 
-    def _next(self) -> bool:
-        """Go on with the file that came after this one, if there is one."""
-        if self._coming:
-            self._open(self._coming.popleft(), 0)
-            return True
+    def _was_cut(self) -> bool:
+        """Whether the file is shorter than what was read of it, or begins otherwise."""
         assert self._file is not None
-        try:
-            status = self._path.stat()
-        except FileNotFoundError:
-            return False
-        if status.st_ino != self._number or status.st_size < self._file.tell():
-            self._open(self._path, 0)
+        behind = self._file.tell()
+        if os.fstat(self._file.fileno()).st_size < behind:
             return True
-        return False
+        if self._unzip:  # its head is of another text than what is in the file
+            return False
+        self._file.seek(0)
+        head = self._file.read(len(self._head))
+        self._file.seek(behind)
+        return head != self._head
+
+    def _later(self) -> list[Path]:
+        """Files that go on where this one ends; none while it is the log, or somebody may be writing to it still."""
+        here = self._identity()
+        try:
+            if here.is_at(self._path.stat()):
+                return []
+        except FileNotFoundError:  # the next one is not begun yet
+            return []
+        if self._left is None:
+            self._left, self._quiet_since = here, monotonic()
+        if monotonic() - self._quiet_since < _LINGER_S and clock.time_ns() - here.written_ns < _LONG_AGO_NS:
+            return []
+        return self._left.followed_by(self._path)
+
+    def _identity(self) -> Identity:
+        assert self._file is not None
+        return Identity.of(os.fstat(self._file.fileno()), self._head[:self._lines.bytes])
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
-
-
-def _number(path: Path) -> int:
-    return path.stat().st_ino
-
-
-def _since(path: Path, number: int) -> list[Path]:
-    """The file of this number, wherever it was renamed to, and those that were begun after it."""
-    beside = {each for each in path.parent.iterdir() if each.name.startswith(path.name)}
-    files = sorted((each for each in beside if each.is_file()), key=lambda each: each.stat().st_mtime_ns)
-    numbers = [_number(each) for each in files]
-    if number not in numbers:
-        return []
-    found = files[numbers.index(number):]
-    return [found[0], *(each for each in found[1:] if each != path), *([path] if path in found[1:] else [])]

@@ -53,3 +53,8 @@ def rows(found: Reading, count: int) -> list[Batch]:
 def values(found: Reading, count: int, column: str) -> list[object]:
     """A column of the next rows."""
     return [value for batch in rows(found, count) for value in batch.column(column).to_arrow().to_pylist()]
+
+
+def lines(*at: int) -> bytes:
+    """Rows at these times, as JSON lines."""
+    return b"".join(b'{"at": %d, "x": %d}\n' % (each, 10 * each) for each in at)

@@ -202,6 +202,7 @@ def test_offsets_that_are_gone_are_passed_over_to_the_earliest_there(cluster: Cl
     feed = wb.feeds.kafka("gone", cluster.servers, begin="latest", **QUICK)
     with reading(feed, {"0": 50}) as found:
         assert values(found, 2, "at") == [1, 2]
+        until(lambda: found.state.missed == {"offsets that began anew": 1})
 
 
 def test_what_kafka_does_not_know_is_refused() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import confluent_kafka
 import pytest
+from confluent_kafka import admin
 
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
@@ -61,3 +62,29 @@ def test_a_group_goes_on_where_the_broker_was_told(broker: servers.Server) -> No
     send(broker, "shared", 3)
     with reading(asked) as found:
         assert values(found, 1, "x") == [30]
+
+
+@pytest.mark.parametrize("group", [None, "behind"])
+def test_messages_that_the_broker_no_longer_has_are_counted(broker: servers.Server, group: str | None) -> None:
+    topic = f"retained-{group}"
+    send(broker, topic, *range(6))
+    asked = feed(broker, topic, group=group, begin="latest")
+    client = admin.AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"})
+    deleted, = client.delete_records([confluent_kafka.TopicPartition(topic, 0, 4)]).values()
+    assert deleted.result(20).low_watermark == 4
+    with reading(asked, {"0": 1}) as found:
+        assert values(found, 2, "x") == [40, 50]
+        until(lambda: found.state.missed == {"messages that the broker no longer had": 3})
+
+
+def test_partitions_that_are_added_are_read_from_their_beginning(broker: servers.Server) -> None:
+    send(broker, "growing", 1)
+    with reading(feed(broker, "growing", begin="latest", config={"topic.metadata.refresh.interval.ms": 200})) as found:
+        until(lambda: next(found) is None and found.place is not None)
+        client = admin.AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"})
+        added, = client.create_partitions([admin.NewPartitions("growing", 2)]).values()
+        added.result(20)
+        producer = confluent_kafka.Producer({"bootstrap.servers": f"127.0.0.1:{broker.port}", "log_level": 0})
+        producer.produce("growing", b'{"at": 2, "x": 20}', partition=1)
+        assert producer.flush(30) == 0
+        assert values(found, 1, "x") == [20]

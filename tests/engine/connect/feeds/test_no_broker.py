@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import io
 import json
-import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -22,16 +20,12 @@ from pyarrow import csv, ipc, parquet
 from websockets.sync.server import serve
 
 import whimbrel as wb
-from tests.engine.connect.feeds.listen import reading, rows, until, values
+from tests.engine.connect.feeds.listen import lines, reading, rows, until, values
 from whimbrel.errors import PlanError, SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
 QUICK: Any = {"time": "at", "schema": FIELDS, "retry_s": (0.01, 0.05)}
 BATCH = pa.record_batch({"at": [1, 2, 3], "x": [10, 20, 30]})
-
-
-def lines(*at: int) -> bytes:
-    return b"".join(b'{"at": %d, "x": %d}\n' % (each, 10 * each) for each in at)
 
 
 # Iterators.
@@ -44,6 +38,28 @@ def test_an_asynchronous_iterator_is_read_while_it_goes_on() -> None:
 
     feed = wb.feeds.iterator(ticks, time="at", schema=FIELDS)
     assert feed.collect()["at"].to_pylist() == [0, 1, 2, 3, 4]
+
+
+def open_files() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+@pytest.mark.parametrize("asks", [1, 0])
+def test_an_asynchronous_iterator_that_waits_is_ended_with_its_run(asks: int) -> None:
+    left = threading.Event()
+
+    async def ticks() -> AsyncIterator[dict[str, int]]:
+        try:
+            yield {"at": 1, "x": 1}
+            await asyncio.sleep(3600)
+        finally:
+            left.set()
+
+    before, files = threading.active_count(), open_files()
+    with reading(wb.feeds.iterator(ticks, time="at", schema=FIELDS)) as found:
+        assert values(found, asks, "at") == [1] * asks
+    until(lambda: threading.active_count() <= before and open_files() <= files)
+    assert left.is_set() or not asks
 
 
 def read(*messages: object, format: str | None = None, **schema: str) -> tuple[list[dict[str, object]], int]:
@@ -194,84 +210,6 @@ def test_an_address_of_another_kind_is_refused() -> None:
         wb.feeds.socket("udp://localhost:1", time="at")
 
 
-# Files that grow.
-
-def test_lines_are_read_as_they_are_written_and_half_a_line_waits(tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
-    log.write_bytes(lines(1, 2))
-    with reading(wb.feeds.tail(log, time="at")) as found, log.open("ab") as file:
-        assert values(found, 2, "at") == [1, 2]
-        whole = lines(3)
-        file.write(whole[:5])
-        file.flush()
-        assert next(found) is None
-        file.write(whole[5:])
-        file.flush()
-        assert values(found, 1, "at") == [3]
-
-
-@pytest.mark.fault("tail", "file rotated")
-def test_a_file_that_is_rotated_is_read_to_its_end_and_then_the_new_one(tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
-    log.write_bytes(lines(1))
-    with reading(wb.feeds.tail(log, **QUICK)) as found:
-        assert values(found, 1, "at") == [1]
-        file = log.open("ab")
-        log.rename(tmp_path / "log.jsonl.1")
-        file.write(lines(2))
-        file.close()
-        log.write_bytes(lines(3))
-        assert values(found, 2, "at") == [2, 3]
-
-
-@pytest.mark.fault("tail", "client gone meanwhile")
-@pytest.mark.parametrize("rotated", [False, True])
-def test_a_file_is_read_on_from_a_place_also_when_it_was_rotated_meanwhile(tmp_path: Path, rotated: bool) -> None:
-    log = tmp_path / "log.jsonl"
-    log.write_bytes(lines(1, 2))
-    with reading(wb.feeds.tail(log, **QUICK)) as found:
-        assert values(found, 2, "at") == [1, 2]
-        place = json.loads(json.dumps(found.place))
-    with log.open("ab") as file:
-        file.write(lines(3))
-    if rotated:
-        log.rename(tmp_path / "log.jsonl.1")
-        log.write_bytes(lines(4))
-        os.utime(tmp_path / "log.jsonl.1", (1, 1))
-    with reading(wb.feeds.tail(log, **QUICK), place) as found:
-        assert values(found, 1 + rotated, "at") == [3, 4][:1 + rotated]
-
-
-def test_a_file_that_is_cut_begins_anew(tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
-    log.write_bytes(lines(1, 2, 3))
-    with reading(wb.feeds.tail(log, **QUICK)) as found:
-        rows(found, 3)
-        log.write_bytes(lines(9))
-        assert values(found, 1, "at") == [9]
-
-
-@pytest.mark.fault("tail", "garbage bytes")
-def test_a_gzip_grows_member_by_member_and_garbage_lines_are_letters(tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl.gz"
-    log.write_bytes(gzip.compress(lines(1) + b"\x00\x01garbage\n"))
-    feed = wb.feeds.tail(log, **QUICK)
-    with reading(feed) as found, log.open("ab") as file:
-        assert values(found, 1, "at") == [1]
-        member = gzip.compress(lines(2, 3))
-        file.write(member[:15])
-        file.flush()
-        file.write(member[15:])
-        file.flush()
-        assert values(found, 2, "at") == [2, 3]
-        assert sum(found.state.dead.values()) == 1
-        place = found.place
-    with log.open("ab") as file, reading(feed, place) as found:
-        file.write(gzip.compress(lines(4)))
-        file.flush()
-        assert values(found, 1, "at") == [4]
-
-
 # Directories that fill.
 
 def put(folder: Path, name: str, *at: int) -> None:
@@ -324,6 +262,16 @@ def test_a_csv_file_is_read_by_its_schema_and_a_bad_row_costs_itself(tmp_path: P
         until(lambda: sum(found.state.dead.values()) == 3)
     assert [[value for batch in batches for value in batch.column(name).to_arrow().to_pylist()]
             for name in ("at", "zip", "x")] == [[1, 3, 6], ["00123", "NA", "a,b"], [1.1, 2.0, None]]
+
+
+@pytest.mark.parametrize(("line", "why"), [
+    (b'2,"b', "not one line: a quote is open, or it holds several"), (b"2,b,c", "3 values for 2 columns")])
+def test_a_line_of_a_csv_file_takes_no_other_with_it(tmp_path: Path, line: bytes, why: str) -> None:
+    (tmp_path / "a.csv").write_bytes(b'at,k\r\n1,"a, b"\r\n' + line + b'\r\n3,"c"\r\n4,d')
+    feed = wb.feeds.directory(tmp_path, time="at", pattern="*.csv", schema={"at": "int64", "k": "string"})
+    with reading(feed) as found:
+        assert values(found, 3, "k") == ["a, b", "c", "d"]
+        assert found.state.dead == {why: 1}
 
 
 def test_a_bad_value_in_a_record_batch_costs_its_row() -> None:

@@ -1,0 +1,93 @@
+"""A log that is rotated: what a file is known by, and which of those beside it were begun after it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import stat
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+HEAD_BYTES = 1024
+_ROTATED = re.compile(r"[-._:T0-9]*(\.old)?(\.gz)?")
+"""How names of rotated files go on behind that of the log."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a file is known by when it was renamed, copied or compressed meanwhile.
+
+    Parameters
+    ----------
+    device, inode : int
+        The file.
+    head_bytes, head : int
+        How many of its first bytes, uncompressed, are known, and their checksum: they are another text's in a file
+        that was cut and filled again, and in one that was given the number of a file that is gone.
+    written_ns : int
+        When it was last written to.
+    """
+
+    device: int
+    inode: int
+    head_bytes: int
+    head: int
+    written_ns: int
+
+    @staticmethod
+    def of(status: os.stat_result, head: bytes) -> Identity:
+        """Of an open file, with what its text begins with."""
+        return Identity(status.st_dev, status.st_ino, len(head), zlib.crc32(head), status.st_mtime_ns)
+
+    def begins(self, path: Path) -> bool:
+        """Whether a file's text begins like this one's."""
+        head = _head(path, self.head_bytes)
+        return len(head) == self.head_bytes and zlib.crc32(head) == self.head
+
+    def is_at(self, status: os.stat_result) -> bool:
+        """Whether it is this file, whatever its text is now."""
+        return (status.st_dev, status.st_ino) == (self.device, self.inode)
+
+    def found(self, log: Path, text_bytes: int) -> Path | None:
+        """Where this file is now, if so much of its text is there: itself, or else a copy of it."""
+        alike = {path: status for path, status in _beside(log).items()
+                 if (path.suffix == ".gz" or status.st_size >= text_bytes) and self._is(path, status)}
+        copies = (path for path, status in alike.items() if status.st_mtime_ns >= self.written_ns)
+        return next((path for path, status in alike.items() if self.is_at(status)), None) or next(copies, None)
+
+    def followed_by(self, log: Path) -> list[Path]:
+        """The files that were begun after this one, in their order: at last the log itself."""
+        later = [path for path, status in _beside(log).items()
+                 if status.st_mtime_ns >= self.written_ns and path != log and not self._is(path, status)]
+        return [*later, *([log] if log.exists() else [])]
+
+    def _is(self, path: Path, status: os.stat_result) -> bool:
+        """Whether it is this file or a copy of it."""
+        return (self.head_bytes > 0 or self.is_at(status)) and self.begins(path)
+
+
+def _beside(log: Path) -> dict[Path, os.stat_result]:
+    """The log, and what it was rotated to, in the order in which they were last written to."""
+    files: dict[Path, os.stat_result] = {}
+    for path in log.parent.iterdir():
+        if path.name.startswith(log.name) and _ROTATED.fullmatch(path.name, len(log.name)):
+            try:
+                status = path.stat()
+            except FileNotFoundError:  # it is being rotated now
+                continue
+            if stat.S_ISREG(status.st_mode):
+                files[path] = status
+    whole = {path: status for path, status in files.items()
+             if path == log or path.suffix != ".gz" or path.with_suffix("") not in files}  # else not finished
+    return dict(sorted(whole.items(), key=lambda each: each[1].st_mtime_ns))
+
+
+def _head(path: Path, count: int) -> bytes:
+    """The first bytes of a file's text; fewer, if there are not so many that can be read."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            return file.read(count)
+    except (OSError, EOFError, zlib.error):
+        return b""

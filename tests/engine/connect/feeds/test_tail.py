@@ -1,0 +1,216 @@
+"""A file that grows: read as it is written, and on when it was rotated, copied, compressed or cut meanwhile."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import whimbrel as wb
+from tests.engine.connect.feeds.listen import lines, reading, rows, until, values
+from whimbrel.connect.feeds import Reading, tail
+
+QUICK: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_s": (0.01, 0.05)}
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that was renamed is left soon."""
+    monkeypatch.setattr(tail, "_LINGER_S", 0.2)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log.jsonl"
+
+
+def rotated(log: Path, number: int = 1) -> Path:
+    return log.rename(log.with_name(f"{log.name}.{number}"))
+
+
+def append(path: Path, text: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(text)
+
+
+def place_behind(log: Path, count: int) -> Any:
+    """Where a reading stands behind so many rows."""
+    with reading(wb.feeds.tail(log, **QUICK)) as found:
+        rows(found, count)
+        return json.loads(json.dumps(found.place))
+
+
+def nothing_missed(found: Reading) -> bool:
+    return not found.state.missed and not found.state.dead
+
+
+def test_lines_are_read_as_they_are_written_and_half_a_line_waits(log: Path) -> None:
+    log.write_bytes(lines(1, 2))
+    with reading(wb.feeds.tail(log, time="at")) as found, log.open("ab") as file:
+        assert values(found, 2, "at") == [1, 2]
+        whole = lines(3)
+        file.write(whole[:5])
+        file.flush()
+        assert next(found) is None
+        file.write(whole[5:])
+        file.flush()
+        assert values(found, 1, "at") == [3]
+
+
+@pytest.mark.fault("tail", "file rotated")
+def test_a_file_that_is_rotated_is_read_to_its_end_and_then_the_new_one(log: Path) -> None:
+    log.write_bytes(lines(1))
+    with reading(wb.feeds.tail(log, **QUICK)) as found:
+        assert values(found, 1, "at") == [1]
+        file = log.open("ab")
+        rotated(log)
+        file.write(lines(2))
+        file.close()
+        log.write_bytes(lines(3))
+        assert values(found, 2, "at") == [2, 3]
+
+
+@pytest.mark.fault("tail", "client gone meanwhile")
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_file_is_read_on_from_a_place_also_when_it_was_rotated_meanwhile(log: Path, moved: bool) -> None:
+    log.write_bytes(lines(1, 2))
+    with reading(wb.feeds.tail(log, **QUICK)) as found:
+        assert values(found, 2, "at") == [1, 2]
+        place = json.loads(json.dumps(found.place))
+    with log.open("ab") as file:
+        file.write(lines(3))
+    if moved:
+        rotated(log)
+        log.write_bytes(lines(4))
+        os.utime(log.with_name("log.jsonl.1"), (1, 1))
+    with reading(wb.feeds.tail(log, **QUICK), place) as found:
+        assert values(found, 1 + moved, "at") == [3, 4][:1 + moved]
+
+
+@pytest.mark.parametrize("again", [(9,), (7, 8, 9)])
+def test_a_file_that_is_cut_begins_anew_and_that_is_said(log: Path, again: tuple[int, ...]) -> None:
+    log.write_bytes(lines(1, 2))
+    with reading(wb.feeds.tail(log, **QUICK)) as found:
+        rows(found, 2)
+        log.write_bytes(lines(*again))
+        assert values(found, len(again), "at") == list(again)
+        until(lambda: sum(found.state.missed.values()) == 1)
+
+
+@pytest.mark.fault("tail", "garbage bytes")
+def test_a_gzip_grows_member_by_member_and_garbage_lines_are_letters(log: Path) -> None:
+    log = log.with_name("log.jsonl.gz")
+    log.write_bytes(gzip.compress(lines(1) + b"\x00\x01garbage\n"))
+    feed = wb.feeds.tail(log, **QUICK)
+    with reading(feed) as found, log.open("ab") as file:
+        assert values(found, 1, "at") == [1]
+        member = gzip.compress(lines(2, 3))
+        file.write(member[:15])
+        file.flush()
+        file.write(member[15:])
+        file.flush()
+        assert values(found, 2, "at") == [2, 3]
+        assert sum(found.state.dead.values()) == 1
+        place = found.place
+    with log.open("ab") as file, reading(feed, place) as found:
+        file.write(gzip.compress(lines(4)))
+        file.flush()
+        assert values(found, 1, "at") == [4]
+
+
+def test_what_is_written_by_the_old_handle_after_the_rotation_is_read(log: Path) -> None:
+    log.write_bytes(lines(1))
+    with reading(wb.feeds.tail(log, **QUICK)) as found, log.open("ab") as old:
+        assert values(found, 1, "at") == [1]
+        rotated(log)
+        log.write_bytes(lines(4))
+        for at in (2, 3):  # each within the time that it is given
+            assert next(found) is None
+            old.write(lines(at))
+            old.flush()
+            assert values(found, 1, "at") == [at]
+        assert values(found, 1, "at") == [4]
+        assert nothing_missed(found)
+
+
+def test_files_that_were_begun_and_rotated_between_two_looks_are_read_in_order(log: Path) -> None:
+    append(log.with_name("log.jsonl.9"), lines(8, 9))  # of before
+    os.utime(log.with_name("log.jsonl.9"), (1, 1))
+    log.with_name("log.jsonl.swp").write_bytes(lines(7))
+    log.write_bytes(lines(1))
+    with reading(wb.feeds.tail(log, **QUICK)) as found:
+        assert values(found, 1, "at") == [1]
+        rotated(log, 2)
+        log.write_bytes(lines(2))
+        rotated(log, 1)
+        log.write_bytes(lines(3))
+        assert values(found, 2, "at") == [2, 3]
+        assert nothing_missed(found)
+
+
+@pytest.mark.parametrize(("last", "kept"), [(b'{"at": 2, "x": 20}', [2, 3]), (b'{"at": 2, "x', [3])])
+def test_a_last_line_without_its_end_is_read_when_its_file_is_left(log: Path, last: bytes, kept: list[int]) -> None:
+    log.write_bytes(lines(1) + last)
+    with reading(wb.feeds.tail(log, **QUICK)) as found:
+        assert values(found, 1, "at") == [1]
+        rotated(log)
+        assert next(found) is None
+        log.write_bytes(lines(3))
+        assert values(found, len(kept), "at") == kept
+        assert sum(found.state.dead.values()) == 2 - len(kept)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_file_that_was_filled_again_is_known_by_its_head(log: Path, in_place: bool) -> None:
+    log.write_bytes(lines(1, 2))
+    place = place_behind(log, 2)
+    if not in_place:
+        log.unlink()
+    log.write_bytes(lines(4, 5, 6))
+    with reading(wb.feeds.tail(log, **QUICK), place) as found:
+        assert values(found, 3, "at") == [4, 5, 6]
+        until(lambda: sum(found.state.missed.values()) == 1)
+        assert str(found.state) == "live, 1 missed"
+
+
+def test_a_file_that_is_copied_and_cut_loses_nothing(log: Path) -> None:
+    log.write_bytes(lines(1, 2))
+    place = place_behind(log, 2)
+    append(log, lines(3))
+    shutil.copy(log, log.with_name("log.jsonl.1"))
+    log.write_bytes(lines(4))
+    with reading(wb.feeds.tail(log, **QUICK), place) as found:
+        assert values(found, 2, "at") == [3, 4]
+        assert nothing_missed(found)
+
+
+def test_a_file_that_was_compressed_is_read_on_at_its_byte(log: Path) -> None:
+    log.write_bytes(lines(*range(100)))
+    place = place_behind(log, 100)
+    append(log, lines(100))
+    packed = log.with_name("log.jsonl.2.gz")
+    packed.write_bytes(gzip.compress(log.read_bytes()))
+    status = log.stat()
+    os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
+    log.unlink()
+    log.with_name("log.jsonl.1").write_bytes(lines(101))
+    log.write_bytes(lines(102))
+    with reading(wb.feeds.tail(log, **QUICK), place) as found:
+        assert values(found, 3, "at") == [100, 101, 102]
+        assert nothing_missed(found)
+
+
+def test_what_was_begun_behind_a_file_that_is_gone_is_read(log: Path) -> None:
+    log.write_bytes(lines(1))
+    place = place_behind(log, 1)
+    log.unlink()
+    log.with_name("log.jsonl.1").write_bytes(lines(3))
+    log.write_bytes(lines(4))
+    with reading(wb.feeds.tail(log, **QUICK), place) as found:
+        assert values(found, 2, "at") == [3, 4]
+        until(lambda: sum(found.state.missed.values()) == 1)
