@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from fractions import Fraction
+from numbers import Integral
 
 from whimbrel.clock.ticks import TickUnit, ticks_per_second
 from whimbrel.errors import PlanError
@@ -43,8 +44,8 @@ def duration_ticks(value: Duration, unit: TickUnit, *, where: str = "") -> int:
     """
     if isinstance(value, bool):
         raise PlanError(f"A duration cannot be {value!r}.", where=where, hint='write "5m", a timedelta or ticks')
-    if isinstance(value, int):
-        return _checked(value, value, where)
+    if isinstance(value, int | Integral):  # NumPy's, too
+        return _checked(int(value), value, where)
     nanoseconds = _nanoseconds(value, where)
     per_second = ticks_per_second(unit)
     if per_second is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from numbers import Real
 from typing import Literal, Protocol
 from weakref import WeakSet
 
@@ -326,7 +327,7 @@ class ReplayClock:
 
 def checked_speed(speed: float, *, where: str) -> float:
     """How fast a replay may go: any positive number."""
-    if isinstance(speed, bool) or not isinstance(speed, int | float) or not speed > 0:
+    if isinstance(speed, bool) or not isinstance(speed, Real) or not speed > 0:
         raise PlanError(f"A replay cannot go at {speed!r} times real time.", where=where,
                         hint='such as speed=1000, or float("inf") for as fast as possible')
     return float(speed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -103,12 +104,12 @@ def sample(schema: Schema, share: float, *columns: str | Expr, seed: int = 0, ke
     seed : int
         Another seed is another sample.
     """
-    if not isinstance(share, int | float) or not 0 <= share <= 1:
+    if not isinstance(share, Real) or not 0 <= share <= 1:
         raise PlanError(f"The share is {share!r}.", where="sample()", hint="from 0 to 1, such as sample(0.1, ...)")
     chosen = named_columns("sample", columns, {}) or keys
     if not chosen:
         raise PlanError("sample() needs a key.", hint='such as sample(0.1, "plane"): a tenth of all planes')
-    return Sample(share=share, columns=chosen, seed=seed)
+    return Sample(share=float(share), columns=chosen, seed=seed)
 
 
 class SampleKernel(Stateless):

@@ -16,11 +16,15 @@ def locked(folder: Path) -> IO[bytes]:
     Raises
     ------
     CheckpointError
-        When another run holds it, in this process or another, or the folder cannot be written to.
+        When another run holds it, in this process or another, the folder cannot be written to, or the system has no
+        such locks.
     """
-    import fcntl  # not on every system: only runs that keep checkpoints need it
-
     where = f"Checkpoints({str(folder)!r})"
+    try:
+        import fcntl
+    except ImportError:
+        raise CheckpointError("This system has no locks of the kind that keep a folder for one run (POSIX).",
+                              where=where, hint="keep checkpoints on Linux or macOS; on Windows, in WSL") from None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / _NAME).open("ab")

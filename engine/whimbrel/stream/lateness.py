@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral, Real
 
 import numpy as np
 import pyarrow as pa
@@ -85,7 +86,7 @@ class Lateness:
             Between 0 and 1; default: 0.5, 0.9, 0.99, 0.999 and 1.
         """
         for share in shares:
-            if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share <= 1:
                 raise PlanError(f"{share!r} is no share of the rows.", where=f"quantiles({share!r})",
                                 hint="between 0 and 1, such as 0.99")
         asked = shares or _QUANTILES
@@ -98,7 +99,7 @@ class Lateness:
 
         Rows that were not late stand first, above -1 and up to 0.
         """
-        if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
+        if isinstance(bins, bool) or not isinstance(bins, Integral) or bins < 1:
             raise PlanError(f"{bins!r} is no number of steps.", where=f"histogram({bins!r})", hint="such as 20")
         late = self.late_by[self.late_by > 0]
         edges = np.array([-1, 0])

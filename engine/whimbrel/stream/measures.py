@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any, get_args
 
 from whimbrel.aggregates import (
@@ -145,11 +146,12 @@ def quantile(value: Value, q: float, *, interpolation: Interpolation = "linear",
     [{'start': 0, 'end': 5, 'm': 3.5, 'q': 3}]
     """
     where = f"quantile(..., {q!r})"
-    if not isinstance(q, int | float) or not 0 <= q <= 1:
+    if not isinstance(q, Real) or not 0 <= q <= 1:
         raise PlanError(f"q is {q!r}.", where=where, hint="a share from 0 to 1, such as 0.95")
     if interpolation not in get_args(Interpolation):
         raise PlanError(f"interpolation is {interpolation!r}.", where=where, hint='"linear" or "discrete"')
-    return Quantile(expr=trace(value, where="quantile()"), q=q, interpolation=interpolation, descending=descending)
+    return Quantile(expr=trace(value, where="quantile()"), q=float(q), interpolation=interpolation,
+                    descending=descending)
 
 
 def count_distinct(value: Value) -> CountDistinct:
@@ -189,9 +191,9 @@ def approx_count_distinct(value: Value, precision: int = 12) -> ApproximateCount
     """
     where = f"approx_count_distinct(..., {precision!r})"
     check_installed(where)
-    if not isinstance(precision, int) or not 7 <= precision <= 21:
+    if not isinstance(precision, Integral) or not 7 <= precision <= 21:
         raise PlanError(f"precision is {precision!r}.", where=where, hint="a whole number from 7 to 21, such as 12")
-    return ApproximateCountDistinct(expr=trace(value, where="approx_count_distinct()"), precision=precision)
+    return ApproximateCountDistinct(expr=trace(value, where="approx_count_distinct()"), precision=int(precision))
 
 
 def approx_quantile(value: Value, q: float, *, k: int = 500) -> ApproximateQuantile:
@@ -220,11 +222,11 @@ def approx_quantile(value: Value, q: float, *, k: int = 500) -> ApproximateQuant
     """
     where = f"approx_quantile(..., {q!r})"
     check_installed(where)
-    if not isinstance(q, int | float) or not 0 <= q <= 1:
+    if not isinstance(q, Real) or not 0 <= q <= 1:
         raise PlanError(f"q is {q!r}.", where=where, hint="a share from 0 to 1, such as 0.95")
-    if not isinstance(k, int) or not 10 <= k <= 65_535:
+    if not isinstance(k, Integral) or not 10 <= k <= 65_535:
         raise PlanError(f"k is {k!r}.", where=where, hint="a whole number from 10 to 65,535, such as 500")
-    return ApproximateQuantile(expr=trace(value, where="approx_quantile()"), q=q, k=k)
+    return ApproximateQuantile(expr=trace(value, where="approx_quantile()"), q=float(q), k=int(k))
 
 
 def collect(value: Value) -> Collect:
@@ -257,9 +259,9 @@ def top_k(value: Value, k: int, *, ties: bool = True) -> TopK:
     >>> events.tumbling_window(5).aggregate(top=wb.top_k(wb.col.x, 1)).collect()["top"].to_pylist()
     [[{'rank': 1, 'value': 4}, {'rank': 1, 'value': 4}]]
     """
-    if not isinstance(k, int) or not 1 <= k < 2**31:
+    if not isinstance(k, Integral) or not 1 <= k < 2**31:
         raise PlanError(f"k is {k!r}.", where=f"top_k(..., {k!r})", hint="a whole number above 0, such as 5")
-    return TopK(expr=trace(value, where="top_k()"), k=k, ties=ties)
+    return TopK(expr=trace(value, where="top_k()"), k=int(k), ties=ties)
 
 
 def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callable[..., Any] | None = None,

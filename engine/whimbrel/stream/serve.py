@@ -6,6 +6,7 @@ import functools
 import secrets
 import weakref
 from collections.abc import Sequence
+from numbers import Integral
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -129,7 +130,7 @@ def serve(query: Stream, *, flight: Address | None = 0, websocket: Address | Non
     if token is not None and len(token) < 8:
         raise PlanError("A token this short can be guessed.", where="serve(token=...)",
                         hint="leave it out: a long one is made")
-    if not isinstance(keep_rows, int) or keep_rows < 1:
+    if not isinstance(keep_rows, Integral) or keep_rows < 1:
         raise PlanError(f"keep_rows={keep_rows!r} keeps none.", where="serve(...)", hint="1 or more")
     for name, address in (("flight", flight), ("websocket", websocket)):
         if address is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -43,14 +44,19 @@ class Csv(Format):
         rows = _read([*lines, empty], names, types).combine_chunks().to_batches()[0]
         behind = rows.slice(len(lines))
         if breaks or len(behind) != 1 or any(column.null_count == 0 for column in behind.columns):
-            raise ValueError("not one line")
+            raise ValueError("not one line: a quote is open, or it holds several")
         return rows.slice(0, len(lines)).select(schema.names), np.ones(len(lines), np.int64)
 
 
 def _read(messages: Sequence[bytes], names: Sequence[str], types: dict[str, pa.DataType]) -> pa.Table:
     text = b"\n".join(messages) + b"\n"
-    return csv.read_csv(
-        pa.BufferReader(text),
-        read_options=csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(text) + 1),
-        parse_options=csv.ParseOptions(ignore_empty_lines=len(names) > 1),  # where it is not an empty value
-        convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=[""]))
+    try:
+        return csv.read_csv(
+            pa.BufferReader(text),
+            read_options=csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(text) + 1),
+            parse_options=csv.ParseOptions(ignore_empty_lines=len(names) > 1),  # where it is not an empty value
+            convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=[""]))
+    except pa.ArrowInvalid as error:
+        if counts := re.search(r"Expected (\d+) columns, got (\d+)", str(error)):
+            raise ValueError(f"{counts[2]} values for {counts[1]} columns") from error  # and not which: many share it
+        raise

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Iterator
+from csv import reader
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Unpack
 
 import pyarrow as pa
-from pyarrow import ipc, parquet
+from pyarrow import csv, ipc, parquet
 
 from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.feeds.client import Client, Delivery, Place
-from whimbrel.connect.feeds.decoding import Format, format_of
+from whimbrel.connect.feeds.csv_format import Csv
+from whimbrel.connect.feeds.decoding import Format, decode, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.lines import Lines
@@ -24,6 +26,7 @@ from whimbrel.errors import PlanError
 _UNFINISHED = (".", "_")
 _TRIES = 20
 _LINES = 8192
+_READ_BYTES = 1 << 20
 
 
 class DirectoryFeed(Feed):
@@ -39,7 +42,8 @@ class DirectoryFeed(Feed):
         The event-time column.
     pattern : str
         Of names: ``"*.parquet"``, ``"*.arrow"``, ``"*.jsonl"``, ``"*.csv"``. The ending says how files are written; CSV
-        files begin with a line of names; their values are read by the schema, and texts are left as they are.
+        files begin with a line of names, and each further line is a row; their values are read by the schema, and
+        texts are left as they are.
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: that of the files that are there.
     **told
@@ -139,9 +143,12 @@ def _parts(path: Path, skip: int, feed: DirectoryFeed) -> Iterator[list[bytes] |
         case ".arrow":
             with pa.memory_map(str(path)) as memory, ipc.open_file(memory) as file:
                 yield from _behind((file.get_batch(number) for number in range(file.num_record_batches)), skip)
+        case ".csv" if not hasattr(feed, "value_fields"):  # it has no schema yet: columns as they seem
+            lenient = csv.ParseOptions(invalid_row_handler=lambda _: "skip")
+            with csv.open_csv(path, csv.ReadOptions(use_threads=False), lenient) as rows:
+                yield from rows
         case ".csv":
-            with _csv(path, feed) as reader:
-                yield from _behind(iter(reader), skip)
+            yield from _behind(_csv(path, feed), skip)
         case _:
             text = Lines()
             lines = text.add(path.read_bytes()) + text.end()
@@ -149,23 +156,24 @@ def _parts(path: Path, skip: int, feed: DirectoryFeed) -> Iterator[list[bytes] |
                 yield lines[start : start + _LINES]
 
 
-def _csv(path: Path, feed: DirectoryFeed) -> Any:
-    """Columns as they are written, so that a value costs its own row alone; while there is no schema, as they seem."""
-    from pyarrow import csv
+def _csv(path: Path, feed: DirectoryFeed) -> Iterator[pa.RecordBatch]:
+    """Columns as they are written, a line a row, so that what is wrong costs its own row alone."""
+    with path.open("rb") as file:
+        names = next(reader([file.readline().decode("utf-8-sig")]), [])
+        texts = pa.schema([(name, pa.binary()) for name in feed.value_fields.names])
+        if missing := {*texts.names}.difference(names):
+            raise ValueError(f"it has no column {min(missing)!r}")
 
-    known = hasattr(feed, "value_fields")
+        def rows(lines: list[bytes]) -> pa.RecordBatch:
+            found = decode(Csv(names), lines, texts)
+            for number, why in found.refused:
+                feed.letters.refuse(lines[number], why)
+            return found.rows
 
-    def skipped(row: Any) -> str:
-        if known:
-            why = f"{row.actual_columns} values for {row.expected_columns} columns"
-            feed.letters.refuse((row.text or "").encode(), why)
-        return "skip"
-
-    texts = csv.ConvertOptions(
-        column_types=dict.fromkeys(feed.value_fields.names, pa.binary()), include_columns=feed.value_fields.names,
-        strings_can_be_null=True, null_values=[""]) if known else None
-    return csv.open_csv(path, read_options=csv.ReadOptions(use_threads=False), convert_options=texts,
-                        parse_options=csv.ParseOptions(invalid_row_handler=skipped))
+        text = Lines()
+        while data := file.read(_READ_BYTES):
+            yield rows(text.add(data))
+        yield rows(text.end())
 
 
 def _behind(batches: Iterator[pa.RecordBatch], skip: int) -> Iterator[pa.RecordBatch]:

@@ -70,7 +70,8 @@ class IteratedFeed(Feed):
         items = self._items() if callable(self._items) else self._items
         skip = int(place or 0)
         if isinstance(items, AsyncIterable):
-            return Pumped(_Awaited(items, skip), lambda: None)
+            awaited = _Awaited(items, skip)
+            return Pumped(awaited, awaited.close)
         return Pumped(_together(islice(items, skip, None), skip), lambda: None)
 
 
@@ -111,12 +112,13 @@ class _Awaited(Iterator[Delivery]):
         self._changed = threading.Condition()
         self._ended: BaseException | None = None
         self._thread: threading.Thread | None = None
+        self._cancel: Callable[[], object] = lambda: None
 
     def __next__(self) -> Delivery:
-        if self._thread is None:
-            self._thread = threading.Thread(target=lambda: asyncio.run(self._collect()), daemon=True)
-            self._thread.start()
         with self._changed:
+            if self._thread is None and self._ended is None:
+                self._thread = threading.Thread(target=lambda: asyncio.run(self._collect()), daemon=True)
+                self._thread.start()
             self._changed.wait_for(lambda: self._ready or self._ended)
             if not self._ready:
                 assert self._ended is not None
@@ -129,7 +131,24 @@ class _Awaited(Iterator[Delivery]):
             self._changed.notify_all()
             return Delivery(taken[0] if whole else taken, self._number)
 
+    def close(self) -> None:
+        """Let the iterator wait no more: what it awaits is cancelled, as by whoever runs it."""
+        with self._changed:
+            self._end(StopIteration())
+            self._cancel()
+
+    def _end(self, why: BaseException) -> None:
+        with self._changed:
+            self._ended = self._ended or why
+            self._changed.notify_all()
+
     async def _collect(self) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        with self._changed:
+            if self._ended is not None:
+                return
+            self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
         try:
             skip = self._skip
             async for item in self._items:
@@ -141,8 +160,11 @@ class _Awaited(Iterator[Delivery]):
                 with self._changed:
                     self._ready.append(item)
                     self._changed.notify_all()
-            self._ended = StopIteration()
+            self._end(StopIteration())
+        except asyncio.CancelledError:
+            self._end(StopIteration())
         except Exception as error:  # noqa: BLE001 - it is raised where rows are asked for
-            self._ended = error
-        with self._changed:
-            self._changed.notify_all()
+            self._end(error)
+        finally:
+            with self._changed:
+                self._cancel = lambda: None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +38,7 @@ class Sample(Overload):
     share: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.share, float) or not 0 < self.share < 1:
+        if not isinstance(self.share, Real) or not 0 < self.share < 1:
             raise PlanError(f"{self.share!r} is no share of the rows.", where=f"Sample({self.share!r})",
                             hint="between 0 and 1, such as 0.1")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 from whimbrel.connect.feeds.overload import Overload
@@ -60,7 +60,7 @@ class Pace:
 
 
 def _seconds(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value > 0
+    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value) and float(value) > 0
 
 
 def _whole(value: object) -> bool:

@@ -92,6 +92,32 @@ def columns_of(open: Callable[[], Any], table: Sequence[str]) -> pa.Schema:
     return pa.schema([(column.name, _TYPES[column.type_code]) for column in known if column.type_code in _TYPES])
 
 
+class _Untold(str):
+    """A time that Python does not have, as the server writes it."""
+
+    __slots__ = ()
+
+
+def _let_texts_stand(cursor: Any) -> None:
+    """Let a cursor give times that Python does not have as texts, instead of refusing them with all rows beside."""
+    from psycopg import DataError
+    from psycopg.types import datetime as times
+
+    def lenient(loader: Any) -> Any:
+        class Lenient(loader):  # type: ignore[misc]
+            def load(self, data: Any) -> Any:
+                try:
+                    return super().load(data)
+                except DataError:
+                    return _Untold(bytes(data).decode())
+
+        return Lenient
+
+    for name, loader in (("date", times.DateLoader), ("timestamp", times.TimestampLoader),
+                         ("timestamptz", times.TimestamptzLoader)):
+        cursor.adapters.register_loader(name, lenient(loader))
+
+
 class _Table(Client):
     """Its place: the cursor of the last row."""
 
@@ -121,14 +147,26 @@ class _Table(Client):
             self._wait_s -= timeout_s
             return None
         ask = self._first if self._place is None else self._further
-        found = self._rows.execute(ask, {"place": self._place, "settle": self._feed.settle}).fetchall()
+        told = {"place": self._place, "settle": self._feed.settle}
+        try:
+            found = self._rows.execute(ask, told).fetchall()
+        except self._feed.library.DataError:
+            _let_texts_stand(self._rows)
+            found = self._rows.execute(ask, told).fetchall()
         if len(found) < _MOST_ROWS:
             self._wait_s = self._feed.every
         if not found:
             return None
         last = found[-1][self._feed.cursor]
         self._place = last if isinstance(last, int) else str(last)
-        return Delivery(found, self._place)
+        return Delivery([row for row in found if self._is_told(row)], self._place)
+
+    def _is_told(self, row: Mapping[str, Any]) -> bool:
+        """Whether Python has all that the row tells; else it is a letter."""
+        if any(isinstance(value, _Untold) for value in row.values()):
+            self._feed.letters.refuse(repr(row).encode(), "a time that is infinite or out of range")
+            return False
+        return True
 
     def close(self) -> None:
         self._link.close()

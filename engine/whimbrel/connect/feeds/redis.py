@@ -93,14 +93,12 @@ class _Stream(Client):
         self._asked = "0-0" if place is None else place
 
     def receive(self, timeout_s: float) -> Delivery | None:
-        block_ms = max(int(timeout_s * 1000), 1)
-        if self._feed.group is None:
-            came = self._link.xread({self._feed.stream: self._place}, count=_MOST_MESSAGES, block=block_ms)
-        else:
-            came = self._link.xreadgroup(self._feed.group, self._feed.consumer,
-                                         {self._feed.stream: self._asked if self._pending else ">"},
-                                         count=_MOST_MESSAGES, block=block_ms)
-        entries = _entries(came)
+        try:
+            entries = _entries(self._read(max(int(timeout_s * 1000), 1)))
+        except self._feed.library.ResponseError as error:
+            if _is_gone(error):
+                raise ConnectionError(str(error)) from error
+            raise
         if not entries:
             self._pending = False  # from now on what nobody has read
             return None
@@ -110,9 +108,22 @@ class _Stream(Client):
         values = [_value(fields, self._feed.field) for _, fields in entries]
         return Delivery(values, last, {field.name: [id_.decode() for id_, _ in entries] for field in self._feed.beside})
 
+    def _read(self, block_ms: int) -> Any:
+        if self._feed.group is None:
+            return self._link.xread({self._feed.stream: self._place}, count=_MOST_MESSAGES, block=block_ms)
+        asked = {self._feed.stream: self._asked if self._pending else ">"}
+        return self._link.xreadgroup(self._feed.group, self._feed.consumer, asked, count=_MOST_MESSAGES, block=block_ms)
+
     def acknowledge(self, place: Place) -> None:
         if self._feed.group is None:
             return
+        try:
+            self._acknowledge(place)
+        except self._feed.library.ResponseError as error:
+            if not _is_gone(error):
+                raise
+
+    def _acknowledge(self, place: Place) -> None:
         waiting = self._link.xpending_range(self._feed.stream, self._feed.group, "-", place, _MOST_MESSAGES,
                                             consumername=self._feed.consumer)
         while waiting:
@@ -122,6 +133,11 @@ class _Stream(Client):
 
     def close(self) -> None:
         self._link.close()
+
+
+def _is_gone(error: Exception) -> bool:
+    """Whether the stream or its group was deleted: connecting again makes them anew."""
+    return str(error).startswith(("NOGROUP", "UNBLOCKED the stream"))
 
 
 def _entries(came: Any) -> Sequence[tuple[bytes, dict[bytes, bytes]]]:

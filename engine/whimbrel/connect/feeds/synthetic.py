@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from numbers import Integral
 from time import monotonic
 from typing import Unpack
 
@@ -66,7 +67,7 @@ class SyntheticFeed(Feed):
         if not (rate > 0 and speed > 0 and keys > 0 and 0 <= disorder <= 1 and late_by >= 0):
             raise PlanError("rate, speed and keys must be above 0, disorder between 0 and 1.",
                             where=f"feeds.synthetic(rate={rate!r}, speed={speed!r}, disorder={disorder!r})")
-        if rows is not None and (not isinstance(rows, int) or rows < 0):
+        if rows is not None and (not isinstance(rows, Integral) or rows < 0):
             raise PlanError(f"rows={rows!r} is no number of rows.", where="feeds.synthetic(...)",
                             hint="0 or more; or None")
         self.rate, self.speed, self.keys, self.seed, self.most_rows = rate, speed, keys, seed, rows

@@ -111,6 +111,23 @@ def test_a_redis_group_shares_rows_and_gives_again_what_was_not_acknowledged(red
 
 
 @pytest.mark.redis
+@pytest.mark.parametrize("gone", ["stream", "group"])
+def test_a_redis_group_is_made_anew_when_it_is_gone(redis_server: servers.Server, gone: str) -> None:
+    key = f"going-{gone}"
+    with redis.Redis(port=redis_server.port) as link:
+        link.xadd(key, {"at": 1, "x": 1})
+        with reading(wb.feeds.redis(key, redis_url(redis_server), group="g", **QUICK)) as found:
+            assert values(found, 1, "at") == [1]
+            if gone == "stream":
+                link.delete(key)
+            else:
+                link.xgroup_destroy(key, "g")
+            until(lambda: next(found) is None and found.state.reconnects == 1)
+            link.xadd(key, {"at": 2, "x": 2})
+            assert values(found, 1, "at") == [2]
+
+
+@pytest.mark.redis
 def test_a_key_that_is_no_stream_fails_the_query(redis_server: servers.Server) -> None:
     with redis.Redis(port=redis_server.port) as link:
         link.set("text", "no stream")
@@ -304,6 +321,20 @@ def test_rows_of_a_table_are_read_as_they_are_added(postgres_server: servers.Ser
     with reading(feed, place) as found, psycopg.connect(url, autocommit=True) as link:
         link.execute("""INSERT INTO "Rows" (at, x) VALUES ('2024-01-01 00:00:03+00', 4)""")
         assert values(found, 1, "x") == [4.0]
+
+
+@pytest.mark.postgres
+def test_a_time_of_infinity_costs_its_row(postgres_server: servers.Server) -> None:
+    url = postgres_url(postgres_server)
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("CREATE TABLE endless (id bigserial, at timestamptz, day date, noted timestamp)")
+        link.execute("""INSERT INTO endless (at, day, noted) VALUES ('2024-01-01', '2024-01-01', '2024-01-01'),
+                     ('infinity', NULL, NULL), ('2024-01-02', '-infinity', NULL), ('2024-01-03', NULL, '12024-01-01'),
+                     ('2024-01-04', NULL, NULL)""")
+    with reading(wb.feeds.postgres("endless", url, time="at", cursor="id", every=0.01)) as found:
+        assert values(found, 2, "id") == [1, 5]
+        assert found.state.dead == {"a time that is infinite or out of range": 3}
+        assert found.place == 5
 
 
 @pytest.mark.postgres

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import whimbrel as wb
@@ -50,6 +51,17 @@ def test_what_a_feed_cannot_be_told_is_refused(told: Any, word: str) -> None:
     for schema in (FIELDS, None):
         with pytest.raises(PlanError, match=re.escape(word)):
             wb.feeds.iterator(lambda: iter([{"at": 1}]), time="at", schema=schema, **told)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    feed = wb.feeds.synthetic(
+        rate=np.float32(100), rows=np.int64(200), speed=np.float32(1e6), idle_after=np.float32(5),
+        queue_rows=np.int32(100), retry_s=(np.float32(0.1), np.int64(1)), overload=wb.feeds.Sample(np.float32(0.5)))
+    assert feed.tumbling_window(np.timedelta64(1, "s").item()).aggregate(n=wb.count()).explain()
+    assert wb.Checkpoints("folder", keep=np.int64(2)).keep == 2
+    counts = wb.from_arrow({"at": [0, 1, 2]}, time="at").tumbling_window(np.int64(2)).aggregate(
+        n=wb.count(), q=wb.quantile(wb.col.at, np.float32(0.5)))
+    assert counts.collect()["n"].to_pylist() == [2, 1]
 
 
 @pytest.mark.parametrize(("make", "word"), [
