@@ -24,9 +24,12 @@ class Sink(ABC):
         For errors.
     guarantee : {"exactly once", "at least once"}
         What is seen in it after a run was killed and went on from a checkpoint.
+    trouble : str
+        What keeps it from being written just now, while it is tried on; empty if nothing does.
     """
 
     name: str
+    trouble: str = ""
     guarantee: Literal["exactly once", "at least once"] = "at least once"
 
     @abstractmethod

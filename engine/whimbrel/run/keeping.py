@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import IO
 
@@ -50,9 +51,9 @@ class Checkpoints:
     def __post_init__(self) -> None:
         if not isinstance(self.folder, str | os.PathLike):
             raise PlanError(f"{self.folder!r} is no folder.", where="Checkpoints(...)", hint='such as "state/flights"')
-        if isinstance(self.every, int) or self.every_s <= 0:
+        if isinstance(self.every, Integral) or self.every_s <= 0:
             raise PlanError(f"every={self.every!r} is no period.", where="Checkpoints(...)", hint='such as every="10s"')
-        if not isinstance(self.keep, int) or self.keep < 1:
+        if not isinstance(self.keep, Integral) or self.keep < 1:
             raise PlanError(f"keep={self.keep!r} keeps none.", where="Checkpoints(...)", hint="1 or more; default 3")
 
     @property
@@ -188,6 +189,11 @@ class Keeping:
             self._sinks[number] = None
             with suppress(Exception):
                 sink.close()
+
+    def trouble(self, number: int) -> str:
+        """What keeps the sink of a query from being written just now."""
+        sink = self._sinks[number]
+        return "" if sink is None else sink.trouble
 
     def _forget(self) -> None:
         if self._checkpoints is not None:

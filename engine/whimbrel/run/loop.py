@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Literal
 
 from whimbrel.batch import table_from_batches
@@ -63,7 +64,7 @@ class Loop:
         self._error: WhimbrelError | None = None
         for number in session.left:
             self._end(self.shown[number], "stopped")
-        self._over = False
+        self._over = self._drains = False
         self._changed = threading.Condition()
         self._look_after = 0.0
         self._measured = 0.0
@@ -166,9 +167,12 @@ class Loop:
 
     def _keep_last(self) -> None:
         """What feeds had received is worked on still, and all of it is written down."""
-        if self.keeping is not None:
-            for outs in self.session.drain():
+        if self.keeping is None and not self._drains:
+            return
+        for outs in self.session.drain():
+            if self.keeping is not None:
                 self.keeping.take(self.session, outs)
+        if self.keeping is not None:
             self.keeping.write(self.session)
             self._end_failed()
             if self.keeping.failed is not None:
@@ -251,6 +255,11 @@ class Loop:
             none = table_from_batches(shown.answer.schema, [])
             return shown.latest or Snapshot(none, 0, 0, Metrics(), final=False)
 
+    def metrics(self, shown: Shown) -> Metrics:
+        """The last ones, with what is the matter with its sink now: the thread may be waiting for just that."""
+        trouble = "" if self.keeping is None else self.keeping.trouble(shown.number)
+        return replace(shown.metrics, sink=trouble) if trouble else shown.metrics
+
     def pause(self, by: Shown) -> None:
         self._switch(by, "running", "paused")
 
@@ -271,6 +280,18 @@ class Loop:
             if self._over:
                 self.session.marks = None
             self._changed.notify_all()
+
+    def drain(self) -> None:
+        """Stop all, gracefully, and wait for the end."""
+        with self._changed:
+            self._drains = True
+            for shown in self.shown:
+                shown.stopping = True
+            if self._over:
+                self.session.marks = None
+            self._changed.notify_all()
+        for shown in self.shown:
+            shown.ended.wait()
 
 
 def _told(error: Exception) -> WhimbrelError:

@@ -52,6 +52,8 @@ class Metrics:
         Seconds since the start.
     feeds : mapping of str to FeedState
         By name: whether each feed is connected, what was refused, what was given up under overload.
+    sink : str
+        What keeps its sink from being written just now, such as brokers that are away; it is tried on.
     steps : tuple of Step
         The operators of the plan that runs, inputs before what they feed, each with its counters.
     """
@@ -74,6 +76,7 @@ class Metrics:
     forgotten_rows: int = 0
     elapsed_s: float = 0.0
     feeds: Mapping[str, FeedState] = field(default_factory=dict, hash=False)
+    sink: str = ""
     steps: tuple[Step, ...] = ()
 
 

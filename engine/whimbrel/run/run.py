@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from whimbrel.connect import ReplayClock
 from whimbrel.errors import PlanError, WhimbrelError
@@ -93,7 +94,7 @@ class Run:
     @property
     def metrics(self) -> Metrics:
         """Counters, at most 50 ms old while it runs; costs nothing to ask."""
-        return self._shown.metrics
+        return self._loop.metrics(self._shown)
 
     def snapshot(self, timeout: float = 1.0, *, after: int | None = None) -> Snapshot:
         """The answer now, computed by the run's own thread between two steps; after `timeout` seconds the last one.
@@ -172,13 +173,33 @@ class Run:
         """Read on, for all queries that were started together."""
         self._loop.resume(self._shown)
 
-    def stop(self, *, keep: bool = True) -> None:
+    def stop(self, *, keep: bool = True, drain: bool = False) -> None:
         """Stop for good. `keep` what is settled, or drop it. Queries that were started together go on without it.
 
-        It does not wait: with sinks or checkpoints what was received is worked on still, and written down. Call
-        :meth:`wait` before the process ends, or that is in neither.
+        It does not wait, so a process that ends at once leaves its last rows in no sink. With `drain` it stops
+        gracefully, and with it all queries that were started together: feeds receive no more, what they had received is
+        worked on, sinks and the last checkpoint are written; then it returns. So does the end of a ``with`` block.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> feed = wb.feeds.synthetic(rate=100, rows=500, speed=float("inf"))
+        >>> with feed.tumbling_window("1s").aggregate(n=wb.count()).start() as run:
+        ...     run.wait()
+        True
         """
-        self._loop.stop(self._shown, keep=keep)
+        if drain:
+            self._shown.keep = keep
+            self._loop.drain()
+        else:
+            self._loop.stop(self._shown, keep=keep)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.stop(drain=True)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end; False if it did not come in time."""

@@ -10,6 +10,9 @@ import pytest
 from pyarrow import parquet
 
 import whimbrel as wb
+from tests.engine.connect.feeds.listen import until
+from tests.engine.connect.feeds.servers import free_port
+from whimbrel.connect.sinks import kafka
 from whimbrel.errors import SinkError
 
 WAIT_S = 30
@@ -89,3 +92,15 @@ def test_what_goes_on_from_the_same_checkpoints_ends_with_it_so_that_no_row_is_l
     for folder in ("mended", "out"):
         files = sorted((tmp_path / folder).glob("rows-*.parquet"))
         assert sum(sum(parquet.read_table(file)["n"].to_pylist()) for file in files) == 100
+
+
+def test_brokers_that_are_away_are_told_while_they_are_waited_for(monkeypatch: pytest.MonkeyPatch,
+                                                                  capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(kafka, "_FLUSH_S", 2.0)
+    servers = f"127.0.0.1:{free_port()}"
+    run = query().start(to=wb.sinks.kafka("none", servers))
+    until(lambda: run.metrics.sink == f"no broker answers at {servers}")
+    assert run.state == "running"
+    assert run.wait(WAIT_S)
+    assert "were not taken in 2 s: no broker answers" in str(run.error)
+    assert capfd.readouterr().err == ""

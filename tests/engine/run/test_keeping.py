@@ -66,6 +66,26 @@ def test_a_graceful_stop_drains_what_was_received_and_the_next_run_goes_on(tmp_p
     assert in_parquet(tmp_path / "out") == asked.collect().to_pylist()
 
 
+def test_the_end_of_a_block_drains_all_that_were_started_together(tmp_path: Path) -> None:
+    feed = wb.feeds.synthetic(rate=2000, rows=100_000)
+    asked, other = (feed.tumbling_window(size).aggregate(n=wb.count()) for size in ("100ms", "50ms"))
+    run, beside = wb.start(asked, other, to=[wb.sinks.parquet(tmp_path / "out"), None],
+                           checkpoints=wb.Checkpoints(tmp_path / "state", every="1h"))
+    with run:
+        until(lambda: run.metrics.rows > 500)
+    assert (run.state, beside.state) == ("stopped", "stopped")
+    assert sum(row["n"] for row in in_parquet(tmp_path / "out")) >= 400
+    assert len(list((tmp_path / "state").glob("0*"))) == 1
+
+
+def test_a_drained_run_has_worked_on_all_that_it_received() -> None:
+    run = wb.feeds.synthetic(rate=2000, rows=100_000).start()
+    until(lambda: run.metrics.rows > 100)
+    run.stop(drain=True)
+    state, = run.metrics.feeds.values()
+    assert run.metrics.rows == state.rows
+
+
 @pytest.mark.parametrize("harm", ["cut", "bit", "gone"])
 def test_a_damaged_checkpoint_is_passed_over_for_an_older_one(tmp_path: Path, harm: str) -> None:
     feed = wb.feeds.synthetic(rate=2000, rows=2000, seed=2)

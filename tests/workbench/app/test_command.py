@@ -33,7 +33,11 @@ def test_what_cannot_be_served_is_said_in_words(tmp_path: Path, monkeypatch: pyt
 
 def test_a_script_is_served_with_a_token_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHIMBREL_TOKEN", "my-own-token")
-    (tmp_path / "app.py").write_text(f"{QUERY}\ncounts\n", encoding="utf-8")
+    drains = ("import atexit\nimport whimbrel as wb\n"
+              "live = wb.feeds.synthetic(rate=100).tumbling_window('1s').aggregate(n=wb.count())\n"
+              "run = live.start(to=wb.sinks.parquet('out'), checkpoints=wb.Checkpoints('state', every='1h'))\n"
+              "atexit.register(run.stop, drain=True)\n")
+    (tmp_path / "app.py").write_text(f"{QUERY}\n{drains}\ncounts\n", encoding="utf-8")
     with command("serve", "app.py", folder=tmp_path) as url:
         assert url.endswith("?token=my-own-token")
         place = urlsplit(url)
@@ -42,8 +46,10 @@ def test_a_script_is_served_with_a_token_of_the_users(tmp_path: Path, monkeypatc
         connection.request("GET", "/")
         assert connection.getresponse().status == 403
         connection.close()
+        (tmp_path / "app.py").write_text(f"{QUERY}\ncounts\n", encoding="utf-8")
         # In a process of its own: Tornado leaves a socket that it could not bind to the garbage collector.
         again = [sys.executable, "-m", "whimbrel", "serve", "app.py", "--port", str(place.port)]
         done = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 1
         assert f"Cannot listen on 127.0.0.1:{place.port}" in done.stderr
+    assert list((tmp_path / "state").glob("0*")), "it was ended by its signal before the run was drained"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import webbrowser
 from importlib.util import find_spec
@@ -78,5 +79,6 @@ def _open(dashboard: Dashboard, exposure: Exposure, told: argparse.Namespace) ->
     sys.stdout.flush()
     if told.show:
         webbrowser.open(server.exposure.url)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever serves it ends it so: as by Ctrl-C
     server.run()
     return 0

@@ -18,7 +18,8 @@ class KafkaSink(Sink):
     """Settled rows as JSON messages of a topic; needs ``whimbrel[kafka]``.
 
     At least once: rows since the last checkpoint are sent again after a run was killed. Each message has its row's
-    number in the header ``row``, by which whoever reads can leave them out.
+    number in the header ``row``, by which whoever reads can leave them out. Brokers that are away are waited for, for
+    half a minute; meanwhile the run's metrics say so.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ class KafkaSink(Sink):
             raise MissingExtraError("confluent-kafka", "kafka", "sinks.kafka()") from None
         self._library: Any = confluent_kafka
         self.name, self._key = topic, key
-        self._config = {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 5, **(config or {})}
+        self._config = {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 5, "log_level": 0,
+                        "error_cb": self._failing, **(config or {})}
         self._errors: list[str] = []
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
@@ -60,7 +62,15 @@ class KafkaSink(Sink):
             self._row += 1
         self._producer.poll(0)
 
+    def _failing(self, error: Any) -> None:
+        codes = self._library.KafkaError
+        if error.code() == codes._ALL_BROKERS_DOWN:  # noqa: SLF001 - its name in the library
+            self.trouble = f"no broker answers at {self._config['bootstrap.servers']}"
+        elif error.code() != codes._TRANSPORT:  # noqa: SLF001 - one broker of several may be away
+            self.trouble = error.str()
+
     def _delivered(self, error: Any, message: object) -> None:
+        self.trouble = ""
         if error is not None:
             self._errors.append(error.str())
 
@@ -68,6 +78,7 @@ class KafkaSink(Sink):
         left = self._producer.flush(_FLUSH_S)
         if left or self._errors:
             why = self._errors[0] if self._errors else f"{left:,} messages were not taken in {_FLUSH_S:.0f} s"
+            why += f": {self.trouble}" if self.trouble else ""
             raise SinkError(f"{self.name} cannot be written: {why}.", where=f"sinks.kafka({self.name!r})",
                             hint="start the run again when it can: nothing is lost")
 
