@@ -1,6 +1,6 @@
 # Everything the project can do, one command each. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-check test check lint generate pictures laws long drift faults soak bench logs logs-billion fmt docs clean
+.PHONY: help setup demo demo-check test check lint generate pictures laws long drift faults soak bench logs logs-billion scale fmt docs clean
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -79,6 +79,9 @@ logs: setup ## Write a log of ROWS=10M rows to LOGS=logs through Spark: skewed u
 
 logs-billion: ## The same with a billion rows: 15 GB, about half an hour on two cores
 	@$(MAKE) logs ROWS=1B
+
+scale: setup ## Load, back-test and ask early on such a log (make scale ROWS=100M); say what each step took and held
+	@$(BIN)/python -m bench.scale $(LOGS)/$(ROWS) --rows $(ROWS)
 
 fmt: setup ## Mend what ruff can mend
 	$(BIN)/ruff check --fix

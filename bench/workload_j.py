@@ -81,19 +81,19 @@ def in_sql(frame: DataFrame) -> pa.Table:
                           "slowest").toArrow()
 
 
+def same_answer(ours: pa.Table, theirs: pa.Table) -> bool:
+    """Whether ours says of each hop what Spark's windows say."""
+    return same_rows("start", "service", "n", "slowest")(_each_hop(ours), theirs)
+
+
 def _back_tests(frame: DataFrame, rows: int) -> Iterator[Row]:
     spark = frame.sparkSession
     log = wb.from_spark(frame, time="at", name="log")
     query = hopping(log)
-    equal = same_rows("start", "service", "n", "slowest")
-
-    def same(ours: pa.Table, theirs: pa.Table) -> bool:
-        return equal(_each_hop(ours), theirs)
-
     peers = {"Spark SQL window()": lambda: in_sql(frame)}
-    yield from compare("J back-test", "hopping, on Spark", rows, lambda: query.collect(on=spark), peers, same)
-    yield from compare("J back-test", "hopping, here", rows, query.collect, peers, same)
-    assert same(list(query.progress("50%"))[-1].table, in_sql(frame))  # the last answer is of all rows
+    yield from compare("J back-test", "hopping, on Spark", rows, lambda: query.collect(on=spark), peers, same_answer)
+    yield from compare("J back-test", "hopping, here", rows, query.collect, peers, same_answer)
+    assert same_answer(list(query.progress("50%"))[-1].table, in_sql(frame))  # the last answer is of all rows
     yield from compare("J first answer", "of progress(), here", rows, lambda: next(query.progress()), peers,
                        lambda ours, theirs: 0 < ours.table.num_rows <= theirs.num_rows)
 

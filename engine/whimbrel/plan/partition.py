@@ -14,13 +14,14 @@ Columns = Mapping[Source, str]
 """One column of each source."""
 
 
-def partition_columns(plan: Node) -> list[dict[Source, str]]:
+def partition_columns(plan: Node, *, floats: bool = False) -> list[dict[Source, str]]:
     """Ways to partition the sources, each by one column, such that parts have nothing to do with one another.
 
     If all rows with the same value there are in one part, whichever source they are of, the answers of the parts are
     together the answer. Several ways can be taken together: by all their columns.
 
-    Columns of floats and of nested values are left out: what is one key in the engine is not always one elsewhere.
+    Columns of nested values are left out, and those of floats unless asked for: what is one key in the engine, such as
+    0.0 and -0.0, must not be two to who makes the parts.
 
     Examples
     --------
@@ -34,7 +35,7 @@ def partition_columns(plan: Node) -> list[dict[Source, str]]:
     for node in plan.walk():
         if isinstance(node.op, Source):
             found = [(field.name, {node.op: field.name}) for field in node.schema
-                     if not (pa.types.is_floating(field.type) or pa.types.is_nested(field.type))]
+                     if not pa.types.is_nested(field.type) and (floats or not pa.types.is_floating(field.type))]
         else:
             found = [(name, columns) for by, columns in _together([ways[id(below)] for below in node.inputs])
                      if (name := node.op.partitioned(*by)) is not None]

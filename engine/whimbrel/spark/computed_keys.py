@@ -1,26 +1,26 @@
-"""Keys that a query computes, as columns: then it can be partitioned by them."""
+"""Keys that a query computes, as columns of rows that are made first: then it can be partitioned by them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from whimbrel.expr import Col, Expr, lifetime_of
+from whimbrel.expr import Col, Expr, Keys, lifetime_of
 from whimbrel.operators import HoppingWindow, Select, SlidingWindow
 from whimbrel.operators.grouping import keys_of
-from whimbrel.plan import Node
+from whimbrel.optimize.in_steps import above
+from whimbrel.optimize.prune_columns import prune_columns
+from whimbrel.plan import Node, Source
 
 
-def keys_first(plan: Node, source_of: Callable[[Node], Node | None]) -> Node | None:
-    """The same query over rows that have its keys; None where it computes none, or not of each row for itself.
+def keys_as_columns(plan: Node) -> Node | None:
+    """The same query with its computed keys as columns; None where it computes none, or not of each row for itself.
 
     Parameters
     ----------
     plan : Node
-        One chain of steps above a source, of which those with computed keys have the same ones.
-    source_of : callable
-        Makes a source of a part that answers each row for itself, or says that it is none.
+        One chain of steps, of which those with computed keys have the same ones.
     """
     chain = [plan]
     while len(chain[-1].inputs) == 1:
@@ -32,27 +32,60 @@ def keys_first(plan: Node, source_of: Callable[[Node], Node | None]) -> Node | N
     if any({name: expr.show() for name, expr in each.items()} != {name: expr.show() for name, expr in computed.items()}
            for each in asked.values()):
         return None
-    steps = [node.op for node in chain[: lowest + 1]]
+    steps: list[Any] = [node.op for node in chain[lowest::-1]]
     below, = chain[lowest].inputs
     while isinstance(below.op, HoppingWindow | SlidingWindow):  # these leave columns as they are
-        steps.append(below.op)
+        steps.insert(0, below.op)
         below, = below.inputs
-    if any(isinstance(step, Select) for step in steps) or computed.keys() & set(below.schema.names) or any(
-            map(lifetime_of, computed.values())):
+    if any(isinstance(step, Select) for step in steps) or any(map(lifetime_of, computed.values())):
         return None
-    columns = (*((name, Col(name)) for name in below.schema.names), *computed.items())
-    node = source_of(Node(Select(columns=columns), (below,)))
-    if node is None:
-        return None
-    for step in reversed(steps):
-        node = Node(_by_columns(step), (node,))
-    return node if node.schema.names == plan.schema.names else None
+    held, made = below.schema.names, dict[str, str]()
+    for name in computed:
+        made[name] = _unlike(name, {*held, *made.values(), *computed.keys() - {name}})
+    columns = Select(columns=(*_as_they_are(held), *((made[name], expr) for name, expr in computed.items())))
+    steps = [_by_columns(step, made) for step in steps]
+    if above(Node(columns, (below,)), steps).schema.names != plan.schema.names:
+        steps.append(Select(columns=_as_they_are(plan.schema.names)))
+    wanted, = prune_columns([above(Node(columns, (below,)), steps)])
+    for _ in steps:
+        wanted, = wanted.inputs
+    return above(Node(wanted.op, (below,)), steps)
+
+
+def computed_first(plan: Node, source_of: Callable[[Node], Node | None]) -> Node:
+    """The same query over rows that have the columns which it computes.
+
+    Parameters
+    ----------
+    plan : Node
+    source_of : callable
+        Makes a source of a part that answers each row for itself, or says that it is none.
+    """
+    if isinstance(plan.op, Source):
+        return plan
+    computes = isinstance(plan.op, Select) and any(not isinstance(expr, Col) for _, expr in plan.op.columns)
+    if computes and (made := source_of(plan)) is not None:
+        return made
+    inputs = tuple(computed_first(below, source_of) for below in plan.inputs)
+    same = all(new is old for new, old in zip(inputs, plan.inputs, strict=True))
+    return plan if same else Node(plan.op, inputs)
 
 
 def _computed(op: Any) -> dict[str, Expr]:
     return {name: expr for name, expr in keys_of(op) if not isinstance(expr, Col)}
 
 
-def _by_columns(op: Any) -> Any:
-    keys = tuple((name, expr if isinstance(expr, Col) else Col(name)) for name, expr in keys_of(op))
+def _as_they_are(names: Sequence[str]) -> Keys:
+    return tuple((name, Col(name)) for name in names)
+
+
+def _unlike(name: str, names: set[str]) -> str:
+    """A key may have the name of a column, such as the one that it is computed of."""
+    while name in names:
+        name += "_key"
+    return name
+
+
+def _by_columns(op: Any, made: dict[str, str]) -> Any:
+    keys = tuple((name, expr if isinstance(expr, Col) else Col(made[name])) for name, expr in keys_of(op))
     return replace(op, keys=keys) if _computed(op) else op

@@ -10,7 +10,7 @@ from typing import Literal
 from whimbrel.optimize import optimize
 from whimbrel.optimize.in_steps import above, states_of_windows, takes_any_order
 from whimbrel.plan import HandedIn, Node, Reach, Source, partition_columns
-from whimbrel.spark.computed_keys import keys_first
+from whimbrel.spark.computed_keys import computed_first, keys_as_columns
 
 Exchange = Literal["key", "time", "order"]
 
@@ -94,10 +94,14 @@ def _in_place(plan: Node) -> Stage | None:
 
 
 def _by_key(plan: Node) -> Stage | None:
-    by = tuple(partition_columns(plan))
-    if not by and (over_keys := keys_first(plan, _rows_first)) is not None:
-        plan, by = over_keys, tuple(partition_columns(over_keys))
-    return Stage(plan, How.KEY, by=by) if by else None
+    """By columns of the sources, else by columns that are computed first, where the rows are.
+
+    Spark hashes 0.0 like -0.0, and every NaN alike: floats can be keys.
+    """
+    for over in (plan, computed_first(plan, _rows_first), computed_first(keys_as_columns(plan) or plan, _rows_first)):
+        if by := tuple(partition_columns(over, floats=True)):
+            return Stage(over, How.KEY, by=by)
+    return None
 
 
 def _rows_first(plan: Node) -> Node | None:

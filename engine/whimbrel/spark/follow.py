@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from whimbrel.batch import table_schema
+from whimbrel.batch import Schema, table_schema
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.optimize import optimize
-from whimbrel.plan import Disorder, Node, Source, partition_columns
+from whimbrel.plan import Disorder, Node, Source
 from whimbrel.run.checkpoint import words
 from whimbrel.spark.book import Book, Entry
 from whimbrel.spark.cause import short_cause
+from whimbrel.spark.divide import Before, divide
+from whimbrel.spark.exchange import answered
 from whimbrel.spark.feed import SparkFeed
 from whimbrel.spark.micro_batch import IS_ROW, PART, Followed, MicroBatch
-from whimbrel.spark.rows import TICKS, Rows, quoted
+from whimbrel.spark.rows import TICKS, Rows, quoted, stage_fields
 from whimbrel.spark.sink import Sink
+from whimbrel.spark.sql_states import rows_in_sql
 from whimbrel.spark.tasks import packed, travelling
 from whimbrel.spark.types import fitting, spark_schema
 
@@ -43,22 +47,27 @@ class SparkRun:
         self._feed = _feed_of(plan)
         sink.check(plan.schema, _WHERE)
         self._spark = self._feed.frame.sparkSession
-        self._by = [columns[self._feed] for columns in partition_columns(plan)]
+        keyed = divide(plan, "key")
+        if keyed is not None and len(keyed.plan.sources()) > 1:  # tasks are sent one kind of rows
+            keyed = None
+        plan_of_tasks = plan if keyed is None else keyed.plan
+        self._source, = plan_of_tasks.sources()
+        self._by = [] if keyed is None else [columns[self._source] for columns in keyed.by]
         wanted = partitions or (self._spark.sparkContext.defaultParallelism if self._by else 1)
         self._book = Book(checkpoint / "whimbrel", words((plan,)), wanted if self._by else 1)
         if (last := self._book.last) is not None and last.closed:
             raise PlanError("The query has been finished: nothing can follow.", where=_WHERE,
                             hint="give another checkpoint= and another place for the answer")
         self._sink, self._cause = sink, ""
-        followed = Followed(self._feed, 0, Disorder(None, self._feed.disorder.late))  # how far time has come is told
-        sent = plan.rewrite(lambda node: Node(followed) if isinstance(node.op, Source) else node)
+        followed = Followed(self._source, 0, Disorder(None, self._feed.disorder.late))  # how far time has come is told
+        followed.name = self._feed.name
+        sent = plan_of_tasks.rewrite(lambda node: Node(followed) if isinstance(node.op, Source) else node)
         self._plan = packed(sent)
-        names = optimize(sent).sources()[0].schema.names
-        self._reader = Rows(self._feed.frame, self._feed.schema, self._feed.timeline).reader(names)
+        none = self._spark.createDataFrame([], self._feed.frame.schema)
+        self._reader = self._rows(none).reader(optimize(sent).sources()[0].schema.names)
         self._out = pa.schema([(field.name, fitting(field.type, field.name, _WHERE))
                                for field in table_schema(plan.schema)])
-        needed = dict.fromkeys([*self._reader.sent.names, *self._by])
-        stream = self._feed.frame.select(*map(quoted, needed)).writeStream.foreachBatch(self._take)
+        stream = self._feed.frame.select(*map(quoted, self._needed())).writeStream.foreachBatch(self._take)
         stream = stream.option("checkpointLocation", str(checkpoint / "spark"))
         self.query: StreamingQuery = (stream.trigger(**trigger) if trigger else stream).start()
 
@@ -98,7 +107,8 @@ class SparkRun:
             raise self.error
         last = self._book.last
         if last is not None and not last.closed:
-            self._answer(None, Entry(last.number + 1, last.newest, last.rows, last.late_rows, closed=True), last)
+            nothing = self._spark.createDataFrame([], self._feed.frame.schema)
+            self._answer(nothing, Entry(last.number + 1, last.newest, last.rows, last.late_rows, closed=True), last)
 
     def _take(self, frame: DataFrame, number: int) -> None:
         """What Spark calls with each micro-batch, and once more with one that it is not sure of."""
@@ -124,27 +134,43 @@ class SparkRun:
         finally:
             frame.unpersist()
 
-    def _answer(self, frame: DataFrame | None, entry: Entry, last: Entry | None) -> None:
+    def _answer(self, frame: DataFrame, entry: Entry, last: Entry | None) -> None:
         """Let tasks take a micro-batch, write what they settle, and let it count."""
         number, watermark = entry.number, MIN_TIME if last is None else self._watermark(last)
         work = MicroBatch(self._plan, self._reader, self._out, str(self._book.states), number,
                           None if last is None else last.number, watermark,
                           INF if entry.closed else self._watermark(entry))
-        parts = self._parts(frame).repartition(self._book.partitions, PART).sortWithinPartitions(PART, IS_ROW)
+        parts = self._parts(self._rows(frame).frame)
+        parts = parts.repartition(self._book.partitions, PART).sortWithinPartitions(PART, IS_ROW)
         self._sink.write(parts.mapInArrow(travelling(work, "answer"), spark_schema(self._out)), number)
         self._book.write(entry)
 
-    def _parts(self, frame: DataFrame | None) -> DataFrame:
+    def _rows(self, frame: DataFrame) -> Rows:
+        """The rows of a micro-batch, with the keys that the query computes."""
+        rows = Rows(frame, self._feed.schema, self._feed.timeline)
+        if not isinstance(self._source, Before):
+            return rows
+        first, schema = self._source.stage, self._source.schema
+        made = rows_in_sql(first.plan, rows)
+        if made is None:
+            made = answered(first, [rows], stage_fields(schema, _WHERE), ticks=True)
+        return Rows(made, Schema(schema.fields, schema.unit, schema.zone))
+
+    def _needed(self) -> Sequence[str]:
+        """The columns that are taken from the stream."""
+        if not isinstance(self._source, Before):
+            return list(dict.fromkeys([*self._reader.sent.names, *self._by]))
+        asked, = optimize(self._source.stage.plan).sources()
+        return self._feed.timeline.needed(asked.schema.names)
+
+    def _parts(self, frame: DataFrame) -> DataFrame:
         """Rows with their partition, and one that is none for each partition: time goes on in all of them."""
         from pyspark.sql import functions as f
 
-        here = (self._spark if frame is None else frame.sparkSession).range(self._book.partitions)
-        of = {field.name: field.dataType for field in self._feed.frame.schema.fields}
-        none = here.select(f.col("id").cast("int").alias(PART), f.lit(False).alias(IS_ROW),
-                           *(f.lit(None).cast(of[name]).alias(f"c{place}")
-                             for place, name in enumerate(self._reader.sent.names)))
-        if frame is None:
-            return none
+        of = {field.name: field.dataType for field in frame.schema.fields}
+        none = frame.sparkSession.range(self._book.partitions).select(
+            f.col("id").cast("int").alias(PART), f.lit(False).alias(IS_ROW),
+            *(f.lit(None).cast(of[name]).alias(f"c{place}") for place, name in enumerate(self._reader.sent.names)))
         key = f.pmod(f.hash(*map(f.col, map(quoted, self._by))), f.lit(self._book.partitions)) if self._by else f.lit(0)
         return none.union(frame.select(key.cast("int"), f.lit(True),
                                        *(f.col(quoted(name)) for name in self._reader.sent.names)))

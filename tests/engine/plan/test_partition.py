@@ -39,6 +39,12 @@ def test_the_columns(name: str) -> None:
     assert found == expected
 
 
+def test_floats_where_they_are_hashed_alike() -> None:
+    groups = log.group_by("x").aggregate(n=wb.count()).node
+    assert partition_columns(groups) == []
+    assert [list(columns.values()) for columns in partition_columns(groups, floats=True)] == [["x"]]
+
+
 def test_a_value_that_was_computed_is_no_column() -> None:
     narrow = wb.from_arrow(pa.table({"at": [1], "k": pa.array([1], pa.int32())}), time="at", name="narrow")
     both = log.select("k").union(narrow.select(k=col.k.cast("int64")))

@@ -33,6 +33,13 @@ QUERIES: dict[str, tuple[Callable[[], Stream], list[str]]] = {
         m=wb.median(col.x)), [KEY]),
     "computed keys, not mergeable": (lambda: log.group_by(odd=col.k % 2).hopping_window(6, 3).aggregate(
         m=wb.median(col.x)), [PLACE, KEY]),
+    "a key named like a column": (lambda: log.group_by(k=col.k % 2, k_key=col.x % 2).detect(
+        wb.sequence(a=col.x > 1, b=col.x < 5), within=9), [PLACE, KEY]),
+    "a key that is no step's own": (lambda: log.where(col.x > 1).with_columns(odd=col.k % 2).where(col.odd > 0)
+                                    .group_by("odd").session_window(3).aggregate(n=wb.count()), [PLACE, KEY]),
+    "a key of floats": (lambda: log.group_by(half=col.x / 2).session_window(3).aggregate(n=wb.count()), [PLACE, KEY]),
+    "a join by computed keys": (lambda: log.select("x", odd=col.k % 2).set_duration(3).join(
+        other.select("y", odd=col.k % 2), on="odd"), [PLACE, PLACE, KEY]),
     "a result of computed keys": (lambda: log.group_by(odd=col.k % 2).tumbling_window(3).aggregate(
         share=wb.median(col.x) / wb.count()), [PLACE, KEY]),
     "empty windows, too": (lambda: log.group_by(odd=col.k % 2).tumbling_window(3).aggregate(
@@ -75,6 +82,13 @@ def test_states_of_sessions_are_made_with_them() -> None:
     assert last is not None
     first, _ = stages(last)
     assert first.plan.op.show() == "states(most=max(col.n))"
+
+
+def test_a_computed_key_is_sent_with_what_is_read() -> None:
+    last = divide(log.group_by(k=col.k % 2).tumbling_window(3).aggregate(m=wb.median(col.x)).node)
+    assert last is not None
+    first, _ = stages(last)
+    assert first.plan.op.show() == "select(x, k_key=col.k % 2)"
 
 
 def test_what_stands_for_rows_cannot_be_read() -> None:

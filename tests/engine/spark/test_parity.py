@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,13 +31,15 @@ QUERIES: dict[str, Callable[[Stream], Stream]] = {
     "hopping": lambda log: log.group_by("k").hopping_window(90, 30).aggregate(m=wb.mean(col.x), most=wb.max(col.x)),
     "hopping, of all": lambda log: log.where(col.x > 2).hopping_window(90, 30).aggregate(n=wb.count()),
     "sliding": lambda log: log.sliding_window(40).aggregate(s=wb.sum(col.x)),
-    "sessions": lambda log: log.group_by("k").session_window(30).aggregate(n=wb.count()),
-    "closed sessions": lambda log: log.group_by("k").session_window(30, emit="close").aggregate(n=wb.count()),
+    "sessions": lambda log: log.group_by(k=(col.k + 1) % 3).session_window(30).aggregate(n=wb.count()),
+    "closed sessions": lambda log: log.group_by(rest=col.x % (col.k + 1)).session_window(30, emit="close").aggregate(
+        n=wb.count()),
     "a join": lambda log: log.set_duration(20).select("k", "x").join(
         log.where(col.x > 6).set_duration(9).select("k", y=col.x), on="k"),
     "an anti-join": lambda log: log.set_duration(20).select("k", "x").anti_join(
         log.where(col.x > 6).set_duration(9).select("k"), on="k"),
-    "a pattern": lambda log: log.group_by("k").detect(wb.sequence(high=col.x > 6, low=col.x < 3), within=60),
+    "a pattern": lambda log: log.where(col.x != 5).select("x", k=col.k % 4).group_by("k").detect(
+        wb.sequence(high=col.x > 6, low=col.x < 3), within=60),
     "user's own": lambda log: log.group_by("k").hopping_window(90, 30).aggregate(s=spread(col.x)),
     "user's own, sliding": lambda log: log.group_by("k").sliding_window(40).aggregate(s=spread(col.x)),
     "top of groups": lambda log: log.group_by("k").tumbling_window(60).aggregate(m=wb.median(col.x)).top_k(2, by=col.m),
@@ -91,6 +94,8 @@ def test_streaming_on_spark(spark: SparkSession, table: pa.Table, expected: dict
         run.finish()
         answer = spark.read.parquet(str(tmp_path / name / "answer")).toArrow()
         assert rows_of(answer) == expected[name], name
+        parts = json.loads((tmp_path / name / "checkpoint/whimbrel/query.json").read_text(encoding="utf-8"))
+        assert parts["partitions"] == (1 if name in ("hopping, of all", "sliding", "top of groups") else 2), name
 
 
 def test_a_certificate(spark: SparkSession, table: pa.Table) -> None:
