@@ -50,6 +50,10 @@ class Looks:
         self._rows = max(1, self.every if isinstance(self.every, int) else
                          round(total * percent("1%" if self.every is None else self.every, where=where)))
 
+    def before(self, total: int) -> bool:
+        """Whether an answer is due before the last row of so many."""
+        return self.seconds is not None or (self._next < 1 if self.at else max(self._rows, self._next) < total)
+
     def due(self, rows: int, total: int) -> bool:
         """Whether an answer is due after so many rows; asked after every block, and after the last."""
         if rows >= total:

@@ -91,6 +91,7 @@ class Progress(Iterator[Estimate]):
         self._asked: dict[str, Any] = {"confidence": confidence, "seed": seed, "order": order, "block_rows": block_rows}
         self._began: float | None = None
         self._version = 0
+        self._hurries = False
         found = _blocks(plan, block_rows) if order != "time" else "it was asked for in the order of time"
         if order is None and not isinstance(found, str) and len(found[2]) < _FEWEST_BLOCKS:
             found = f"its source has no more than {len(found[2])} blocks, too few for a sample"
@@ -100,7 +101,6 @@ class Progress(Iterator[Estimate]):
                 raise PlanError(f"Rows cannot be read in the order {order!r}: {found}.",
                                 where=f"progress(order={order!r})",
                                 hint='order="time" answers early, without intervals')
-            self._answers = self._in_order_of_time()
         else:
             self.division, self.states, self.blocks = found
             self.scan = Scan(self.blocks, order if order in {"newest", "oldest"} else "random", seed)
@@ -115,9 +115,9 @@ class Progress(Iterator[Estimate]):
             self.phases = 1
             self._waiting: list[tuple[Batch, int]] = []
             self._states_waiting = 0
-            self._answers = self._by_blocks()
             if resume is not None:
                 go_on(self, resume)
+        self._answers = self._begin()
 
     def __iter__(self) -> Progress:
         return self
@@ -129,7 +129,13 @@ class Progress(Iterator[Estimate]):
             if self.latest is not None and not self.latest.final and self._stop():
                 self.rule = Rule()  # iterating again goes on
                 raise StopIteration
-            answer = next(self._answers)
+            try:
+                answer = next(self._answers)
+            except StopIteration:
+                raise
+            except BaseException:  # interrupted, maybe: who iterates again goes on
+                self._answers = self._begin()
+                raise
             self._version += 1
             before, self.latest = self.latest, answer
             if before is not None and self.claims and not self.why:
@@ -222,6 +228,7 @@ class Progress(Iterator[Estimate]):
         differ.
         """
         self.until()
+        self._hurries = True
         for _ in self:
             pass
         assert self.latest is not None
@@ -251,6 +258,9 @@ class Progress(Iterator[Estimate]):
         assert self._began is not None
         return self.rule.met(self.latest, time.perf_counter() - self._began)
 
+    def _begin(self) -> Iterator[Estimate]:
+        return self._in_order_of_time() if self.why else self._by_blocks()
+
     def _in_order_of_time(self) -> Iterator[Estimate]:
         ends = one_ended(self.plan)
         for snapshot in in_order_of_time(self.plan, self.looks.every):
@@ -262,12 +272,16 @@ class Progress(Iterator[Estimate]):
         while self.scan.next is not None or self._next_phase():
             block = self.scan.next
             assert block is not None
+            at_once = (self._hurries or not self.looks.before(total)) and self.scan.in_order
             with ExitStack() as waiting:
-                if self.latest is not None and total > _WORTH_COMPILING_ROWS:  # nobody waits for a first answer
+                if (at_once or self.latest is not None) and total > _WORTH_COMPILING_ROWS:  # nobody awaits a first one
                     waiting.enter_context(patience())
-                self._add(self.states.of(int(self.blocks.first[block]), int(self.blocks.stop[block])),
-                          int(self.blocks.rows[block]))
-            self.scan.took(block)
+                if at_once:
+                    self._read_rest()
+                else:
+                    self._add(self.states.of((int(self.blocks.first[block]), int(self.blocks.stop[block]))),
+                              int(self.blocks.rows[block]))
+                    self.scan.took(block)
             rows = self.scan.rows_read
             if self.looks.due(rows, total):
                 yield self._estimate(rows, total)
@@ -284,6 +298,15 @@ class Progress(Iterator[Estimate]):
             sizes = np.full(len(whole), rows)
             self.panes.add(whole, sizes)
             self.windows.add(whole, sizes, shifts=self._shifts)  # panes of one block are one sum of it
+
+    def _read_rest(self) -> None:
+        """Read all that is left as one, in the order of time: nobody looks before it is exact."""
+        self._merge()
+        for batch in self.states.of(*self.scan.rest):
+            self.panes.add(batch, None)
+            if self._shifts is not None:
+                self.windows.add(batch, None, shifts=self._shifts)
+        self.scan.took_all()
 
     def _merge(self) -> None:
         waiting, self._waiting, self._states_waiting = self._waiting, [], 0

@@ -74,6 +74,23 @@ class Scan:
         self.read[block] = True
         self._at += 1
 
+    def took_all(self) -> None:
+        """Count all blocks as read."""
+        self.read[:] = True
+        self._begin(np.empty(0, np.int64), np.empty(0, np.int64))
+
+    @property
+    def rest(self) -> list[tuple[int, int]]:
+        """The rows that were not read, in the order of the source, as few stretches."""
+        first, stop = self.blocks.first[~self.read], self.blocks.stop[~self.read]
+        begins = np.append(True, first[1:] != stop[:-1])[: len(first)]
+        return list(zip(first[begins].tolist(), stop[np.roll(begins, -1)].tolist(), strict=True))
+
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether all rows of a block come before those of the next one."""
+        return bool((self.blocks.earliest[1:] >= self.blocks.latest[:-1]).all())
+
     def prefer(self, wanted: Mask, order: Order | None = None) -> None:
         """From now on blocks that are wanted come first; what was read stays read."""
         self.order = order or self.order

@@ -19,7 +19,8 @@ class BlockStates:
     """
 
     def __init__(self, states: Node) -> None:
-        self.pipeline = Pipeline(optimize(states))
+        self._plan = optimize(states)
+        self.pipeline = Pipeline(self._plan)
         seen, = self.pipeline.sources
         self.columns = seen.schema.names
         self.source = _unwrapped(seen)
@@ -36,14 +37,21 @@ class BlockStates:
         """Read all rows, once, into memory: then blocks may be of any size."""
         self.source = Held(self.source, self.columns)
 
-    def of(self, first: int, stop: int) -> list[Batch]:
-        """States of the rows of one block."""
-        self.pipeline.begin_again(first)
+    def of(self, *parts: tuple[int, int]) -> list[Batch]:
+        """States of the rows of one block, or of several parts of the source, in the order of time, as if of one."""
+        self.pipeline.begin_again()
         out: list[Batch] = []
-        for batch in self.source.excerpt(first, stop).read(self.columns):
-            if batch is not None:
-                out += self.pipeline.push(0, batch)[0]
-        return [*out, *self.pipeline.finish(0)[0]]
+        try:
+            for first, stop in parts:
+                for entrance in self.pipeline.ingresses:
+                    entrance.rows = first
+                for batch in self.source.excerpt(first, stop).read(self.columns):
+                    if batch is not None:
+                        out += self.pipeline.push(0, batch)[0]
+            return [*out, *self.pipeline.finish(0)[0]]
+        except BaseException:  # interrupted, maybe: some of the rows are in it, and will be read once more
+            self.pipeline = Pipeline(self._plan)
+            raise
 
 
 def _unwrapped(source: Source) -> Source:

@@ -98,8 +98,11 @@ class Totals:
         """Arrays of the merged states, by row; there is room for more rows than there are."""
         return [array for measure in self.measures for array in measure.state]
 
-    def add(self, batch: Batch, rows: Array, *, shifts: Array | None = None) -> None:
-        """Merge states of blocks of so many rows; of one block, shifted in time by each of these, if there are any."""
+    def add(self, batch: Batch, rows: Array | None, *, shifts: Array | None = None) -> None:
+        """Merge states of blocks of so many rows; of one block, shifted in time by each of these, if there are any.
+
+        Without sizes they are states of all that was left, of which nobody asks any more how much blocks differ.
+        """
         copies = 1 if shifts is None else len(shifts)
         starts = batch.sync if shifts is None else (batch.sync[:, None] + shifts).reshape(-1)
         names = [field.name for field in self.key_fields]
@@ -111,7 +114,7 @@ class Totals:
         ids = self.keys.ids([Column(pa.int64(), starts), *keys], len(starts))
         self._grow(len(self.keys))
         self._merge(ids, fields)
-        if self.compares:
+        if self.compares and rows is not None:
             self._compare(ids, fields, rows, alone=copies == 1)
 
     def begin_phase(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -189,6 +190,30 @@ def test_it_is_kept_and_gone_on_with(log: wb.Stream, query: str, tmp_path: Path)
         log.tumbling_window(10).aggregate(n=wb.count()).progress(resume=tmp_path / "kept")
     with pytest.raises(CheckpointError, match="nothing to go on"):
         asked.progress(resume=tmp_path / "none")
+
+
+@pytest.mark.parametrize("ask", (next, wb.Progress.finish))
+def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, ask: Any, monkeypatch: Any) -> None:
+    """An interrupted cell ended the reading, and what had been estimated was given as exact."""
+    asked = QUERIES["hopping"](log)
+    progress = asked.progress(every="10%", block_rows=100)
+    next(progress)
+    source = progress.states.source
+
+    def interrupted(first: int, stop: int) -> Any:
+        part = source.excerpt(first, stop)
+
+        def read(columns: Any) -> Any:
+            yield next(part.read(columns)).slice(0, 7)
+            raise KeyboardInterrupt
+
+        return SimpleNamespace(read=read)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(progress.states, "source", SimpleNamespace(excerpt=interrupted))
+        with pytest.raises(KeyboardInterrupt):
+            ask(progress)
+    assert rows(progress.finish()) == rows(asked.collect())
 
 
 def test_claims_are_remembered_and_verified(log: wb.Stream) -> None:
