@@ -16,5 +16,4 @@ def test_each_feed_says_how_it_is_and_what_was_given_up() -> None:
     assert facts["feed weather"] == "catching up, 9 s to go"
     assert facts["feed meters"] == "live, 4 refused, 1,200 shed"
     assert facts["refused"] == "4: no JSON (3)"
-    assert dict(status_of("running", Metrics(sink="no broker answers"), None).facts)["sink"] == "no broker answers"
     assert "refused" not in dict(status_of("running", Metrics(), None).facts)

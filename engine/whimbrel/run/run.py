@@ -206,4 +206,5 @@ class Run:
         return self._shown.ended.wait(timeout)
 
     def __repr__(self) -> str:
-        return f"<Run {self.state}>"
+        trouble = self.metrics.sink if self.state == "running" else ""
+        return f"<Run {self.state}; its sink waits: {trouble}>" if trouble else f"<Run {self.state}>"

@@ -100,7 +100,7 @@ def test_brokers_that_are_away_are_told_while_they_are_waited_for(monkeypatch: p
     servers = f"127.0.0.1:{free_port()}"
     run = query().start(to=wb.sinks.kafka("none", servers))
     until(lambda: run.metrics.sink == f"no broker answers at {servers}")
-    assert run.state == "running"
+    assert repr(run) == f"<Run running; its sink waits: no broker answers at {servers}>"
     assert run.wait(WAIT_S)
     assert "were not taken in 2 s: no broker answers" in str(run.error)
     assert capfd.readouterr().err == ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -101,7 +100,7 @@ class Feed:
         self._refused: Failure | None = None
         self._picture: Picture | None = None
         self._result: Result | None = None
-        self._seen: tuple[int, str, str] | None = None
+        self._seen: tuple[int, str] | None = None
         self._status: Status | None = None
         self._quality: Quality | None = None
         self.between_frames = threading.RLock()
@@ -315,7 +314,7 @@ class Feed:
                 return not self._on_frame(self._frame(0, Status("failed", None, (), failure)))
 
     def _look_at(self, run: AnyRun, *, anyway: bool) -> bool:
-        now = run.version, run.state, run.metrics.sink
+        now = run.version, run.state
         playback = playback_of(run.clock)
         if anyway or self._seen != now:
             value = self._framer.columns(self._schema).value
@@ -333,8 +332,7 @@ class Feed:
                 self._status = progress_status_of(now[1], snapshot.metrics, error, run.facts)
             else:
                 told = run.facts if isinstance(run, BandedRun) else ()
-                metrics = replace(snapshot.metrics, sink=now[2])  # which the run may be waiting for
-                self._status = status_of(now[1], metrics, error, told, playback)
+                self._status = status_of(now[1], snapshot.metrics, error, told, playback)
             if self._on_frame(self._frame(snapshot.version, self._status)):
                 self._seen = now
                 self._framer.seen(self._picture)

@@ -26,7 +26,6 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
         ("buffered", f"{metrics.buffered_rows:,} rows"),
         *((f"feed {name}", str(feed)) for name, feed in metrics.feeds.items()),
         *told,
-        *((("sink", metrics.sink),) if metrics.sink else ()),
         *((("forgotten", f"{metrics.forgotten_rows:,} rows"),) if metrics.forgotten_rows else ()),
     )
     held = state == "running" and playback is not None and playback.state == "paused"
