@@ -90,6 +90,12 @@ def test_another_cell_keeps_its_view(kernel: BlockingKernelClient) -> None:
     assert run(kernel, "print(view.run.state)") == "running\n"
     run(kernel, "query", cell="two")
     assert run(kernel, "view.run.wait(10); print(view.run.state)") == "stopped\n"
+    run(kernel, "views = query.view(), query.view()")
+    run(kernel, "display(*views, views[0])", cell="one")
+    assert run(kernel, "print(*[view.run.state for view in views])") == "running running\n"
+    run(kernel, "query", cell="one")
+    stopped = "for view in views: view.run.wait(10)\nprint(*[view.run.state for view in views])"
+    assert run(kernel, stopped) == "stopped stopped\n"
 
 
 @pytest.mark.filterwarnings("ignore")

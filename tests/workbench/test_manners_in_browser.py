@@ -13,6 +13,13 @@ from tests.workbench.lab import Notebook, Open
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 STATE = "print('it is', view.run.state, view.run.metrics.rows)"
+TWICE = "view = live.where(col.flights > 0).view()\ndisplay(view)\nview"
+ALIVE = """
+import gc
+from whimbrel_workbench.live import LiveView
+gc.collect()
+print("alive:", sum(isinstance(each, LiveView) for each in gc.get_objects()))
+""".strip()
 LEFT = "[Bokeh.documents.length, document.querySelectorAll('style').length]"
 
 
@@ -94,16 +101,18 @@ def test_the_stream_of_a_closed_tab_waits_or_ends(open_notebook: Open) -> None:
 
 
 def test_two_views_move_and_runs_leave_the_tab_as_it_was(open_notebook: Open, tmp_path: Path) -> None:
-    notebook = open_notebook("live", "live.where(col.flights > 0)")
+    notebook = open_notebook("live", TWICE, ALIVE)
     for number in (1, 2):
         notebook.run(number)
-    charts = [notebook.wait_for_chart(number) for number in (1, 2)]
+    charts = [notebook.wait_for_chart(1), notebook.wait_for_chart(2), notebook.cell(2).locator(".bk-Figure").nth(1)]
+    charts[2].wait_for()
     notebook.picture("two", tmp_path)
     for chart, seen in [(chart, notebook.look(chart)) for chart in charts]:
         notebook.wait_for_change(chart, since=seen)
+    notebook.press(1, "Fit axes")
     time.sleep(4)
     before = notebook.page.evaluate(LEFT)
-    for _ in range(10):
+    for _ in range(6):
         notebook.run(1)
     notebook.wait_for_chart(1)
     time.sleep(4)
@@ -112,4 +121,6 @@ def test_two_views_move_and_runs_leave_the_tab_as_it_was(open_notebook: Open, tm
     assert styles <= before[1] + 2
     chart = notebook.wait_for_chart(2)
     notebook.wait_for_change(chart, since=notebook.look(chart))
+    notebook.run(3)
+    notebook.wait_for_text(3, r"alive: 2\b")  # the newest of the first cell, and the one that is shown twice
     assert notebook.problems == []

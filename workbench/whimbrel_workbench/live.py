@@ -1,25 +1,21 @@
-"""One live view: a run's frames on a page, steered by its toolbar."""
+"""One live view: a run's frames at each place where it is shown, steered from any of them."""
 
 from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from whimbrel.progress import Progress
 from whimbrel.stream import Stream
 from whimbrel_workbench import page
-from whimbrel_workbench.controls import Gesture, Toolbar, Transport
+from whimbrel_workbench.controls import Gesture
 from whimbrel_workbench.feed import Attention, Feed, Owners
 from whimbrel_workbench.frames import Frame, Options
-from whimbrel_workbench.frames.plan import Plan
-from whimbrel_workbench.inside import Inside, Refining
-from whimbrel_workbench.screen import Screen
-from whimbrel_workbench.views import Host, save, still_html
+from whimbrel_workbench.inside import PlanFold
+from whimbrel_workbench.place import Place
+from whimbrel_workbench.views import save
 from whimbrel_workbench.views.plan import PlanTable
 
 if TYPE_CHECKING:
@@ -30,9 +26,6 @@ if TYPE_CHECKING:
     from whimbrel.stream import Bands
     from whimbrel_workbench.feed import BandedRun, ProgressRun
 
-_STILL_EVERY_S: Final = 10.0
-_STILL_UNSEEN_EVERY_S: Final = 2.0
-_ENDED: Final = ("finished", "stopped", "failed")
 _cells: Final = Owners()
 
 
@@ -59,27 +52,19 @@ class LiveView:
 
     def __init__(self, query: Stream | Bands | Progress, *, redraws_per_s: float = 3.0, transport: bool = True,
                  **options: Any) -> None:
-        early = isinstance(query, Progress)
         self.stream = Stream(query.plan) if isinstance(query, Progress) else query
         self._feed = Feed(self.stream, Options.of(**options), self._draw, redraws_per_s=redraws_per_s,
-                          ready=lambda: self._output.ready, on_turn=self._turn,
+                          ready=self._ready, on_turn=self._turn,
                           progress=query if isinstance(query, Progress) else None)
         self._attention = Attention(page.executing)
         self._waiting = False
         self._pipe: Pipe | None = None
         self._piping = False
         self._started = threading.Lock()
-        self._kept = (("", True), time.monotonic())
-        self._beside: Inside | Refining = (Refining if early else Inside)(self._feed, self._change)
-        host = Host(changing=lambda: page.one_message(self.panel), resort=self._feed.resort, pick=self._beside.pick)
-        host = replace(host, picking="to read its rows first", stretches=True) if early else host
-        toolbar = Toolbar(self._gesture, self._feed.choose_value, self._beside.buttons,
-                          keep="Good enough" if early else "Stop and keep")
-        self._screen = Screen(toolbar, Transport(self._feed.player) if transport else None, host=host)
-        self.panel = self._screen.panel
-        self.panel.append(self._beside.panel)
-        self._output = page.Output(self.panel, self._feed.look_again, self._said, self._gone,
-                                   self._feed.between_frames)
+        self._transport = transport
+        self._places: list[Place] = []
+        self._last: Frame | None = None
+        self._plan = PlanFold(self._feed)
 
     @property
     def run(self) -> Run | BandedRun | ProgressRun | None:
@@ -99,7 +84,7 @@ class LiveView:
     @property
     def plan(self) -> PlanTable:
         """The plan that runs: its operators, what they have done so far, and the code that was generated for them."""
-        return PlanTable(self._beside.plan.plan if isinstance(self._beside, Inside) else Plan((), 0.0))
+        return PlanTable(self._plan.plan)
 
     @property
     def hv(self) -> DynamicMap:
@@ -188,14 +173,17 @@ class LiveView:
         if page.collect(self) or not page.in_notebook():
             return {"text/plain": repr(self)}, {}
         with self._feed.between_frames:
-            if self._feed.run is not None:
-                self._screen.renew()
             self.start()
-            display, bundle = self._output.open()
-        _cells.give(page.cell(), display)
+            place = Place(self._feed, self._gesture, self._said, self._gone, transport=self._transport)
+            frame = self._last or self._feed.present()
+            place.draw(frame)
+            bundle = place.open()
+            place.keep(frame)
+            self._places.append(place)
+        _cells.give(page.cell(), place, turn=page.execution())
         return bundle
 
-    def _said(self, place: str, sign: str) -> None:
+    def _said(self, place: str, sign: page.Sign) -> None:
         """A page says whether somebody sees the view."""
         self._attention.heard(place, sign)
         if sign == "seen" and not self._feed.watched:
@@ -204,11 +192,12 @@ class LiveView:
         elif sign == "gone":
             self._turn()
 
-    def _gone(self, display: page.Display) -> None:
-        """A place of the page is not there any more; without any, nobody can get the view back."""
-        _cells.forget(display)
-        self._attention.forget(display.view)
-        if not self._output.shown:
+    def _gone(self, place: Place) -> None:
+        """A place is not there any more; without any, nobody can get the view back."""
+        _cells.forget(place)
+        self._attention.forget(place.name)
+        self._places = [each for each in self._places if each is not place]
+        if not self._places:
             self._feed.close()
 
     def _turn(self) -> None:
@@ -225,7 +214,7 @@ class LiveView:
         elif verdict == "wait" and run is not None and run.state == "running" and self._can_wait:
             self._waiting = True
             run.pause()
-        elif time.monotonic() - self._kept[1] > _STILL_EVERY_S and verdict == "rest":
+        elif verdict == "rest" and any(place.still_is_old for place in self._places):
             self._feed.look_again()
 
     def _wake(self) -> None:
@@ -254,39 +243,27 @@ class LiveView:
             case "fit":
                 self._feed.fit()
 
-    def _change(self, change: Callable[[], None]) -> None:
-        """Change the page between two frames, whoever asks."""
-        with self._feed.between_frames, page.one_message(self.panel):
-            change()
+    def _ready(self) -> bool:
+        """Whether some place would paint the next frame at once: places stand on one page, as a rule."""
+        drawn = [place for place in self._places if place.reachable]
+        return not drawn or any(place.ready for place in drawn)
 
     def _draw(self, frame: Frame) -> bool:
-        """Show a frame on the page, for HoloViews, and now and then in the saved notebook."""
+        """Show a frame wherever the view is, for HoloViews, and now and then in the saved notebook."""
         if self._pipe is not None and not self._piping:
             # HoloViews and Panel put off what a page cannot take yet, but only on the kernel's own loop.
             self._piping = True
             page.soon(self._send_newest)
-        shown = self._output.reachable and self._attention.verdict == "look"
-        if shown:
-            with page.one_message(self.panel):
-                self._screen.draw(frame)
-                self._beside.draw()
-                self._output.sending()
-        if page.in_notebook():
-            self._keep_still(frame)
-        return shown
+        self._last = frame
+        looked_at = self._attention.verdict == "look"
+        drawn = [place for place in self._places if place.reachable and looked_at]
+        for place in drawn:
+            place.draw(frame)
+        for place in self._places:
+            place.keep(frame)
+        return bool(drawn)
 
     def _send_newest(self) -> None:
         self._piping = False
         if self._pipe is not None:
             self._pipe.send(self._feed.picture)
-
-    def _keep_still(self, frame: Frame) -> None:
-        """Refresh the last frame: seldom while the page draws the view itself, often while it does not."""
-        kept, at = self._kept
-        now = time.monotonic()
-        here = (frame.status.state, self._output.reachable)
-        wait_s = _STILL_EVERY_S if self._output.reachable else _STILL_UNSEEN_EVERY_S
-        # A page that has drawn the view has no more need of the last frame, which hides with its next refresh.
-        if now - at > wait_s or (here != kept and (self._output.reachable or frame.status.state in _ENDED)):
-            self._kept = (here, now)
-            self._output.keep(still_html(frame))

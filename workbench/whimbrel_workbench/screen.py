@@ -40,7 +40,6 @@ class Screen:
                  on_view: Callable[[View], None] | None = None, host: Host = NOBODY) -> None:
         self._view: View | None = None
         self._drawn: tuple[type[Picture], Style] | None = None
-        self._last: Frame | None = None
         self._toolbar, self._transport = toolbar, transport
         self._picture: Picture | None = None
         self._on_view, self._host = on_view, host
@@ -51,15 +50,8 @@ class Screen:
         self.panel = pn.Column(*(bar.panel for bar in (toolbar, transport) if bar), *parts,
                                sizing_mode="stretch_width", max_width=_MOST_WIDE_PX, margin=0)
 
-    def renew(self) -> None:
-        """Build the picture anew, for a page that has not seen how its axes moved."""
-        self._view = None
-        if self._last is not None:
-            self.draw(self._last)
-
     def draw(self, frame: Frame, instead: str = "") -> None:
         """Show a frame; ``instead`` says why there is no picture where the frame itself does not know."""
-        self._last = frame
         if self._toolbar is not None:
             charted = frame.picture is not None and not isinstance(frame.picture, Rows | Figures)
             self._toolbar.draw(frame.status)

@@ -14,41 +14,46 @@ class Closable(Protocol):
 
 
 class Owners:
-    """Owners (such as notebook cells) and the one thing that each keeps open.
+    """Owners (such as notebook cells) and what each keeps open since its last turn (such as an execution).
 
     Examples
     --------
     >>> class Door:
     ...     def close(self): print("closed")
     >>> owners = Owners()
-    >>> owners.give("cell 1", Door())
-    >>> owners.give("cell 1", Door())
+    >>> owners.give("cell 1", Door(), turn="first")
+    >>> owners.give("cell 1", Door(), turn="first")
+    >>> owners.give("cell 1", Door(), turn="second")
+    closed
     closed
     >>> owners.close_all()
     closed
     """
 
     def __init__(self) -> None:
-        self._held: dict[str, Closable] = {}
+        self._held: dict[str, tuple[str, list[Closable]]] = {}
         self._lock = threading.Lock()
         atexit.register(self.close_all)
 
-    def give(self, owner: str, thing: Closable) -> None:
-        """Let ``owner`` keep ``thing``; what it kept before is closed."""
+    def give(self, owner: str, thing: Closable, turn: str) -> None:
+        """Let ``owner`` keep ``thing``; what it was given in a turn before is closed."""
         with self._lock:
-            before = self._held.get(owner)
-            self._held[owner] = thing
-        if before is not None and before is not thing:
-            before.close()
+            last, kept = self._held.get(owner, (turn, []))
+            before = [] if last == turn else kept
+            self._held[owner] = turn, [thing] if before else [*kept, thing]
+        for each in before:
+            each.close()
 
     def forget(self, thing: Closable) -> None:
         """Let go of a thing that is over."""
         with self._lock:
-            self._held = {owner: held for owner, held in self._held.items() if held is not thing}
+            left = {owner: (turn, [each for each in kept if each is not thing])
+                    for owner, (turn, kept) in self._held.items()}
+            self._held = {owner: (turn, kept) for owner, (turn, kept) in left.items() if kept}
 
     def close_all(self) -> None:
         """Close everything that is still kept."""
         with self._lock:
-            held, self._held = list(self._held.values()), {}
+            held, self._held = [thing for _, kept in self._held.values() for thing in kept], {}
         for thing in held:
             thing.close()

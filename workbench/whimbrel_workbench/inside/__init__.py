@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from whimbrel_workbench.inside.inside import Inside
+from whimbrel_workbench.inside.plan import PlanFold
 from whimbrel_workbench.inside.refining import Refining
 
-__all__ = ["Inside", "Refining"]
+__all__ = ["Inside", "PlanFold", "Refining"]

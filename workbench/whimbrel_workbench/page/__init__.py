@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from whimbrel_workbench.page.notebook import cell, collect, collecting, executing, in_notebook, soon
-from whimbrel_workbench.page.output import Bundle, Display, Output, one_message
+from whimbrel_workbench.page.notebook import cell, collect, collecting, executing, execution, in_notebook, soon
+from whimbrel_workbench.page.output import Bundle, Output, Sign, one_message
 
 __all__ = [
-    "Bundle", "Display", "Output", "cell", "collect", "collecting", "executing", "in_notebook", "one_message", "soon",
+    "Bundle", "Output", "Sign", "cell", "collect", "collecting", "executing", "execution", "in_notebook", "one_message",
+    "soon",
 ]

@@ -31,6 +31,11 @@ def cell() -> str:
     return str(asked.get("metadata", {}).get("cellId") or asked.get("header", {}).get("msg_id", "page"))
 
 
+def execution() -> str:
+    """Name of the execution that goes on."""
+    return str(parent().get("header", {}).get("msg_id", ""))
+
+
 def soon(action: Callable[[], None]) -> None:
     """Do something on the kernel's own loop, between cells; at once where there is no kernel."""
     kernel = getattr(get_ipython(), "kernel", None)

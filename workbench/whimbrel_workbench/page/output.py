@@ -34,11 +34,11 @@ _ANSWER: Final = "requestAnimationFrame(() => setTimeout(() => { source.value = 
 """When a page has painted what it was sent, it says so; a tab that nobody sees paints nothing and says nothing."""
 
 _served: set[str] = set()
-_displays: dict[str, Display] = {}
+_open: dict[str, Output] = {}
 
 
 class Output:
-    """Where one view lives on the page: its scripts, its last frame, and the view itself.
+    """One place on the page in which a view stands: its scripts, its last frame, and the view itself.
 
     A page says when it has drawn the view; before that, a change to the view would be lost on the way. Since a busy
     kernel does not hear the page, the last frame stays visible until then.
@@ -50,24 +50,30 @@ class Output:
     on_drawn : callable
         Called when a page has drawn the view.
     on_sign : callable
-        Called with a place and each :data:`Sign` of it.
+        Called with the view's id and each :data:`Sign` of it.
     on_gone : callable
-        Called with a place that is not there any more.
+        Called when it is not there any more.
     lock : context manager
         Held while a message of the page changes the view.
+
+    Attributes
+    ----------
+    view : str
+        Its id on the page; empty before it is there.
     """
 
     def __init__(self, layout: pn.Column, on_drawn: Callable[[], None], on_sign: Callable[[str, Sign], None],
-                 on_gone: Callable[[Display], None], lock: AbstractContextManager[object]) -> None:
+                 on_gone: Callable[[], None], lock: AbstractContextManager[object]) -> None:
         self._layout = layout
         self._lock = lock
         self._on_drawn, self._on_sign = on_drawn, on_sign
         self._on_gone = on_gone
         self._still_id = uuid.uuid4().hex
         self._scripts_id: str | None = None
-        self._awaited: str | None = None
+        self._awaited = False
         self._opened_s = 0.0
-        self._open: set[Display] = set()
+        self.view = ""
+        self._comms: Sequence[Any] = ()
         # The only way back from a page's script to the kernel is a widget's value.
         self._sign = pn.widgets.TextInput(visible=False, width=0, height=0, margin=0)
         self._sign.param.watch(self._heard, "value")
@@ -79,14 +85,9 @@ class Output:
         layout._hooks.append(with_styles)  # noqa: SLF001 - to be given when it is made only
 
     @property
-    def shown(self) -> bool:
-        """Whether there is a place on a page for it."""
-        return bool(self._open)
-
-    @property
     def reachable(self) -> bool:
         """Whether changes to the view arrive: no page shows it yet, or the page has drawn it."""
-        return self._awaited is None
+        return not self._awaited
 
     @property
     def ready(self) -> bool:
@@ -110,8 +111,8 @@ class Output:
         """Messages that the page has not painted yet."""
         return int(self._painted.placeholder or 0) - int(self._painted.value or 0)
 
-    def open(self) -> tuple[Display, Bundle]:
-        """Publish what has to stand before the view; the view itself, and a handle on its place on the page.
+    def open(self) -> Bundle:
+        """Publish what has to stand before the view; the view itself.
 
         In a page that never got the scripts (a saved notebook) the view stays empty and the last frame is shown.
         """
@@ -119,81 +120,66 @@ class Output:
         browser = str(parent().get("header", {}).get("session", ""))
         if browser not in _served:
             _served.add(browser)
+            _begin_upkeep()
             self._scripts_id = uuid.uuid4().hex
             for script in scripts():
                 _publish({LOAD_MIME: script}, self._scripts_id)
         _publish({"text/html": ""}, self._still_id)
         self._painted.value = self._painted.placeholder
         data, metadata = self._layout._repr_mimebundle_()
-        view = metadata[EXEC_MIME]["id"]
-        self._awaited, self._opened_s = view, time.monotonic()
-        comms = self._layout._comms[view]  # noqa: SLF001 - Panel offers no other way to a view's comms
-        _hear(comms[1], self._lock)
+        self.view = view = metadata[EXEC_MIME]["id"]
+        self._awaited, self._opened_s = True, time.monotonic()
+        self._comms = self._layout._comms[view]  # noqa: SLF001 - Panel offers no other way to a view's comms
+        _hear(self._comms[1], self._lock)
         sign = self._sign._models[view][0]  # noqa: SLF001 - a widget's model has no public door
-        display = _displays[view] = Display(self, view, comms)
-        self._open.add(display)
+        _open[view] = self
         html = guarded(data["text/html"], view, self._still_id, sign.id)
-        return display, ({"text/html": html, EXEC_MIME: "", "text/plain": "live view"}, metadata)
+        return {"text/html": html, EXEC_MIME: "", "text/plain": "live view"}, metadata
 
     def keep(self, still: str) -> None:
         """Replace the last frame, which a page shows while no view is alive in it."""
         # A page draws within a moment: showing the last frame for that moment would only flicker.
         soon = time.monotonic() - self._opened_s < _DRAWS_WITHIN_S
-        drawn = "whimbrel-drawn " if self._open and (self.reachable or soon) else ""
+        drawn = "whimbrel-drawn " if self.reachable or soon else ""
         html = f'<div class="{drawn}whimbrel-{self._still_id}">{still}</div>'
         _publish({"text/html": html}, self._still_id, update=True)
 
-    def leave(self, display: Display) -> None:
-        """Forget a place on the page, with all that stands for it in the kernel."""
+    def close(self) -> None:
+        """It is not there any more: forget all that stands for it in the kernel."""
         with self._lock:
-            _displays.pop(display.view, None)
-            if display not in self._open:
+            if _open.pop(self.view, None) is None:
                 return
-            self._open.remove(display)
-            self._awaited = None if self._awaited == display.view else self._awaited
-            _, root, document, _ = state._views.pop(display.view, (None,) * 4)  # noqa: SLF001 - as Panel does
+            _, root, document, _ = state._views.pop(self.view, (None,) * 4)  # noqa: SLF001 - as Panel does
             if root is not None:
                 self._layout._cleanup(root)  # noqa: SLF001
                 # A place's style sheets hold its document by which Panel keeps them, and so all of the view for good.
                 state._stylesheets.pop(document, None)  # noqa: SLF001
-            for comm in display.comms:
+            for comm in self._comms:
                 _close(comm)
-            self._on_gone(display)
+            self._on_gone()
 
     def _heard_painted(self, _event: Any) -> None:
         self._patience_s = _PATIENCE_S
 
     def _heard(self, event: Any) -> None:
-        said, view, *_ = [*str(event.new).split(" "), ""]
-        if said not in get_args(Sign) or view not in _displays:
+        said, *_ = str(event.new).split(" ")
+        if said not in get_args(Sign) or self.view not in _open:
             return  # a page may say what it likes
-        drawn = self._awaited == view
-        self._awaited = None if drawn else self._awaited
+        drawn, self._awaited = self._awaited, False
         if self._scripts_id is not None:
             # The page has run the scripts, which weigh megabytes: they need not be saved with the notebook.
             _publish({"text/html": ""}, self._scripts_id, update=True)
             self._scripts_id = None
-        self._on_sign(view, cast(Sign, said))
+        self._on_sign(self.view, cast(Sign, said))
         if drawn:
             self._on_drawn()
 
 
-class Display:
-    """One place of a page in which a view is shown, by its name, and how it is reached."""
-
-    def __init__(self, output: Output, view: str, comms: Sequence[Any]) -> None:
-        self.output, self.view, self.comms = output, view, comms
-
-    def close(self) -> None:
-        """It is not there any more: its cell ran again, or its output was removed."""
-        self.output.leave(self)
-
-
 def _removed(view: str) -> None:
     """JupyterLab says that the output of a view is not there any more."""
-    display = _displays.get(view)
-    if display is not None:
-        display.close()
+    output = _open.get(view)
+    if output is not None:
+        output.close()
 
 
 pn.extension.add_delete_action(_removed)
@@ -218,6 +204,11 @@ def _take_heard(layout: pn.viewable.Viewable) -> Iterator[tuple[Any, list[Any]]]
         heard = [event for event in changes._held_events if event.setter is not None]  # noqa: SLF001
         changes._held_events = [event for event in changes._held_events if event.setter is None]  # noqa: SLF001
         yield changes, heard
+
+
+def _begin_upkeep() -> None:
+    """Begin what Panel repeats for good before there is a view: begun by a page's first click, it keeps that view."""
+    getattr(state, "_schedule_busy_cleanup", lambda: None)()
 
 
 def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
