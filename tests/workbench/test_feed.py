@@ -6,12 +6,14 @@ import threading
 import time
 from collections.abc import Iterator
 
+import panel as pn
 import pyarrow as pa
 import pytest
 
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import SchemaError
+from whimbrel_workbench.controls import Transport
 from whimbrel_workbench.feed import Feed
 from whimbrel_workbench.frames import Bars, Frame, Lines, Options
 
@@ -78,6 +80,24 @@ def test_pause_holds_the_picture_and_stop_keeps_or_drops_it(screen: Screen) -> N
     screen.wait_for("running")
     feed.stop(keep=False)
     assert screen.wait_for("stopped").picture is None
+
+
+def test_a_bar_that_would_move_nothing_is_off(screen: Screen) -> None:
+    log = wb.from_arrow(LOG, time="at", arrival="at")
+    slow = COUNTS.on(wb.replay(log, clock=wb.ReplayClock(200), reorder_latency=0))
+    feed, other = (Feed(slow, Options(), shown, redraws_per_s=20) for shown in (screen.show, lambda _frame: True))
+    bar = Transport(feed.player)
+    for each in (feed, other):
+        each.start()
+    screen.wait_for_picture()
+    feed.stop(keep=True)
+    bar.draw(screen.wait_for("stopped").status.playback)
+    buttons = [each for each in bar.panel if isinstance(each, pn.widgets.Button)]
+    assert [button.disabled for button in buttons] == [False, False]  # another view goes by the same clock
+    other.stop(keep=True)
+    feed.look_again()
+    bar.draw(screen.frames[-1].status.playback)
+    assert [button.disabled for button in buttons] == [True, True]
 
 
 def test_looking_ends_with_the_run(screen: Screen) -> None:

@@ -70,6 +70,8 @@ class Player(Protocol):
 class Transport:
     """Shows a :class:`~whimbrel_workbench.frames.Playback` and steers it; hidden where nothing is replayed.
 
+    Where nothing goes by the clock any more, it is off.
+
     Parameters
     ----------
     player : Player
@@ -104,7 +106,9 @@ class Transport:
         self._shown = playback
         going = playback.state in ("playing", "waiting")
         touch(self._play, "label", "❚❚ Pause time" if playback.state == "playing" else "▶ Play")
-        touch(self._step, "disabled", playback.state == "ended")
+        touch(self._step, "disabled", playback.state == "ended" or not playback.followed)
+        for each in (self._play, self._by, self._speed, *self._slider):
+            touch(each, "disabled", not playback.followed)
         touch(self._clock, "object", _clock_html(playback, going=going))
         self._silent = True
         if playback.speed not in self._speed.options.values():

@@ -315,7 +315,7 @@ class Feed:
 
     def _look_at(self, run: AnyRun, *, anyway: bool) -> bool:
         now = run.version, run.state
-        playback = playback_of(run.clock)
+        playback = playback_of(run.clock, run.state)
         if anyway or self._seen != now:
             value = self._framer.columns(self._schema).value
             if isinstance(run, ProgressRun):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from whimbrel.connect.instant import Instant
 from whimbrel_workbench.frames import Playback
+from whimbrel_workbench.frames.status import State
 
 if TYPE_CHECKING:
     from whimbrel import ReplayClock
@@ -92,10 +93,11 @@ class Player:
         self._look_again()
 
 
-def playback_of(clock: ReplayClock | None) -> Playback | None:
-    """What a clock says now."""
+def playback_of(clock: ReplayClock | None, state: State) -> Playback | None:
+    """What a clock says now to a run in this state: one that was stopped does not follow it, others still may."""
     if clock is None:
         return None
     now, first, last = (each.replace(tzinfo=None) if isinstance(each, datetime) else each
                         for each in (clock.now, *clock.range))
-    return Playback(clock.state, now, first, last, clock.share, clock.speed)
+    followed = state not in ("stopped", "failed") or len(clock.followers) > 0
+    return Playback(clock.state, now, first, last, clock.share, clock.speed, followed)

@@ -26,6 +26,8 @@ class Playback:
         How much of the time between them has passed, 0 to 1.
     speed : float
         Seconds of the log per second, or ticks; may be infinite.
+    followed : bool
+        Whether anything still goes by the clock; where nothing does, steering it would do nothing.
 
     Examples
     --------
@@ -39,6 +41,7 @@ class Playback:
     last: Moment
     share: float | None
     speed: float
+    followed: bool = True
 
     def at(self, share: float) -> Moment:
         """The instant at a share of the time between the first and the last arrival."""
