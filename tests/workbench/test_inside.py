@@ -134,8 +134,29 @@ def test_a_click_opens_the_events_and_the_newest_question_wins(ended: Ended) -> 
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert "2 events of log" in inside.panel[0][1].object
+    assert "k a" in inside.panel[0][0][0].labels[0]
+    assert inside.panel[0][0][0].value == 0
     inside.toggle(inside.events)
     assert len(inside.panel) == 0
+
+
+def test_events_of_rows_that_are_gone_go_too(ended: Ended) -> None:
+    feed = ended(SUMS)
+    inside = Inside(feed, at_once)
+    inside.pick(Mark(key="b", at=0.0))
+    feed.restart()
+    assert feed.run is not None
+    assert feed.run.wait(60)
+    feed.look_again()
+    inside.draw()
+    assert "Events behind" not in inside.panel[0][1].object
+    assert len(inside.panel[0][0][0].options) == 5
+    inside.pick(Mark(key="b", at=0.0))
+    feed.follow(SUMS.on(wb.replay(LOG, speed=0.001, reorder_latency=2)).start())
+    feed.stop(keep=False)
+    inside.draw()
+    assert "Events behind" not in inside.panel[0][1].object
+    assert not inside.panel[0][0][0].options
 
 
 def test_folds_keep_their_order_whichever_is_opened_first(ended: Ended) -> None:

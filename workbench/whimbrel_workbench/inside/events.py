@@ -37,6 +37,7 @@ class EventsFold:
         self._asked = 0
         self._reading = threading.Lock()
         self._offered: list[pa.Table] = []
+        self._run = feed.run
         self._view = EventsView()
         self._choice = pn.widgets.Select(label="row", options={}, stylesheets=[LABELLED_CSS], margin=(3, 8),
                                          sizing_mode="stretch_width", max_width=560)
@@ -48,6 +49,8 @@ class EventsFold:
                                sizing_mode="stretch_width", margin=(4, 0))
 
     def draw(self) -> None:
+        if self._run is not self._feed.run or not self._feed.newest(1):
+            self._forget()
         # Rows that are offered stay while somebody reads them.
         if not self._offered:
             self._offer()
@@ -56,12 +59,21 @@ class EventsFold:
         """Show the events behind a mark of the picture."""
         row = self._feed.row_of(mark)
         if row is not None:
+            self._offer(row)
             self._show(row)
 
-    def _offer(self) -> None:
-        self._offered = self._feed.newest(MOST_OFFERED)
-        words = [", ".join(f"{name} {value}" for name, value in row_words(row)) for row in self._offered]
-        self._choice.param.update(options={word: place for place, word in enumerate(words)}, value=0 if words else None)
+    def _forget(self) -> None:
+        """The rows are gone: those of another run, or of one that was dropped."""
+        self._run = self._feed.run
+        self._asked += 1
+        self._offered = []
+        self._view.draw(EventsBehind("nothing"))
+
+    def _offer(self, *first: pa.Table) -> None:
+        rows = {", ".join(f"{name} {value}" for name, value in row_words(row)): row
+                for row in (*first, *self._feed.newest(MOST_OFFERED))}
+        self._offered = list(rows.values())
+        self._choice.param.update(options={words: place for place, words in enumerate(rows)}, value=0 if rows else None)
 
     def _show_chosen(self) -> None:
         if self._choice.value is not None:
