@@ -63,10 +63,18 @@ def test_bars_show_the_newest_value_of_each_key_and_keep_their_order() -> None:
     framer = Framer(Options())
     first = framer.picture(Result(whole(k=["a", "b", "a"], n=[1, 5, 9]), (2,)))
     assert [(bar.name, bar.length, bar.stage) for bar in first.bars] == [("a", 9.0, 0), ("b", 5.0, 1)]
+    framer.seen(first)
     second = framer.picture(Result(whole(k=["a", "b", "c"], n=[1, 5, 7]), (3,)))
     assert second.names == ("a", "b", "c")
     framer.fit()
     assert framer.picture(Result(whole(k=["a", "b", "c"], n=[1, 5, 7]), (3,))).names == ("c", "b", "a")
+
+
+def test_bars_that_nobody_has_seen_have_no_order_to_keep() -> None:
+    framer = Framer(Options())
+    framer.picture(Result(whole(k=["a", "b"], n=[9, 5]), (2,)))
+    later = framer.picture(Result(whole(k=["a", "b", "c"], n=[1, 5, 7]), (3,)))
+    assert (later.names, later.stale) == (("c", "b", "a"), False)
 
 
 def test_bars_beyond_the_page_are_named() -> None:

@@ -58,6 +58,7 @@ def test_what_has_no_end_lasts_as_far_as_anything_is_known() -> None:
 def test_a_new_key_goes_below_and_makes_the_order_stale() -> None:
     framer = Framer(Options(kind="heatmap"))
     first = framer.picture(Result(hourly(b=[1], c=[2]), (0,)))
+    framer.seen(first)
     second = framer.picture(Result(hourly(b=[1], c=[2], a=[3]), (0,)))
     assert (first.stale, second.names, second.stale) == (False, ("b", "c", "a"), True)
     framer.resort()

@@ -71,6 +71,7 @@ class Framer:
     keys: tuple[str, ...] = ()
     raw: bool = False
     _kind: Kind = "auto"
+    _unseen: bool = True
     _lines: LineMemory = field(init=False)
     _bars: BarMemory = field(init=False)
     _heat: HeatMemory = field(init=False)
@@ -100,6 +101,7 @@ class Framer:
     def forget(self) -> None:
         """Start afresh: a new run of the query."""
         self._kind = "auto"
+        self._unseen = True
         self._lines = LineMemory(Places(self.options.top or MOST_LINES))
         self._bars = BarMemory()
         self._heat = HeatMemory()
@@ -132,6 +134,7 @@ class Framer:
     def seen(self, picture: Picture | None, at_s: float | None = None) -> None:
         """The reader has this picture in front of them: what becomes otherwise from now on is marked."""
         if picture is not None:
+            self._unseen = False
             self._looks.look(picture, time.monotonic() if at_s is None else at_s)
 
     def picture(self, result: Result, at_s: float | None = None) -> Picture | None:
@@ -145,6 +148,8 @@ class Framer:
         """
         if not len(result.table):
             return None
+        if self._unseen:
+            self.resort()  # an order is kept for those who know it
         drawn = self._drawn(result, self.columns(result.table.schema))
         before = self._looks.before(time.monotonic() if at_s is None else at_s)
         alike = type(before) is type(drawn)
