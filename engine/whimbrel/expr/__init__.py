@@ -4,7 +4,7 @@ from whimbrel.expr.build import col, end_time, lit, start_time, when
 from whimbrel.expr.columns import children, columns_of, lifetime_of, substitute
 from whimbrel.expr.evaluate import evaluate, predicate
 from whimbrel.expr.literals import physical
-from whimbrel.expr.named import Column, Condition, Keys, check_name, key_of, named_columns
+from whimbrel.expr.named import Column, Condition, Keys, check_name, key_of, named_columns, named_words
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, Reduced, Remembered, RowFunction, Unary, When, lift
 from whimbrel.expr.register import REGISTER, first_of, last_of, register, registers_of, trace_step
 from whimbrel.expr.scalars import SCALARS
@@ -18,6 +18,6 @@ __all__ = [
     "REGISTER", "SCALARS", "Binary", "Call", "Cast", "Col", "Column", "Condition", "Expr", "Keys", "Lit", "Reduced",
     "Remembered", "RowFunction", "Unary", "When", "binary_types", "check_name", "children", "col", "columns_of",
     "end_time", "evaluate", "first_of", "inlinable", "key_of", "last_of", "lifetime_of", "lift", "lit", "named_columns",
-    "physical", "predicate", "predicate_source", "register", "registers_of", "show", "split", "start_time",
-    "substitute", "to_source", "trace", "trace_step", "type_of", "when",
+    "named_words", "physical", "predicate", "predicate_source", "register", "registers_of", "show", "split",
+    "start_time", "substitute", "to_source", "trace", "trace_step", "type_of", "when",
 ]

@@ -33,6 +33,17 @@ def named_columns(method: str, names: Sequence[str | Expr], columns: Mapping[str
     return (*chosen, *((name, trace(value, where=f"{method}({name}=...)")) for name, value in columns.items()))
 
 
+def named_words(columns: Keys) -> str:
+    """Named expressions as they are written: a column that keeps its name by that alone.
+
+    >>> from whimbrel.expr import Col
+    >>> named_words((("k", Col("k")), ("h", Col("b") % 10)))
+    'k, h=col.b % 10'
+    """
+    return ", ".join(name if isinstance(expr, Col) and expr.name == name else f"{name}={expr.show()}"
+                     for name, expr in columns)
+
+
 def key_of(keys: Keys, column: str) -> str | None:
     """The name under which a column is one of these keys, as it is; None where it is not.
 

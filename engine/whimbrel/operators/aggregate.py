@@ -12,7 +12,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF, TickUnit, show_ticks
 from whimbrel.errors import ExpressionError, PlanError, SchemaError, near_match
-from whimbrel.expr import Col, Expr, Keys, Lit, check_name, columns_of, key_of, lift, lit, type_of
+from whimbrel.expr import Col, Expr, Keys, Lit, check_name, columns_of, key_of, lift, lit, named_words, type_of
 from whimbrel.kernels import Kernel
 from whimbrel.operators.bag_measure import BagMeasure
 from whimbrel.operators.chop import Chop
@@ -242,8 +242,7 @@ class GroupAggregate(Operator):
     def show(self) -> str:
         shown = ", ".join(name if name == aggregate.show() else f"{name}={aggregate.show()}"
                           for name, aggregate in self.measures)
-        keys = ", ".join(name if isinstance(expr, Col) and expr.name == name else f"{name}={expr.show()}"
-                         for name, expr in self.keys)
+        keys = named_words(self.keys)
         verb = {Part.WHOLE: "aggregate", Part.STATES: "states", Part.MERGED: "merge"}[self.part]
         text = f"{verb}({shown})" if self.measures else f"distinct({keys})"
         if self.keys and self.measures:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from whimbrel.batch import Batch, Field, Schema
 from whimbrel.errors import PlanError
-from whimbrel.expr import Col, Column, Expr, columns_of, evaluate, key_of, named_columns, type_of
+from whimbrel.expr import Col, Column, Expr, columns_of, evaluate, key_of, named_columns, named_words, type_of
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import HIDDEN, Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
 
@@ -79,9 +79,7 @@ class Select(Operator):
         return SelectKernel(self, self.schema(*upstream))
 
     def show(self) -> str:
-        shown = (name if isinstance(expr, Col) and expr.name == name else f"{name}={expr.show()}"
-                 for name, expr in self.columns)
-        return f"select({', '.join(shown)})"
+        return f"select({named_words(self.columns)})"
 
 
 @fluent

@@ -17,7 +17,7 @@ from whimbrel.batch import Schema
 from whimbrel.clock import Duration
 from whimbrel.connect.instant import Instant
 from whimbrel.errors import PlanError
-from whimbrel.expr import Column, Expr, Keys, named_columns, type_of
+from whimbrel.expr import Column, Expr, Keys, named_columns, named_words, type_of
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Operators, Sink, Source, check_lookahead, explain
 from whimbrel.progress import Progress
@@ -66,7 +66,7 @@ class Stream(Methods):
         if not every:
             raise PlanError("group_by() needs a key.", where="group_by()", hint='such as group_by("origin")')
         for _, expr in every:
-            type_of(expr, self.schema, where="group_by()")
+            type_of(expr, self.schema, where=f"group_by({named_words(every)})")
         return replace(self, keys=every)
 
     def group_apply(self, query: Callable[[Stream], Stream]) -> Stream:
