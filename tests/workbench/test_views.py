@@ -20,6 +20,8 @@ from whimbrel_workbench.views.caption import caption
 from whimbrel_workbench.views.legend import legend_html
 from whimbrel_workbench.views.overlay import holoviews_of
 from whimbrel_workbench.views.palette import COLOURS, MARKERS, colour, marker
+from whimbrel_workbench.views.sketch import bars_svg
+from whimbrel_workbench.views.sketch_cells import heat_svg
 
 STATUS = Status("stopped", 0.4321, (("rows", "1,000"), ("watermark", "2013-12-01 05:00")))
 TABLE = hourly(JFK=[1, 2, 3, 4], LGA=[5, 6, 7, 8])
@@ -66,6 +68,28 @@ def test_bars_differ_by_hatch_and_by_fill() -> None:
     [bars] = drawn_by(view_of(Framer(Options()).picture(three)), Text)
     assert list(zip(bars["key"], bars["fullness"], bars["hatch"], strict=True)) == [
         ("a", 1, " "), ("b", 0.45, " "), ("c", 0, "/")]
+
+
+def test_words_stand_beyond_the_end_of_a_bar_on_either_side() -> None:
+    view = view_of(picture(whole(k=["a", "b"], n=[50, -40])))
+    [bars] = drawn_by(view, Text)
+    assert list(zip(bars["reach"], bars["side"], bars["shift"], strict=True)) == [(50, "left", 6), (-40, "right", -6)]
+    axis = chart_of(view).x_range
+    assert axis.start < -40 < 50 < axis.end
+    assert (-40 - axis.start) / (axis.end - axis.start) * 600 > 24
+
+
+def test_bars_of_several_windows_say_so() -> None:
+    rows = picture(hourly(JFK=[1, 2, 3], LGA=[5]), kind="bar")
+    assert "newest row of its key; they start between 2013-12-01 00:00 and 2013-12-01 02:00." in caption(rows)
+    assert "newest" not in caption(picture(whole(k=["a"], n=[3])))
+
+
+def test_long_names_fit_a_saved_picture() -> None:
+    table = whole(k=["a name that is far too long for " * 3, "b"], n=[3, 4])
+    for drawn in (bars_svg(picture(table)), heat_svg(picture(table, kind="heatmap"))):
+        assert "a name that" in drawn
+        assert max(map(len, re.findall(r">([^<]*)</text>", drawn))) < 50
 
 
 def test_every_place_looks_different() -> None:

@@ -7,11 +7,14 @@ from math import isfinite, nan
 from typing import Final, Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.extent import Extent, grown, limited
 from whimbrel_workbench.frames.labels import Labels
 from whimbrel_workbench.frames.result import Result
+from whimbrel_workbench.frames.rows import cell_words
 from whimbrel_workbench.frames.stages import OPEN, Stages
 from whimbrel_workbench.frames.style import Style
 
@@ -41,6 +44,8 @@ class Bar:
         Whether it is a value of which intervals are spoken.
     flag : bool
         Whether it broke what was said of it.
+    start : str
+        When the row begins of which the value is, as words.
     """
 
     name: str
@@ -52,6 +57,7 @@ class Bar:
     high: float = nan
     estimate: bool = False
     flag: bool = False
+    start: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,8 @@ class Bars:
         Whether the longest is no longer on top: another order would read better.
     undrawn : int
         Rows whose value cannot be drawn: null, infinite, not a number, or not positive on a logarithmic axis.
+    windows : tuple of str
+        Between which starts the rows of the bars lie, as words; empty where all rows of the result have one start.
     """
 
     bars: tuple[Bar, ...]
@@ -78,6 +86,7 @@ class Bars:
     settled_rows: int
     rows: int
     undrawn: int
+    windows: tuple[str, ...] = ()
 
     @property
     def estimated(self) -> bool:
@@ -124,17 +133,32 @@ def bars(result: Result, named: Labels, columns: Columns, memory: BarMemory, sty
     ranked = sorted(newest, key=lambda name: -y[newest[name]])
     kept = [name for name in memory.names if name in newest]
     names = (kept + [name for name in ranked if name not in kept])[:most]
+    taken = [newest[name] for name in names]
+    start = result.table.column("start")
+    starts = start.take(taken)
+    windows = _ends_of(starts) if _several(start) else ()
     drawn = tuple(Bar(name, float(y[row]), int(stage[row]), float(before[row]), low=float(below[row]),
                       high=float(above[row]), estimate=estimates and bool(stage[row] == OPEN),
-                      flag=row in result.flagged)
-                  for name, row in ((name, newest[name]) for name in names))
+                      flag=row in result.flagged, start=begin)
+                  for name, row, begin in zip(names, taken, cell_words(starts), strict=True))
     ends = [end for bar in drawn for end in _ends(bar, log=bool(style.logy))]
     low = min(ends) if style.logy else min(0.0, *ends)
     extent = grown(memory.extent, low, max(ends) if style.logy else max(0.0, *ends), log=bool(style.logy))
     frame = Bars(drawn, columns.value, columns.keys, limited(extent, style.ylim),
                  tuple(name for name in ranked if name not in names), ranked[:len(names)] != names, result.stages,
-                 result.settled, len(result.table), len(result.table) - len(rows))
+                 result.settled, len(result.table), len(result.table) - len(rows), windows)
     return frame, BarMemory(tuple(names), extent)
+
+
+def _several(start: pa.ChunkedArray) -> bool:
+    ends = pc.min_max(start)
+    return bool(ends["min"] != ends["max"])
+
+
+def _ends_of(starts: pa.ChunkedArray) -> tuple[str, ...]:
+    """The first and the last of some instants as words; once if they are the same."""
+    words = cell_words(starts.take(pc.sort_indices(starts)))
+    return tuple(dict.fromkeys((words[0], words[-1])))
 
 
 def _ends(bar: Bar, *, log: bool) -> list[float]:

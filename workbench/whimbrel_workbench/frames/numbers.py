@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from math import inf, isnan, nan
+from typing import Final
+
+_MOST_WRITTEN_OUT: Final = 1e15
 
 
 def value_words(value: object) -> str:
@@ -10,6 +13,8 @@ def value_words(value: object) -> str:
 
     >>> value_words(1234567), value_words(3.14159), value_words(1e12 / 7), value_words(None), value_words("JFK")
     ('1,234,567', '3.142', '142,857,142,857', '-', 'JFK')
+    >>> value_words(1e300), value_words(-2.5e-12)
+    ('1e+300', '-2.5e-12')
     """
     match value:
         case None:
@@ -18,7 +23,7 @@ def value_words(value: object) -> str:
             return "yes" if value else "no"
         case int():
             return f"{value:,}"
-        case float() if value.is_integer() or abs(value) >= 10_000:
+        case float() if (value.is_integer() or abs(value) >= 10_000) and abs(value) < _MOST_WRITTEN_OUT:
             return f"{value:,.0f}"
         case float():
             return f"{value:,.4g}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil, isfinite, isnan, nan
 from typing import Any, Final
 
 import panel as pn
-from bokeh.core.properties import value
+from bokeh.core.properties import field, value
 from bokeh.models import ColumnDataSource, FactorRange, GlyphRenderer, HoverTool, Range1d
 
 from whimbrel_workbench.frames import Bar, Bars, Style
@@ -16,13 +17,14 @@ from whimbrel_workbench.frames.numbers import between_words, interval_words, mov
 from whimbrel_workbench.frames.stages import OPEN
 from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow import Follow
+from whimbrel_workbench.views.follow import NO_ROOM, Follow, Room
 from whimbrel_workbench.views.palette import FLAG, FONT, INK, STRONG, colour
 from whimbrel_workbench.views.pick import Pick
 from whimbrel_workbench.views.resort import Resort
+from whimbrel_workbench.views.ticks import name_ticks
 
 _COLUMNS: Final = ("key", "low", "value", "words", "state", "fullness", "hatch", "colour", "before", "halo", "least",
-                   "most", "reach")
+                   "most", "reach", "side", "shift", "window")
 _LETTER_PX: Final = 6.6
 _THICK: Final = 0.68
 
@@ -32,11 +34,12 @@ class BarsView:
 
     def __init__(self, picture: Bars, host: Host) -> None:
         self._style = host.style
-        hover = HoverTool(tooltips=[("", "@key"), ("", "@words"), ("", "@state")])
+        hover = HoverTool(tooltips=[("", "@key"), ("", "@words"), ("", "@state"), ("", "@window")])
         self._figure = chart(self._style, hover, x_range=Range1d(), y_range=FactorRange(), tools="save",
                              x_axis_type="log" if self._style.logy else "linear")
         self._figure.ygrid[0].visible = False
-        self._figure.yaxis[0].update(major_tick_line_color=None, axis_line_color=None)
+        names = self._figure.yaxis[0]
+        names.update(major_tick_line_color=None, axis_line_color=None, formatter=name_ticks(self._figure, names))
         self._follow = Follow(self._figure, *_axes(picture, self._style))
         self._source = ColumnDataSource({name: [] for name in _COLUMNS})
         bars = self._add_bars()
@@ -69,8 +72,8 @@ class BarsView:
         for end in ("least", "most"):
             add.scatter(end, "key", source=source, marker="dash", angle=1.5708, size=11, line_color=STRONG,
                         line_width=2)
-        add.text("reach", "key", "words", source=source, x_offset=6, text_baseline="middle", text_color=INK,
-                 text_font=value(FONT), text_font_size="12px")
+        add.text("reach", "key", "words", source=source, x_offset="shift", text_align=field("side"),
+                 text_baseline="middle", text_color=INK, text_font=value(FONT), text_font_size="12px")
         return bars
 
 
@@ -90,12 +93,26 @@ def whiskered(bar: Bar) -> bool:
     return bar.estimate and isfinite(bar.low) and isfinite(bar.high)
 
 
-def _axes(picture: Bars, style: Style) -> tuple[Extent, None, list[str], int, float]:
+def _reach(bar: Bar, shown: Extent) -> float:
+    """Where the words of a bar begin: beyond its end, which is on the left of a negative one."""
+    if not whiskered(bar):
+        return bar.length
+    return max(min(bar.length, bar.low), shown.low) if bar.length < 0 else min(max(bar.length, bar.high), shown.high)
+
+
+def _axes(picture: Bars, style: Style) -> tuple[Extent, None, list[str], int, Room]:
     low, high = picture.extent.low, picture.extent.high
-    letters = 4 * ceil(max(len(words_of(bar)) for bar in picture.bars) / 4)  # the axis must not move with each digit
+    before, letters = (_letters(bar for bar in picture.bars if (bar.length < 0) is negative)
+                       for negative in (True, False))
     roomy = Extent(low, high * (high / low) ** (0.015 * letters)) if style.logy else picture.extent
     height_px = style.height or 60 + 25 * max(2, len(picture.bars)) + (24 if style.title else 0)
-    return roomy, None, list(reversed(picture.names)), height_px, 0.0 if style.logy else _LETTER_PX * letters
+    return roomy, None, list(reversed(picture.names)), height_px, (
+        NO_ROOM if style.logy else (_LETTER_PX * before, _LETTER_PX * letters))
+
+
+def _letters(bars: Iterable[Bar]) -> int:
+    """How many letters the words of bars take; the axis must not move with each digit."""
+    return 4 * ceil(max((len(words_of(bar)) for bar in bars), default=0) / 4)
 
 
 def _columns(picture: Bars, style: Style) -> dict[str, list[Any]]:
@@ -115,6 +132,8 @@ def _columns(picture: Bars, style: Style) -> dict[str, list[Any]]:
         "halo": [0.3 if bar.changed else 0.0 for bar in bars],
         "least": [bar.low if whiskered(bar) else nan for bar in bars],
         "most": [bar.high if whiskered(bar) else nan for bar in bars],
-        "reach": [min(max(bar.length, bar.high), picture.extent.high) if whiskered(bar) else bar.length
-                  for bar in bars],
+        "reach": [_reach(bar, picture.extent) for bar in bars],
+        "side": ["right" if bar.length < 0 else "left" for bar in bars],
+        "shift": [-6.0 if bar.length < 0 else 6.0 for bar in bars],
+        "window": [f"from {bar.start}" if picture.windows else "" for bar in bars],
     }

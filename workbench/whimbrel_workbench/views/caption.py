@@ -29,6 +29,9 @@ def caption(picture: Picture) -> str:
     words = f"{picture.value}" + (f" against {picture.along}" if isinstance(picture, Scatter) else "")
     words += f" by {by}" if by else ""
     words += f". {picture.settled_rows:,} rows settled, {provisional:,} may still change."
+    if isinstance(picture, Bars) and picture.windows:
+        when = f"between {' and '.join(picture.windows)}" if len(picture.windows) > 1 else f"at {picture.windows[0]}"
+        words += f" Each bar is the newest row of its key; they start {when}."
     if not isinstance(picture, Scatter) and picture.undrawn:
         words += f" {undrawn_words(picture.undrawn, picture.value)}"
     if isinstance(picture, Heat) and picture.per_cell:

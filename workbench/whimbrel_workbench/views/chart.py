@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 import panel as pn
-from bokeh.models import Axis, CustomJS, DatetimeAxis, HoverTool, LinearAxis, NumeralTickFormatter
+from bokeh.models import Axis, CustomJS, DatetimeAxis, HoverTool, LinearAxis
 from bokeh.plotting import figure
 
 from whimbrel_workbench.frames import Style
 from whimbrel_workbench.views.palette import FONT, GRID, INK
+from whimbrel_workbench.views.ticks import number_ticks
 
 HEIGHT_PX: Final = 320
 # Labels of a narrow chart would run into one another.
@@ -62,4 +63,4 @@ def _quieten(axis: Axis) -> None:
                 major_label_text_font_size="12px", axis_label_text_color=INK, axis_label_text_font=FONT,
                 axis_label_text_font_size="12px", axis_label_text_font_style="normal")
     if isinstance(axis, LinearAxis) and not isinstance(axis, DatetimeAxis):
-        axis.formatter = NumeralTickFormatter(format="0,0.[000]")
+        axis.formatter = number_ticks()

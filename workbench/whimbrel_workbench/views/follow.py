@@ -11,9 +11,9 @@ from bokeh.plotting import figure
 from whimbrel_workbench.frames.extent import Extent
 
 CHIP_CSS: Final = """
-:host { position: absolute; top: 4px; right: 52px; z-index: 5; }
-.bk-btn { font: 600 12px/1 var(--jp-ui-font-family, system-ui, sans-serif); height: 26px; padding: 0 12px;
-  border-radius: 13px; border: 0; color: #fff; background: #0072B2; box-shadow: 0 1px 4px #0005; }
+:host { position: absolute; bottom: 1px; right: 8px; z-index: 5; }
+.bk-btn { font: 600 12px/1 var(--jp-ui-font-family, system-ui, sans-serif); height: 22px; padding: 0 12px;
+  border-radius: 11px; border: 0; color: #fff; background: #0072B2; box-shadow: 0 1px 4px #0005; }
 .bk-btn:hover { background: #005a8d; color: #fff; }
 .bk-btn:focus-visible { outline: 2px solid #56B4E9; outline-offset: 2px; }
 """
@@ -21,16 +21,18 @@ CHIP_CSS: Final = """
 # Charts that share a range of time are held together by it. A mouse that was left lying on a chart holds it no longer
 # than somebody reads a value; the time of its last move is no property, which would travel to the kernel.
 _FOLLOW: Final = """
-    const [x, y, names, height, room] = chip.tags
+    const [x, y, names, height, before, after] = chip.tags
     const width = figure.inner_width || wide
-    const end = x[1] + (x[1] - x[0]) * room / Math.max(width - room, width / 3)
+    const per_px = (x[1] - x[0]) / Math.max(width - before - after, width / 3)
+    const start = x[0] - before * per_px
+    const end = x[1] + after * per_px
     const {x_range, y_range} = figure
     const held = x_range.tags.includes("held")
-    const moved = x_range.start != x[0] || x_range.end != end || (y.length && y_range.end != y[1])
+    const moved = x_range.start != start || x_range.end != end || (y.length && y_range.end != y[1])
     const pointed_at = Date.now() - (chip.pointed_at_ms ?? 0) < 10_000
     chip.visible = held || (pointed_at && moved)
     if (held || pointed_at) return
-    figure.x_range.setv({start: x[0], end})
+    figure.x_range.setv({start, end})
     if (y.length) figure.y_range.setv({start: y[0], end: y[1]})
     else figure.y_range.factors = names
     if (height) figure.height = height
@@ -48,6 +50,9 @@ _LET_GO: Final = """
 _WIDE_PX: Final = 600
 """Of a chart that is not laid out yet."""
 
+Room = tuple[float, float]
+NO_ROOM: Final = (0.0, 0.0)
+
 
 class Follow:
     """Lets a chart's ranges follow what :meth:`move` says, on the page itself, so that no message is in the way.
@@ -57,13 +62,14 @@ class Follow:
     fig : bokeh figure
     x, y : Extent
         What is shown first.
-    room_px : float
-        For words behind the last of the marks, however narrow the chart is.
+    room_px : tuple of float
+        For words before the first and behind the last of the marks, however narrow the chart is.
     """
 
     def __init__(self, fig: figure, x: Extent, y: Extent | None, names: list[str] | None = None,
-                 height_px: int | None = None, room_px: float = 0.0) -> None:
-        fig.x_range.update(start=x.low, end=x.high + (x.high - x.low) * room_px / (_WIDE_PX - room_px))
+                 height_px: int | None = None, room_px: Room = NO_ROOM) -> None:
+        per_px = (x.high - x.low) / (_WIDE_PX - sum(room_px))
+        fig.x_range.update(start=x.low - room_px[0] * per_px, end=x.high + room_px[1] * per_px)
         if y is None:
             fig.y_range.factors = names
         else:
@@ -79,7 +85,7 @@ class Follow:
             return CustomJS(args=models, code=code)
 
         self._chip.js_on_change("tags", then(_FOLLOW))
-        if room_px:
+        if any(room_px):
             fig.js_on_change("inner_width", then(_FOLLOW))
         fig.js_on_event("rangesupdate", then(_HOLD))
         fig.js_on_event("reset", then(_LET_GO + _FOLLOW))
@@ -96,12 +102,12 @@ class Follow:
         return pn.Column(chart, *over, margin=0, styles={"position": "relative"}, **mode)
 
     def move(self, x: Extent, y: Extent | None, names: list[str] | None = None, height_px: int | None = None,
-             room_px: float = 0.0) -> None:
+             room_px: Room = NO_ROOM) -> None:
         """What the ranges are while nobody holds them."""
         axes = _axes(x, y, names, height_px, room_px)
         if self._chip.tags != axes:
             self._chip.tags = axes
 
 
-def _axes(x: Extent, y: Extent | None, names: list[str] | None, height_px: int | None, room_px: float) -> list[Any]:
-    return [[x.low, x.high], [] if y is None else [y.low, y.high], names or [], height_px or 0, room_px]
+def _axes(x: Extent, y: Extent | None, names: list[str] | None, height_px: int | None, room_px: Room) -> list[Any]:
+    return [[x.low, x.high], [] if y is None else [y.low, y.high], names or [], height_px or 0, *room_px]

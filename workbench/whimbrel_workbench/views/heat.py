@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 import panel as pn
 from bokeh.models import ColorBar, ColumnDataSource, FixedTicker, HoverTool, LinearColorMapper, LogColorMapper, Range1d
-from bokeh.models import NumeralTickFormatter as Numeral
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 
@@ -22,6 +21,7 @@ from whimbrel_workbench.views.palette import FONT, INK
 from whimbrel_workbench.views.pick import Pick
 from whimbrel_workbench.views.resort import Resort
 from whimbrel_workbench.views.shades import palette_of
+from whimbrel_workbench.views.ticks import name_ticks, number_hover, number_ticks
 
 _ROW_PX: Final = 22
 _CELLS: Final = ("left", "right", "top", "bottom", "value", "key", "state", "hatch", "ink")
@@ -35,14 +35,15 @@ class HeatView:
         self._style, self._columns = host.style, picture.columns
         self._along = {"along": "along"} if picture.columns else {"at": "left"}
         when = ("@left{%F %H:%M}" if picture.calendar else "@left{0,0}") if not picture.columns else "@along"
-        self._hover = HoverTool(tooltips=[("", "@key"), ("", "@value{0,0.[00]}"), (picture.along, when), ("", "@state"),
-                                          ("", "@revised")],
-                                formatters={"@left": "datetime"} if picture.calendar else {})
+        at = {"@left": "datetime"} if picture.calendar else {}
+        self._hover = HoverTool(tooltips=[("", "@key"), ("", "@value{custom}"), (picture.along, when), ("", "@state"),
+                                          ("", "@revised")], formatters={"@value": number_hover(), **at})
         self._figure = chart(self._style, self._hover, x_range=Range1d(), y_range=Range1d(),
                              x_axis_type="datetime" if picture.calendar else "linear")
         for grid in self._figure.grid:
             grid.visible = False
-        self._figure.yaxis[0].update(major_tick_line_color=None, axis_line_color=None)
+        rows = self._figure.yaxis[0]
+        rows.update(major_tick_line_color=None, axis_line_color=None, formatter=name_ticks(self._figure, rows))
         shades = LogColorMapper if self._style.logz else LinearColorMapper
         self._mapper = shades(palette=palette_of(self._style, picture.shade))
         self._follow = Follow(self._figure, picture.x, *_rows(picture, self._style))
@@ -78,12 +79,17 @@ class HeatView:
         along = picture.along if picture.columns else time_label(picture)
         name_axes(self._figure, self._style, along, "")
         self._scale.title = picture.value if self._style.clabel is None else self._style.clabel
-        for axis, names in ((self._figure.yaxis[0], picture.names), (self._figure.xaxis[0], picture.columns)):
-            if names and len(axis.major_label_overrides) != len(names):
-                axis.ticker = FixedTicker(ticks=[place + 0.5 for place in range(len(names))])
-            labels = {place + 0.5: name or picture.value for place, name in enumerate(names)}
-            if axis.major_label_overrides != labels:
-                axis.major_label_overrides = labels
+        rows, along = self._figure.yaxis[0], self._figure.xaxis[0]
+        for axis, names in ((rows, picture.names), (along, picture.columns)):
+            ticks = [place + 0.5 for place in range(len(names))]
+            if names and getattr(axis.ticker, "ticks", None) != ticks:
+                axis.ticker = FixedTicker(ticks=ticks)
+        beside = [name or picture.value for name in picture.names]
+        if rows.formatter.args["names"] != beside:
+            rows.formatter.args = {**rows.formatter.args, "names": beside}
+        labels = {place + 0.5: name for place, name in enumerate(picture.columns)}
+        if along.major_label_overrides != labels:
+            along.major_label_overrides = labels
 
     def _add_cells(self) -> ColumnDataSource:
         source = ColumnDataSource({name: [] for name in (*_CELLS, "along", "revised")})
@@ -108,7 +114,7 @@ class HeatView:
         self._scale = ColorBar(color_mapper=self._mapper, width=10, bar_line_color=None, background_fill_alpha=0,
                                major_label_text_color=INK, major_label_text_font=FONT, major_tick_line_color=None,
                                title_text_color=INK, title_text_font=FONT, title_text_font_style="normal", padding=6,
-                               formatter=Numeral(format="0,0.[00]"))
+                               formatter=number_ticks())
         if self._style.show_legend is not False:
             self._figure.add_layout(self._scale, "right")
 

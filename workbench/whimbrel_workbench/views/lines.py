@@ -17,6 +17,7 @@ from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.follow import Follow
 from whimbrel_workbench.views.palette import colour, marker
 from whimbrel_workbench.views.pick import Pick
+from whimbrel_workbench.views.ticks import number_hover
 
 MOST_MARKED: Final = 60
 """A line with more points than this shows no markers: they would hide it."""
@@ -38,9 +39,9 @@ class LinesView:
         on_marks = HoverTool(tooltips=[("", "@key"), ("", "@words"), ("from", f"@start{when}"), ("", "@state")],
                              formatters={"@start": time})
         # Where there are too many points for markers, the lines themselves answer.
-        on_paths = HoverTool(tooltips=[("", "@key"), ("", "$snap_y{0,0.[00]}"), ("from", f"$snap_x{when}"),
+        on_paths = HoverTool(tooltips=[("", "@key"), ("", "$snap_y{custom}"), ("from", f"$snap_x{when}"),
                                        ("", "@state")],
-                             formatters={"$snap_x": time}, line_policy="nearest", limit=1)
+                             formatters={"$snap_x": time, "$snap_y": number_hover()}, line_policy="nearest", limit=1)
         self._figure = chart(self._style, on_marks, on_paths, x_axis_type="datetime" if picture.calendar else "linear",
                              y_axis_type="log" if self._style.logy else "linear", x_range=Range1d(), y_range=Range1d())
         self._follow = Follow(self._figure, picture.x, picture.y)

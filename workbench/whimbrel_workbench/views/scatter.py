@@ -20,6 +20,7 @@ from whimbrel_workbench.views.pick import Pick
 from whimbrel_workbench.views.raster import Counts, Raster, Window, warm
 from whimbrel_workbench.views.shades import counts_palette
 from whimbrel_workbench.views.sight import Sight, in_sight
+from whimbrel_workbench.views.ticks import number_hover
 from whimbrel_workbench.views.viewport import Viewport
 
 MOST_POINTS: Final = 4_000
@@ -40,11 +41,11 @@ class ScatterView:
         warm()
         self._style, self._host = host.style, host
         self._picture, self._raster = picture, Raster()
-        time, when = ("datetime", "{%F %T}") if picture.calendar else ("numeral", "{0,0.[000]}")
-        on_points = HoverTool(tooltips=[("", "@key"), (picture.along, f"@x{when}"), (picture.value, "@y{0,0.[000]}"),
-                                        ("", "@state")], formatters={"@x": time}, limit=3)
+        time, when = ("datetime", "{%F %T}") if picture.calendar else (number_hover(), "{custom}")
+        on_points = HoverTool(tooltips=[("", "@key"), (picture.along, f"@x{when}"), (picture.value, "@y{custom}"),
+                                        ("", "@state")], formatters={"@x": time, "@y": number_hover()}, limit=3)
         on_cells = HoverTool(tooltips=[("", "@image{0,0} points"), (picture.along, f"$x{when}"),
-                                       (picture.value, "$y{0,0.[000]}")], formatters={"$x": time})
+                                       (picture.value, "$y{custom}")], formatters={"$x": time, "$y": number_hover()})
         x_axis = "datetime" if picture.calendar else "log" if picture.log[0] else "linear"
         self._figure = chart(self._style, on_points, on_cells, min_border_right=_SCALE_PX, tools=_TOOLS,
                              x_range=Range1d(), y_range=Range1d(), x_axis_type=x_axis,

@@ -12,7 +12,19 @@ from whimbrel_workbench.frames.stages import OPEN
 from whimbrel_workbench.views.bars import whiskered, words_of
 from whimbrel_workbench.views.lines import BAND, marked
 from whimbrel_workbench.views.palette import INK, STRONG, colour
-from whimbrel_workbench.views.svg import WIDTH_PX, Scale, along_axis, dot, path, svg, text, text_px, values_axis
+from whimbrel_workbench.views.svg import (
+    MOST_NAME_PX,
+    WIDTH_PX,
+    Scale,
+    along_axis,
+    dot,
+    fitting,
+    path,
+    svg,
+    text,
+    text_px,
+    values_axis,
+)
 
 _LEFT_PX: Final = 64.0
 _MOST_POINTS: Final = 500
@@ -35,7 +47,7 @@ def lines_svg(picture: Lines, style: Style = PLAIN, height_px: int = 300) -> str
 
 def bars_svg(picture: Bars, style: Style = PLAIN) -> str:
     """Bars by key: settled filled, early light, provisional hollow with a dashed edge."""
-    left = min(300.0, 16 + max(text_px(name) for name in picture.names))
+    left = min(MOST_NAME_PX, 16 + max(text_px(name) for name in picture.names))
     right = WIDTH_PX - 20 - max(text_px(words_of(bar)) for bar in picture.bars)
     x = Scale(picture.extent, left, right, log=bool(style.logy))
     parts = [_bar(bar, 12 + 24 * rank, x, picture, style) for rank, bar in enumerate(picture.bars)]
@@ -75,4 +87,5 @@ def _bar(bar: Bar, top: float, x: Scale, picture: Bars, style: Style) -> str:
         drawn += (f'<path d="M{least:.1f} {top + 4} v9 m0 -4.5 H{most:.1f} m0 -4.5 v9" stroke="{STRONG}" '
                   f'stroke-width="2" fill="none"/>')
         after = max(after, most)
-    return drawn + text(x.low_px - 8, top + 13, bar.name, "end") + text(after + 6, top + 13, words_of(bar), "start")
+    name = fitting(bar.name, MOST_NAME_PX - 16)
+    return drawn + text(x.low_px - 8, top + 13, name, "end") + text(after + 6, top + 13, words_of(bar), "start")

@@ -19,7 +19,17 @@ from whimbrel_workbench.views.raster import Raster, Window
 from whimbrel_workbench.views.scatter import MOST_POINTS
 from whimbrel_workbench.views.shades import counts_palette, palette_of
 from whimbrel_workbench.views.sight import in_sight
-from whimbrel_workbench.views.svg import WIDTH_PX, Scale, along_axis, svg, text, text_px, values_axis
+from whimbrel_workbench.views.svg import (
+    MOST_NAME_PX,
+    WIDTH_PX,
+    Scale,
+    along_axis,
+    fitting,
+    svg,
+    text,
+    text_px,
+    values_axis,
+)
 
 _ROW_PX: Final = 20
 _SCALE_PX: Final = 90
@@ -29,8 +39,8 @@ _CELL_PX: Final = 2
 def heat_svg(picture: Heat, style: Style = PLAIN) -> str:
     """Cells by key and time: early dotted, provisional hatched; the scale of colours on the right."""
     palette = palette_of(style, picture.shade)
-    names = [name or picture.value for name in picture.names]
-    left = min(300.0, 16 + max(map(text_px, names)))
+    names = [fitting(name or picture.value, MOST_NAME_PX - 16) for name in picture.names]
+    left = min(MOST_NAME_PX, 16 + max(map(text_px, names)))
     bottom = 10.0 + _ROW_PX * len(names)
     x = Scale(picture.x, left, WIDTH_PX - _SCALE_PX)
     tints = np.array(palette)[_shade(picture.values, picture, len(palette))].tolist()

@@ -16,6 +16,7 @@ from whimbrel_workbench.frames.numbers import value_words
 from whimbrel_workbench.views.palette import FONT, GRID, INK
 
 WIDTH_PX: Final = 900
+MOST_NAME_PX: Final = 300.0
 _CHAR_PX: Final = 6.6
 
 
@@ -62,6 +63,16 @@ def dot(x: float, y: float, tint: str, fullness: float) -> str:
 
 def text(x: float, y: float, words: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{INK}">{escape(words)}</text>'
+
+
+def fitting(words: str, most_px: float) -> str:
+    """Words without their middle if they are too long.
+
+    >>> fitting("a rather long name of a key", 100.0)
+    'a rather…a key'
+    """
+    most = int(most_px / _CHAR_PX)
+    return words if len(words) <= most else f"{words[:most - most // 3 - 2]}…{words[-(most // 3):]}"
 
 
 def text_px(words: str) -> float:

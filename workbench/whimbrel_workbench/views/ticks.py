@@ -1,0 +1,60 @@
+"""Words beside axes and under the mouse, as the page makes them: there only it knows ranges and widths."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bokeh.models import Axis, CustomJS, CustomJSHover, CustomJSTickFormatter
+from bokeh.plotting import figure
+
+# Very small and very large numbers are written with a power of ten, as value_words() does it.
+_SHORT: Final = """
+    const short = (value, digits) => value.toExponential(digits).replace(/\\.?0+e/, "e")
+"""
+_TICK: Final = _SHORT + """
+    const most = Math.max(...ticks.map(Math.abs))
+    const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : most
+    if (!most || Math.abs(tick) < step * 1e-6) return "0"
+    const digits = Math.ceil(-Math.log10(step)) + 1
+    if (most >= 1e15 || most < 1e-3) return short(tick, Math.min(12, Math.ceil(Math.log10(most / step)) + 1))
+    return tick.toLocaleString("en", {maximumFractionDigits: Math.min(15, Math.max(0, digits))})
+"""
+_VALUE: Final = _SHORT + """
+    const size = Math.abs(value)
+    if (size && (size >= 1e15 || size < 1e-4)) return short(value, 3)
+    const whole = Number.isInteger(value) || size >= 1e4
+    return value.toLocaleString("en", whole ? {maximumFractionDigits: 0} : {maximumSignificantDigits: 4})
+"""
+
+_SHARE: Final = 0.38
+"""Of a chart's width, for names beside it."""
+
+_LETTER_PX: Final = 6.8
+_FIT: Final = f"""
+    axis.tags = [Math.max(8, Math.floor({_SHARE} * cb_obj.outer_width / {_LETTER_PX}))]
+"""
+_NAME: Final = """
+    const name = names.length ? names[Math.floor(tick)] ?? "" : tick
+    const most = axis.tags[0] ?? name.length
+    const end = Math.floor(most / 3)
+    return name.length > most ? `${name.slice(0, most - end - 1)}…${name.slice(-end)}` : name
+"""
+
+
+def number_ticks() -> CustomJSTickFormatter:
+    """Numbers along an axis: as many digits as neighbours need to differ."""
+    return CustomJSTickFormatter(code=_TICK)
+
+
+def number_hover() -> CustomJSHover:
+    """Numbers under the mouse, for tooltips such as ``@value{custom}``."""
+    return CustomJSHover(code=_VALUE)
+
+
+def name_ticks(fig: figure, axis: Axis) -> CustomJSTickFormatter:
+    """Names along an axis, those that are too long for a narrow chart without their middle.
+
+    Those of an axis of numbers, one for each whole step, go into its ``args["names"]``.
+    """
+    fig.js_on_change("outer_width", CustomJS(args={"axis": axis}, code=_FIT))
+    return CustomJSTickFormatter(args={"axis": axis, "names": []}, code=_NAME)
