@@ -10,10 +10,12 @@ from whimbrel_workbench.feed.status import status_of
 def test_each_feed_says_how_it_is_and_what_was_given_up() -> None:
     feeds = {"flights": FeedState("reconnecting", attempts=3, retry_in_s=4.2, error="refused"),
              "weather": FeedState("live", stage="catching up", eta_s=9.0),
+             "log": FeedState("live", missed={"a file was cut": 1}),
              "meters": FeedState("live", shed={"sample 0.1": 1200}, dead={"no JSON": 3, "no time": 1})}
     facts = dict(status_of("running", Metrics(feeds=feeds), None).facts)
     assert facts["feed flights"] == "reconnecting in 4 s (attempt 3: refused)"
     assert facts["feed weather"] == "catching up, 9 s to go"
     assert facts["feed meters"] == "live, 4 refused, 1,200 shed"
-    assert facts["refused"] == "4: no JSON (3)"
+    assert facts["feed log"] == "live, 1 missed"
+    assert (facts["refused"], facts["missed"]) == ("4: no JSON (3)", "1: a file was cut")
     assert "refused" not in dict(status_of("running", Metrics(), None).facts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from whimbrel.errors import WhimbrelError
 from whimbrel.run import Metrics
@@ -22,7 +23,8 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
         ("newest event", words(metrics.newest)),
         *((("age", _age(metrics)),) if metrics.age_s is not None and state != "finished" else ()),
         ("late", f"{metrics.late_dropped:,} dropped, {metrics.late_adjusted:,} adjusted"),
-        *((("refused", _refused(metrics)),) if any(feed.dead for feed in metrics.feeds.values()) else ()),
+        *_counted("refused", [feed.dead for feed in metrics.feeds.values()]),
+        *_counted("missed", [feed.missed for feed in metrics.feeds.values()]),
         ("buffered", f"{metrics.buffered_rows:,} rows"),
         *((f"feed {name}", str(feed)) for name, feed in metrics.feeds.items()),
         *told,
@@ -39,11 +41,13 @@ def progress_status_of(state: State, metrics: Metrics, error: WhimbrelError | No
     return Status(state, metrics.share, facts, failure_of(error) if error is not None else None)
 
 
-def _refused(metrics: Metrics) -> str:
-    """How many rows of feeds could not be read, and why most of them."""
-    reasons = sum((Counter(feed.dead) for feed in metrics.feeds.values()), Counter())
+def _counted(name: str, feeds: Iterable[Mapping[str, int]]) -> tuple[tuple[str, str], ...]:
+    """How many of what came to feeds are no rows, and why most of them; nothing, if there are none."""
+    reasons = sum(map(Counter, feeds), Counter[str]())
+    if not reasons:
+        return ()
     (why, most), = reasons.most_common(1)
-    return f"{reasons.total():,}: {why}" + (f" ({most:,})" if most < reasons.total() else "")
+    return ((name, f"{reasons.total():,}: {why}" + (f" ({most:,})" if most < reasons.total() else "")),)
 
 
 def _age(metrics: Metrics) -> str:
