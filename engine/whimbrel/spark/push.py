@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-RESULT = "partition long, batches long"
-"""Columns of what a task returns to Spark."""
 
 
-def pusher(address: tuple[str, int], token: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function for ``mapInArrow``.
+def pusher(address: tuple[str, int], token: bytes, schema: bytes) -> Callable[[Iterable[bytes]],
+                                                                              Iterator[tuple[int, int]]]:
+    """The function for ``mapPartitions``, over record batches as Java wrote them.
 
     It opens a connection and writes: the token, the partition (8 bytes), then frames (8 bytes of length, and as many
     bytes): the schema, each batch, and an empty one. The driver answers with one byte when it has taken them all. Only
-    then does the task succeed; what it returns is one row, which says how many batches it sent.
+    then does the task succeed; what it returns is its partition and how many batches it sent.
     """
 
-    # A nested function travels to the executors by value: they need pyarrow, not whimbrel.
-    def push(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    # A nested function travels to the executors by value: they need neither whimbrel nor pyarrow.
+    def push(batches: Iterable[bytes]) -> Iterator[tuple[int, int]]:
         import socket
         import struct
 
-        import pyarrow as pa
         from pyspark import TaskContext
 
         context = TaskContext.get()
@@ -34,19 +27,18 @@ def pusher(address: tuple[str, int], token: bytes) -> Callable[[Iterable[pa.Reco
         sent = 0
         with socket.create_connection(address) as connection:
 
-            def send(frame: pa.Buffer) -> None:
-                connection.sendall(struct.pack("!q", frame.size))
+            def send(frame: bytes) -> None:
+                connection.sendall(struct.pack("!q", len(frame)))
                 connection.sendall(frame)
 
             connection.sendall(token + struct.pack("!q", partition))
+            send(schema)
             for batch in batches:
-                if sent == 0:
-                    send(batch.schema.serialize())
-                send(batch.serialize())
+                send(batch)
                 sent += 1
-            send(pa.py_buffer(b""))
+            send(b"")
             if connection.recv(1) != b"\x01":
                 raise ConnectionError("the driver has stopped listening")
-        yield pa.record_batch({"partition": pa.array([partition], pa.int64()), "batches": pa.array([sent], pa.int64())})
+        yield partition, sent
 
     return push

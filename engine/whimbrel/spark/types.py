@@ -9,6 +9,7 @@ import pyarrow as pa
 from whimbrel.errors import SchemaError
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 _SIMPLE = {
@@ -31,6 +32,28 @@ def arrow_schema(schema: StructType, *, where: str) -> pa.Schema:
         For a type that Arrow cannot carry, such as ``variant`` or a year-month interval.
     """
     return pa.schema([(field.name, _arrow_type(field.dataType, field.name, where)) for field in schema.fields])
+
+
+def sent_schema(frame: DataFrame, where: str) -> pa.Schema:
+    """How Java lays out the rows of a DataFrame when it writes them for Arrow."""
+    schema = arrow_schema(frame.schema, where=where)
+    if frame.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes") != "true":
+        return schema
+    return pa.schema([field.with_type(_large(field.type)) for field in schema])
+
+
+def _large(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_string(type_):
+        return pa.large_string()
+    if pa.types.is_binary(type_):
+        return pa.large_binary()
+    if pa.types.is_list(type_):
+        return pa.list_(_large(type_.value_type))
+    if pa.types.is_map(type_):
+        return pa.map_(_large(type_.key_type), _large(type_.item_type))
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_large(field.type)) for field in type_])
+    return type_
 
 
 _FITTING = {"uint8": pa.int16(), "uint16": pa.int32(), "uint32": pa.int64(), "uint64": pa.decimal128(20, 0),

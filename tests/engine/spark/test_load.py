@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,6 +119,25 @@ def test_types_come_as_arrow_has_them(spark: SparkSession) -> None:
         assert column.to_arrow().type == field.type
     assert batch.column("pair").to_arrow().to_pylist() == [{"a": 1, "b": "x"}]
     assert batch.column("a.b`c").to_arrow().to_pylist() == [2]
+    spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        (again,) = batches(source, source.schema.names)
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
+    for one, other in zip(batch.columns, again.columns, strict=True):
+        assert one.to_arrow().equals(other.to_arrow())
+
+
+def test_what_is_set_for_sql_holds_in_the_job(spark: SparkSession) -> None:
+    """Java's old parser of dates reads days of one digit, its new one does not."""
+    frame = spark.range(1, 3).selectExpr("id", "to_date(concat('2024-01-', id), 'yyyy-MM-dd') as day")
+    spark.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    try:
+        (batch, *more) = batches(SparkSource(frame, time="id"), ["day"])
+    finally:
+        spark.conf.unset("spark.sql.legacy.timeParserPolicy")
+    days = [day for part in (batch, *more) for day in part.column("day").to_arrow().to_pylist()]
+    assert sorted(days) == [date(2024, 1, 1), date(2024, 1, 2)]
 
 
 def test_a_type_without_counterpart_is_refused(spark: SparkSession) -> None:
