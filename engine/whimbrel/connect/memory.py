@@ -18,6 +18,7 @@ from whimbrel.connect.partitions import Partitions
 from whimbrel.connect.row_groups import may_meet
 from whimbrel.errors import MissingExtraError, SchemaError, SourceError
 from whimbrel.expr import Expr
+from whimbrel.plan.properties import Beat
 from whimbrel.plan.source import Blocks, Disorder, Source
 
 
@@ -76,11 +77,11 @@ class ArrowSource(ColumnarSource):
     def rows_between(self, start: int, end: int) -> tuple[int, int]:
         return self._rows_before(start), self._rows_before(end)
 
-    def blocks(self, rows: int) -> Blocks | None:
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
         if self.disorder not in (Disorder(), Disorder(None)) or not self._times:
             return None
         times = self._times[0] if len(self._times) == 1 else np.concatenate(self._times)
-        return Blocks.evenly(times, rows, in_order=self.disorder == Disorder())
+        return Blocks.evenly(times, rows, in_order=self.disorder == Disorder(), cuts=cuts)
 
     def excerpt(self, first: int, stop: int) -> Source:
         twin = copy.copy(self)

@@ -19,6 +19,7 @@ from whimbrel.connect.files import FilePath, parquet_files
 from whimbrel.connect.parquet_files import ParquetFiles
 from whimbrel.connect.partitions import Partitions
 from whimbrel.expr import Expr
+from whimbrel.plan.properties import Beat
 from whimbrel.plan.source import Blocks, Disorder, Source
 
 
@@ -95,7 +96,7 @@ class ParquetSource(ColumnarSource):
         inside = self._ranges[(self._ranges[:, 3] >= start) & (self._ranges[:, 2] < end)]
         return (int(inside[0, 0]), int(inside[-1, 1])) if len(inside) else (0, 0)
 
-    def blocks(self, rows: int) -> Blocks | None:
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
         if self.disorder not in (Disorder(), Disorder(None)) or not len(self._ranges):
             return None
         begins = _joined(self._ranges[:, 0], rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
@@ -13,9 +14,13 @@ import numpy as np
 from whimbrel.batch import Batch, Mask, Schema, Ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
+from whimbrel.plan.properties import Beat
 from whimbrel.plan.relief import Relief
 
 LatePolicy = Literal["raise", "drop", "adjust", "side"]
+
+_FEWEST_BETWEEN_CUTS = 4
+"""Blocks that must fit between two cuts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +101,15 @@ class Blocks:
         return len(self.first)
 
     @staticmethod
-    def evenly(times: Ticks, rows: int, *, in_order: bool = False) -> Blocks:
-        """Blocks of about so many rows, as equal as can be, of rows with these times."""
-        count = -(-len(times) // rows)
-        first = np.arange(count) * len(times) // count  # a short last one would be no sample of the others
+    def evenly(times: Ticks, rows: int, *, in_order: bool = False, cuts: Beat | None = None) -> Blocks:
+        """Blocks of about so many rows, as equal as can be, of rows with these times; cut here if they are in order."""
+        ends = np.array([0, len(times)])
+        if in_order and cuts is not None:
+            begins = int(times[0]) - (int(times[0]) - cuts.offset) % cuts.hop
+            between = (int(times[-1]) - begins) // cuts.hop
+            if 0 < between * rows * _FEWEST_BETWEEN_CUTS <= len(times):
+                ends = np.insert(ends, 1, np.searchsorted(times, begins + cuts.hop * np.arange(1, between + 1)))
+        first = np.concatenate([_starts(begin, end, rows) for begin, end in itertools.pairwise(ends.tolist())])
         stop = np.append(first[1:], len(times))
         if in_order:
             return Blocks(first, stop, times[first], times[stop - 1])
@@ -109,6 +119,12 @@ class Blocks:
     def rows(self) -> Ticks:
         """How many rows each has."""
         return self.stop - self.first
+
+
+def _starts(begin: int, end: int, rows: int) -> Ticks:
+    """Where equal blocks of at most so many rows begin: a short last one would be no sample of the others."""
+    count = -(-(end - begin) // rows)
+    return begin + np.arange(count) * (end - begin) // max(count, 1)
 
 
 class Source(ABC):
@@ -173,8 +189,11 @@ class Source(ABC):
         """Rows (from, to) among which is every one with ``start <= time < end``: all, where it cannot tell."""
         return 0, sys.maxsize if self.rows is None else self.rows
 
-    def blocks(self, rows: int) -> Blocks | None:
-        """Its rows in blocks of about so many; None where they can only be read from the first to the last."""
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+        """Its rows in blocks of about so many; None where they can only be read from the first to the last.
+
+        Where blocks can be cut anywhere, none holds rows from both sides of such a cut, if several fit between two.
+        """
         return None
 
     def excerpt(self, first: int, stop: int) -> Source:

@@ -10,7 +10,7 @@ from whimbrel.batch import Schema
 from whimbrel.kernels import Stateless
 from whimbrel.operators import Finish, GroupAggregate, HoppingWindow, Results, Select, TopK, Where
 from whimbrel.optimize.in_steps import above, states_of_windows, takes_any_order
-from whimbrel.plan import Node, Operator, Source
+from whimbrel.plan import Beat, Node, Operator, Source
 
 _KEEPS_ROWS = (TopK, Where)
 """Operators whose output rows are rows of their input, with perhaps a column more."""
@@ -67,6 +67,14 @@ class Division:
         """Of what stands below the tail."""
         return (self.finish if self.results is None else self.results).schema(
             *(self.merged,) if self.results is None else (self.finish.schema(self.merged),))
+
+    @property
+    def cuts(self) -> Beat | None:
+        """Where a block that holds rows from both sides would be partly in one window and partly in the next."""
+        window = self.window
+        if not self.keeps_time or (window.size % window.hop and window.size > window.hop):
+            return None
+        return Beat(window.hop, window.offset + (window.label == "end"))
 
     @property
     def tail_keeps_rows(self) -> bool:

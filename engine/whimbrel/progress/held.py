@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from whimbrel.batch import Batch
-from whimbrel.plan import Blocks, Source
+from whimbrel.plan import Beat, Blocks, Disorder, Source
 
 
 class Held(Source):
@@ -24,8 +24,9 @@ class Held(Source):
         self._batch = Batch.concat(batches) if batches else Batch.empty(self.schema)
         self.rows: int = len(self._batch)
 
-    def blocks(self, rows: int) -> Blocks | None:
-        return Blocks.evenly(self._batch.sync, rows) if self.rows else None
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+        times = self._batch.sync
+        return Blocks.evenly(times, rows, in_order=self.disorder == Disorder(), cuts=cuts) if self.rows else None
 
     def excerpt(self, first: int, stop: int) -> Source:
         part = object.__new__(Held)

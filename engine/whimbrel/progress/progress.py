@@ -36,6 +36,8 @@ from whimbrel.run import Metrics, Pipeline, Snapshot, in_order
 from whimbrel.run import progress as in_order_of_time
 
 _BLOCKS = 256
+_IN_A_WINDOW, _MOST_BLOCKS = 32, 1024
+"""Blocks in a window, so that its values can have intervals early; and how many may cost what blocks cost."""
 _FEWEST_ROWS, _BATCH_ROWS, _MOST_ROWS = 64, 65_536, 1 << 20
 _WORTH_COMPILING_ROWS = 50_000
 _FEWEST_BLOCKS = 20
@@ -400,13 +402,17 @@ def _blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, 
     size = max(_FEWEST_ROWS, rows // _BLOCKS)
     if size > _BATCH_ROWS:
         size = min(size // _BATCH_ROWS * _BATCH_ROWS, _MOST_ROWS)
-    blocks = states.blocks(block_rows or size)
+    blocks = states.blocks(block_rows or size, division.cuts)
     if blocks is not None and len(blocks) < _FEWEST_BLOCKS <= rows // (block_rows or size) and (
             rows * len(states.columns) <= _MOST_HELD):
         states.hold()
-        blocks = states.blocks(block_rows or size)
+        blocks = states.blocks(block_rows or size, division.cuts)
     if blocks is None:
         return "its source cannot be read block by block: rows may be late, or nobody knows the times of its blocks"
+    windows = int(blocks.latest.max() - blocks.earliest.min()) // division.window.size + 1
+    if block_rows is None and _BLOCKS < windows * _IN_A_WINDOW <= _MOST_BLOCKS and division.cuts is not None:
+        finer = states.blocks(max(_FEWEST_ROWS, rows // (windows * _IN_A_WINDOW)), division.cuts)
+        blocks = blocks if finer is None else finer
     return division, states, blocks
 
 

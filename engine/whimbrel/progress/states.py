@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from whimbrel.batch import Batch
 from whimbrel.optimize import optimize
-from whimbrel.plan import Blocks, Disorder, Node, Pruned, Source, Unsorted
+from whimbrel.plan import Beat, Blocks, Disorder, Node, Pruned, Source, Unsorted
 from whimbrel.progress.held import Held
 from whimbrel.run import Pipeline
 
@@ -25,9 +25,9 @@ class BlockStates:
         self.columns = seen.schema.names
         self.source = _unwrapped(seen)
 
-    def blocks(self, rows: int) -> Blocks | None:
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
         """The blocks of the source; None where they cannot be read in any order."""
-        blocks = self.source.blocks(rows)
+        blocks = self.source.blocks(rows, cuts)
         if blocks is None or len(blocks) == 0:
             return None
         in_order = bool((blocks.earliest[1:] >= blocks.latest[:-1]).all())

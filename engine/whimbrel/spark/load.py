@@ -16,7 +16,7 @@ from whimbrel.connect import ColumnarSource
 from whimbrel.connect.instant import Instant
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, columns_of, lifetime_of, predicate
-from whimbrel.plan import Blocks, Disorder, Source
+from whimbrel.plan import Beat, Blocks, Disorder, Source
 from whimbrel.spark import tables
 from whimbrel.spark.feed import SparkFeed
 from whimbrel.spark.job import job_batches
@@ -121,7 +121,7 @@ class SparkSource(ColumnarSource):
         twin.read_of = "filtered by Spark"
         return self if all(each is None for each in told) else twin
 
-    def blocks(self, rows: int) -> Blocks | None:
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
         if self._files is None or self.conditions or self.disorder not in (Disorder(), Disorder(None)):
             return None
         return self._files.blocks(self.timeline)

@@ -75,6 +75,26 @@ def test_row_groups_of_several_sizes_are_no_surprise(tmp_path: Path, sizes: str)
     assert given > 12 * 8 * 2
 
 
+def test_windows_of_time_have_intervals_of_their_own() -> None:
+    """Blocks that lay across the ends of windows looked like heavy tails, and windows of few blocks had no interval."""
+    chance = np.random.default_rng(9)
+    log = wb.from_arrow({"at": np.arange(ROWS), "x": chance.exponential(10, ROWS)}, time="at", name="log")
+    for size, label in ((ROWS // 4 - 30, "start"), (ROWS // 16 - 30, "end")):
+        query = log.tumbling_window(size, label=label).aggregate(n=wb.count(), mean=wb.mean(col.x))
+        truth = {row["start"]: row for row in query.collect().to_pylist()}
+        open_, given, missed = 0, 0, 0
+        for seed in range(3):
+            for answer in query.progress(at=[0.5, 0.8], seed=seed):
+                for row in answer.table.to_pylist()[answer.settled:]:
+                    open_ += 1
+                    given += row["mean_low"] is not None
+                    assert row["n_low"] == row["n_high"] == truth[row["start"]]["n"]
+                    missed += row["mean_low"] is not None and not (
+                        row["mean_low"] <= truth[row["start"]]["mean"] <= row["mean_high"])
+        assert given > 0.5 * open_ > 0
+        assert missed <= 0.05 * given
+
+
 def test_what_was_not_seen_is_not_said_to_be_none() -> None:
     """All failures lie together: before their block is read the count is 0, and that says nothing."""
     table = pa.table({"at": np.arange(ROWS), "failed": (np.arange(ROWS) // 100) == 77})

@@ -183,7 +183,7 @@ def test_it_is_kept_and_gone_on_with(log: wb.Stream, query: str, tmp_path: Path)
     later = asked.progress(every="10%", block_rows=100, resume=tmp_path / "kept")
     there = {answer.metrics.rows: answer.table for answer in later}  # the first one at once, then at the same rows
     here = {answer.metrics.rows: answer.table for answer in whole}
-    assert min(there) == 1_300
+    assert 0 < min(there) - kept.scan.rows_read <= 100
     assert len(here) >= 6
     assert all(there[rows].equals(table) for rows, table in here.items())
     with pytest.raises(CheckpointError, match="another query"):
