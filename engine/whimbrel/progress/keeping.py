@@ -11,6 +11,7 @@ import numpy as np
 from whimbrel.errors import CheckpointError
 from whimbrel.kernels import restored, state_of
 from whimbrel.plan import explain
+from whimbrel.progress.claims import read, written
 from whimbrel.run import read_state, write_state
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def write(progress: Progress, path: Place) -> None:
     before = progress.before or (np.empty((0, 0)), np.empty((0, 0)))
     write_state(Path(path), state_of({
         "of": _identity(progress), "panes": progress.panes, "windows": progress.windows, "scan": scan.state_parts(),
-        "phases": progress.phases, "known": progress.before is not None, "low": before[0], "high": before[1]}))
+        "phases": progress.phases, "claims": written(progress.claims),
+        "known": progress.before is not None, "low": before[0], "high": before[1]}))
 
 
 def go_on(progress: Progress, path: Place) -> None:
@@ -49,7 +51,7 @@ def go_on(progress: Progress, path: Place) -> None:
     if progress.windows is not progress.panes:
         restored(progress.windows, state["windows"])
     progress.scan.restore_state(state["scan"])
-    progress.phases = state["phases"]
+    progress.phases, progress.claims = state["phases"], read(state["claims"])
     progress.before = (state["low"], state["high"]) if state["known"] else None
 
 

@@ -22,6 +22,7 @@ from whimbrel.expr import Expr
 from whimbrel.kernels import patience
 from whimbrel.optimize import optimize
 from whimbrel.plan import Blocks, HandedIn, Node
+from whimbrel.progress.claims import Verdicts, claims_in
 from whimbrel.progress.compare import Comparison, Verdict
 from whimbrel.progress.division import Division, divide, one_ended
 from whimbrel.progress.estimate import Estimate, bounds, with_ends
@@ -202,11 +203,18 @@ class Progress(Iterator[Estimate]):
         self.claims.append(claim)
         return claim
 
+    def recall(self, notebook: str | os.PathLike[str]) -> list[Comparison]:
+        """Remember the claims that a saved notebook shows: those of each cell that ended with :attr:`remembered`."""
+        found = claims_in(notebook, where=f"recall({os.fspath(notebook)!r})")
+        self.claims += [claim for claim in found if claim not in self.claims]
+        return found
+
     @property
-    def remembered(self) -> list[Verdict]:
-        """What became of every claim by the latest answer."""
+    def remembered(self) -> Verdicts:
+        """What became of every claim by the latest answer. At the end of a cell it is saved with the notebook."""
         assert self.latest is not None
-        return [Verdict(claim, self.latest.compare(claim.left, claim.right, claim.value)) for claim in self.claims]
+        return Verdicts(Verdict(claim, self.latest.compare(claim.left, claim.right, claim.value))
+                        for claim in self.claims)
 
     def keep(self, path: str | os.PathLike[str]) -> None:
         """Write down what was read, so that ``query.progress(resume=path)`` goes on from here, in any process.

@@ -6,12 +6,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import nbformat
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from IPython.core.formatters import DisplayFormatter
 
 import whimbrel as wb
 from whimbrel import col
@@ -228,6 +230,27 @@ def test_claims_are_remembered_and_verified(log: wb.Stream) -> None:
     assert [verdict.holds for verdict in progress.remembered] == [True, False]
     assert last.overturned[0].left == {"k": "c"}
     assert last.compare({"k": "a"}, {"k": "b"}).confidence == 1
+
+
+def test_claims_are_saved_with_the_notebook_that_shows_them(log: wb.Stream, tmp_path: Path) -> None:
+    asked = QUERIES["whole"](log)
+    progress = asked.progress(at=[0.3], block_rows=50)
+    claim = progress.remember(next(progress).compare({"k": "a"}, {"k": None}, "n"))
+    data, metadata = DisplayFormatter().format(progress.remembered)
+    assert data["text/plain"] == f"[{claim.words}: holds]"
+    output = nbformat.v4.new_output("execute_result", data, metadata=metadata)
+    cells = [nbformat.v4.new_code_cell(outputs=[output]) for _ in range(2)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "saved.ipynb")
+    progress.keep(tmp_path / "kept")
+    for later in (asked.progress(), asked.progress(block_rows=50, resume=tmp_path / "kept")):
+        if not later.claims:
+            assert later.recall(tmp_path / "saved.ipynb") == [claim]
+        later.finish()
+        assert [verdict.words for verdict in later.remembered] == [f"{claim.words}: holds"]
+    nbformat.write(nbformat.v4.new_notebook(), tmp_path / "other.ipynb")
+    for name in ("other.ipynb", "kept", "none"):
+        with pytest.raises(PlanError, match="claims"):
+            progress.recall(tmp_path / name)
 
 
 def test_what_has_no_interval_says_why(log: wb.Stream) -> None:
