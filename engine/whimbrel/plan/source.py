@@ -120,6 +120,11 @@ class Blocks:
         """How many rows each has."""
         return self.stop - self.first
 
+    @property
+    def in_order(self) -> bool:
+        """Whether no row of a block comes after one of the next."""
+        return bool((self.earliest[1:] >= self.latest[:-1]).all())
+
 
 def _starts(begin: int, end: int, rows: int) -> Ticks:
     """Where equal blocks of at most so many rows begin: a short last one would be no sample of the others."""

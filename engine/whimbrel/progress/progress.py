@@ -282,7 +282,7 @@ class Progress(Iterator[Estimate]):
         while self.scan.next is not None or self._next_phase():
             block = self.scan.next
             assert block is not None
-            at_once = (self._hurries or not self.looks.before(total)) and self.scan.in_order
+            at_once = (self._hurries or not self.looks.before(total)) and self.blocks.in_order
             with ExitStack() as waiting:
                 if (at_once or self.latest is not None) and total > _WORTH_COMPILING_ROWS:  # nobody awaits a first one
                     waiting.enter_context(patience())

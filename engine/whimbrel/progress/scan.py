@@ -86,11 +86,6 @@ class Scan:
         begins = np.append(True, first[1:] != stop[:-1])[: len(first)]
         return list(zip(first[begins].tolist(), stop[np.roll(begins, -1)].tolist(), strict=True))
 
-    @cached_property
-    def in_order(self) -> bool:
-        """Whether all rows of a block come before those of the next one."""
-        return bool((self.blocks.earliest[1:] >= self.blocks.latest[:-1]).all())
-
     def prefer(self, wanted: Mask, order: Order | None = None) -> None:
         """From now on blocks that are wanted come first; what was read stays read."""
         self.order = order or self.order

@@ -30,8 +30,7 @@ class BlockStates:
         blocks = self.source.blocks(rows, cuts)
         if blocks is None or len(blocks) == 0:
             return None
-        in_order = bool((blocks.earliest[1:] >= blocks.latest[:-1]).all())
-        return blocks if in_order or self.source.disorder != Disorder() else None
+        return blocks if blocks.in_order or self.source.disorder != Disorder() else None
 
     def hold(self) -> None:
         """Read all rows, once, into memory: then blocks may be of any size."""
