@@ -11,6 +11,8 @@ from pyarrow import csv
 
 from whimbrel.connect.feeds.decoding import Format, Index
 
+_NOT_ONE = "not one line: a quote is open, or it holds several"
+
 
 class Csv(Format):
     """Reads lines with Arrow's parser.
@@ -36,16 +38,22 @@ class Csv(Format):
         return _read(sample, self.names, {}).schema
 
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
-        types = {field.name: field.type for field in schema}
-        names = schema.names if self.names is None else self.names
         lines = [message.rstrip(b"\r\n") for message in messages]
         breaks = sum(line.count(b"\n") + line.count(b"\r") for line in lines) if len(lines) > 1 else 0
+        rows = self.block(b"\n".join(lines), schema)
+        if breaks or len(rows) != len(lines):
+            raise ValueError(_NOT_ONE)
+        return rows, np.ones(len(lines), np.int64)
+
+    def block(self, text: bytes, schema: pa.Schema) -> pa.RecordBatch:
+        """Rows of a text at whose end no quote is open; it is for the caller to see that each line is one."""
+        names = schema.names if self.names is None else self.names
         empty = b"," * (len(names) - 1)  # an open quote takes in the line behind it, so there must be one
-        rows = _read([*lines, empty], names, types).combine_chunks().to_batches()[0]
-        behind = rows.slice(len(lines))
-        if breaks or len(behind) != 1 or any(column.null_count == 0 for column in behind.columns):
-            raise ValueError("not one line: a quote is open, or it holds several")
-        return rows.slice(0, len(lines)).select(schema.names), np.ones(len(lines), np.int64)
+        types = {field.name: field.type for field in schema}
+        rows = _read([text, empty], names, types).combine_chunks().to_batches()[0]
+        if any(column.null_count == 0 for column in rows.slice(len(rows) - 1).columns):
+            raise ValueError(_NOT_ONE)
+        return rows.slice(0, len(rows) - 1).select(schema.names)
 
 
 def _read(messages: Sequence[bytes], names: Sequence[str], types: dict[str, pa.DataType]) -> pa.Table:

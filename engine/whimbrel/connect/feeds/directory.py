@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Iterator
+from contextlib import suppress
 from csv import reader
 from fnmatch import fnmatch
 from pathlib import Path
@@ -15,7 +16,7 @@ from pyarrow import csv, ipc, parquet
 from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.csv_format import Csv
-from whimbrel.connect.feeds.decoding import Format, decode, format_of
+from whimbrel.connect.feeds.decoding import UNREADABLE, Format, decode, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.lines import Lines
@@ -163,17 +164,28 @@ def _csv(path: Path, feed: DirectoryFeed) -> Iterator[pa.RecordBatch]:
         texts = pa.schema([(name, pa.binary()) for name in feed.value_fields.names])
         if missing := {*texts.names}.difference(names):
             raise ValueError(f"it has no column {min(missing)!r}")
-
-        def rows(lines: list[bytes]) -> pa.RecordBatch:
-            found = decode(Csv(names), lines, texts)
-            for number, why in found.refused:
-                feed.letters.refuse(lines[number], why)
-            return found.rows
-
-        text = Lines()
+        rest = b""
         while data := file.read(_READ_BYTES):
-            yield rows(text.add(data))
-        yield rows(text.end())
+            text, end, rest = (rest + data).rpartition(b"\n")
+            if end:
+                yield _rows(text, Csv(names), texts, feed)
+        if rest:
+            yield _rows(rest, Csv(names), texts, feed)
+
+
+def _rows(text: bytes, format_: Csv, schema: pa.Schema, feed: DirectoryFeed) -> pa.RecordBatch:
+    """Rows of whole lines: at once, if there are as many as lines; else those of each line that is one."""
+    text = text.rstrip(b"\r\n")
+    if text.count(b"\r") == text.count(b"\r\n"):
+        with suppress(*UNREADABLE):
+            rows = format_.block(text, schema)
+            if len(rows) == text.count(b"\n") + 1:
+                return rows
+    lines = [line for line in text.split(b"\n") if line.strip()]
+    found = decode(format_, lines, schema)
+    for number, why in found.refused:
+        feed.letters.refuse(lines[number], why)
+    return found.rows
 
 
 def _behind(batches: Iterator[pa.RecordBatch], skip: int) -> Iterator[pa.RecordBatch]:

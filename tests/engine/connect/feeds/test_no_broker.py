@@ -267,7 +267,7 @@ def test_a_csv_file_is_read_by_its_schema_and_a_bad_row_costs_itself(tmp_path: P
 @pytest.mark.parametrize(("line", "why"), [
     (b'2,"b', "not one line: a quote is open, or it holds several"), (b"2,b,c", "3 values for 2 columns")])
 def test_a_line_of_a_csv_file_takes_no_other_with_it(tmp_path: Path, line: bytes, why: str) -> None:
-    (tmp_path / "a.csv").write_bytes(b'at,k\r\n1,"a, b"\r\n' + line + b'\r\n3,"c"\r\n4,d')
+    (tmp_path / "a.csv").write_bytes(b'at,k\r\n1,"a, b"\r\n' + line + b'\r\n3,"c"\r\n4,d\r\n\r\n')
     feed = wb.feeds.directory(tmp_path, time="at", pattern="*.csv", schema={"at": "int64", "k": "string"})
     with reading(feed) as found:
         assert values(found, 3, "k") == ["a, b", "c", "d"]
