@@ -173,13 +173,15 @@ class _Consumer(Client):
         if self._feed.group is None and monotonic() > self._look_at:
             self._look_for_partitions()
         came = self._consumer.consume(_MOST_MESSAGES, timeout_s)
-        messages = [message for message in came if message.error() is None]
+        errors = [message for message in came if message.error() is not None]
+        messages = [message for message in came if message.error() is None] if errors else came
         for message in messages:
             self._place[str(message.partition())] = message.offset() + 1
         reset = self._library.KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - its name in the library
-        lost = [message for message in came if message.error() is not None and message.error().code() == reset]
-        if len(messages) + len(lost) < len(came):
-            self._raise(next(message.error() for message in came if message.error() is not None), messages)
+        lost = [message for message in errors if message.error().code() == reset]
+        for message in errors:
+            if message not in lost:
+                self._raise(message.error(), messages)
         if lost:
             self._go_on(lost)
         elif not messages:
