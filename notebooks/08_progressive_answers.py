@@ -137,9 +137,14 @@ print(f"the week is exact after {answer.share:.1%} of the rows: {len(exact)} day
 
 # %%
 exact = progress.finish()
-for verdict in progress.remembered:
-    print(verdict)
 whiskers(progress.latest)
+
+# %% [markdown]
+# What became of the claims. The metadata of this output holds them, and is saved with the notebook: `recall(...)`
+# remembers them in a later session.
+
+# %%
+progress.remembered
 
 # %%
 whole = query.collect()
