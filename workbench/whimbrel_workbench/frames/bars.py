@@ -7,16 +7,15 @@ from math import isfinite, nan
 from typing import Final, Self
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.extent import Extent, grown, limited
 from whimbrel_workbench.frames.labels import Labels
-from whimbrel_workbench.frames.result import Result
+from whimbrel_workbench.frames.result import Floats, Result
 from whimbrel_workbench.frames.rows import cell_words
 from whimbrel_workbench.frames.stages import OPEN, Stages
 from whimbrel_workbench.frames.style import Style
+from whimbrel_workbench.frames.times import positions
 
 MOST_BARS: Final = 20
 _MOST_REACH: Final = 0.5
@@ -135,12 +134,12 @@ def bars(result: Result, named: Labels, columns: Columns, memory: BarMemory, sty
     names = (kept + [name for name in ranked if name not in kept])[:most]
     taken = [newest[name] for name in names]
     start = result.table.column("start")
-    starts = start.take(taken)
-    windows = _ends_of(starts) if _several(start) else ()
+    begins = [cell_words(start.slice(row, 1))[0] for row in taken]  # to take() rows by a list would load pandas
+    windows = _between(positions(start), taken, begins)
     drawn = tuple(Bar(name, float(y[row]), int(stage[row]), float(before[row]), low=float(below[row]),
                       high=float(above[row]), estimate=estimates and bool(stage[row] == OPEN),
                       flag=row in result.flagged, start=begin)
-                  for name, row, begin in zip(names, taken, cell_words(starts), strict=True))
+                  for name, row, begin in zip(names, taken, begins, strict=True))
     ends = [end for bar in drawn for end in _ends(bar, log=bool(style.logy))]
     low = min(ends) if style.logy else min(0.0, *ends)
     extent = grown(memory.extent, low, max(ends) if style.logy else max(0.0, *ends), log=bool(style.logy))
@@ -150,15 +149,12 @@ def bars(result: Result, named: Labels, columns: Columns, memory: BarMemory, sty
     return frame, BarMemory(tuple(names), extent)
 
 
-def _several(start: pa.ChunkedArray) -> bool:
-    ends = pc.min_max(start)
-    return bool(ends["min"] != ends["max"])
-
-
-def _ends_of(starts: pa.ChunkedArray) -> tuple[str, ...]:
-    """The first and the last of some instants as words; once if they are the same."""
-    words = cell_words(starts.take(pc.sort_indices(starts)))
-    return tuple(dict.fromkeys((words[0], words[-1])))
+def _between(starts: Floats, taken: list[int], begins: list[str]) -> tuple[str, ...]:
+    """The words of the first and of the last of the starts that are taken; none where all starts are the same."""
+    if starts.min() == starts.max():
+        return ()
+    shown = starts[taken]
+    return tuple(dict.fromkeys((begins[shown.argmin()], begins[shown.argmax()])))
 
 
 def _ends(bar: Bar, *, log: bool) -> list[float]:

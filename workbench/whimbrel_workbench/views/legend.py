@@ -21,7 +21,9 @@ from whimbrel_workbench.views.marks import (
 from whimbrel_workbench.views.palette import GRID
 from whimbrel_workbench.views.shades import counts_palette
 
-_WORD: Final = '<span style="white-space:nowrap;display:inline-flex;align-items:center;gap:5px">'
+_WORD: Final = "display:inline-flex;align-items:center;gap:5px;max-width:100%"
+_SIGN: Final = '<span style="display:inline-flex;flex:none">'
+_KEY: Final = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
 _ROW: Final = "display:flex;flex-wrap:wrap;gap:2px 14px"
 _CHANGED: Final = "changed since you last looked"
 _REVISED: Final = "revised, from the early value"
@@ -65,7 +67,10 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
                      (mark_svg(0, tint=_PLAIN, fullness=0, stage=OPEN, line=False), "hollow: may still change")]
         case _:
             return ""
-    named, meant = ("".join(f"{_WORD}{sign} {escape(said)}</span>" for sign, said in each) for each in (keys, signs))
+    named = "".join(f'<span style="{_WORD}" title="{name}">{_SIGN}{sign}</span>'
+                    f'<span style="{_KEY}">{name}</span></span>'
+                    for sign, name in ((sign, escape(key)) for sign, key in keys))
+    meant = "".join(f'<span style="{_WORD}">{_SIGN}{sign}</span> {escape(said)}</span>' for sign, said in signs)
     return (f'<div style="{_ROW};padding:6px 0 4px">{named}'
             f'<span class="quiet" style="{_ROW};margin-left:auto">{meant}</span></div>')
 

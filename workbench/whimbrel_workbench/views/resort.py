@@ -9,8 +9,7 @@ import panel as pn
 from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.follow import CHIP_CSS
 
-_BESIDE: Final = ":host { right: 84px; }"
-"""Both chips may be there."""
+_BELOW_NAMES: Final = ":host { left: 8px; right: auto; }"
 
 
 class Resort:
@@ -23,7 +22,7 @@ class Resort:
     """
 
     def __init__(self, host: Host) -> None:
-        self.panel = pn.widgets.Button(label="Re-sort", visible=False, stylesheets=[CHIP_CSS, _BESIDE], margin=0)
+        self.panel = pn.widgets.Button(label="Re-sort", visible=False, stylesheets=[CHIP_CSS, _BELOW_NAMES], margin=0)
         self._ask = host.resort
         self.panel.on_click(lambda _event: self._ask and self._ask())
 
