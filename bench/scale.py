@@ -98,7 +98,7 @@ def main() -> None:
     try:
         began = time.perf_counter()
         frame = spark.read.parquet(str(write_logs(spark, asked.folder, asked.rows)))
-        print(f"{asked.rows:,} rows in {asked.folder}, written in {time.perf_counter() - began:,.0f} s", flush=True)
+        print(f"{asked.rows:,} rows in {asked.folder}, there after {time.perf_counter() - began:,.0f} s", flush=True)
         found: dict[str, Any] = {}
         for name, step in steps(frame, asked.folder).items():
             if asked.steps and name not in asked.steps:

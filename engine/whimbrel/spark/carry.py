@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from whimbrel.spark.exchange import ROWS_A_TASK, answered
 from whimbrel.spark.frames import MOST_SENT_BYTES, rows_of
 from whimbrel.spark.load import SparkSource
 from whimbrel.spark.rows import Rows, stage_fields
+from whimbrel.spark.session import check_running
 from whimbrel.spark.sql_states import rows_in_sql, states_in_sql
 from whimbrel.spark.tasks import Task
 from whimbrel.spark.types import fitting, spark_schema
@@ -54,6 +55,9 @@ class Carriage:
         self.plan, self.spark, self.native = plan, spark, native
         for source in plan.sources():
             _check_source(source)
+        if exchange not in (None, *get_args(Exchange)):
+            raise PlanError(f"There is no exchange by {exchange!r}.", where=f"on_spark(exchange={exchange!r})",
+                            hint=f"one of {', '.join(map(repr, get_args(Exchange)))}, or leave it out")
         self.pieces = [] if exchange else _pieces(plan, spark)
         stage = divide(plan, exchange)
         if stage is None:
@@ -147,6 +151,7 @@ def _check_session(spark: SparkSession) -> None:
     if not isinstance(spark, Classic):
         raise PlanError(f"A {type(spark).__name__} is not a Spark session.", where=WHERE,
                         hint="give the session itself")
+    check_running(spark, WHERE)
 
 
 def _check_source(source: Source) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from whimbrel.batch import Schema, table_schema
-from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock import INF, MIN_TIME, duration_ticks
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.optimize import optimize
 from whimbrel.plan import Disorder, Node, Source
@@ -42,8 +44,9 @@ class SparkRun:
         Spark's own handle.
     """
 
-    def __init__(self, plan: Node, sink: Sink, checkpoint: Path, partitions: int | None,
-                 trigger: dict[str, Any]) -> None:
+    def __init__(self, plan: Node, sink: Sink, checkpoint: Path, partitions: int | None, *, every: str | None,
+                 available_now: bool) -> None:
+        trigger: dict[str, Any] = {"availableNow": True} if available_now else _each(every) if every else {}
         self._feed = _feed_of(plan)
         sink.check(plan.schema, _WHERE)
         self._spark = self._feed.frame.sparkSession
@@ -178,6 +181,19 @@ class SparkRun:
     def _watermark(self, entry: Entry) -> int:
         latency = self._feed.disorder.reorder_latency
         return MIN_TIME if latency is None else max(MIN_TIME, entry.newest - latency)
+
+
+def _each(every: str) -> dict[str, str]:
+    """How often, as Spark says it: in our words or in its own.
+
+    >>> _each("10s"), _each("10 seconds")
+    ({'processingTime': '10000 milliseconds'}, {'processingTime': '10 seconds'})
+    """
+    with suppress(PlanError):
+        return {"processingTime": f"{duration_ticks(every, 'ms')} milliseconds"}
+    if not re.fullmatch(r"\s*\d+ [a-z]+\s*", every):
+        raise PlanError(f"{every!r} is no time from one micro-batch to the next.", where=_WHERE, hint='every="10s"')
+    return {"processingTime": every}
 
 
 def _feed_of(plan: Node) -> SparkFeed:

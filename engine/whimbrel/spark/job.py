@@ -15,6 +15,7 @@ from whimbrel.spark.cause import short_cause
 from whimbrel.spark.delivery import Delivery
 from whimbrel.spark.push import pusher
 from whimbrel.spark.rows import quoted
+from whimbrel.spark.session import check_running
 from whimbrel.spark.types import sent_schema
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: 
     """
     from pyspark import InheritableThread
 
+    check_running(frame.sparkSession, where)
     context = frame.sparkSession.sparkContext
     tag = f"whimbrel-{uuid.uuid4().hex}"
     local = context.master.startswith("local")

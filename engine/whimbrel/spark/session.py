@@ -20,6 +20,18 @@ def has_java() -> bool:
     return (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
 
 
+def check_running(spark: SparkSession, where: str) -> None:
+    """Refuse a session that has been stopped, before Spark trips over it.
+
+    Raises
+    ------
+    SourceError
+    """
+    if spark.sparkContext._jsc is None:  # noqa: SLF001 - how Spark itself marks it
+        raise SourceError("The Spark session has been stopped.", where=where,
+                          hint="start one, whimbrel.spark.local_session(), and make the DataFrame anew")
+
+
 def local_session(cores: int | str = "*") -> SparkSession:
     """The running session, or a new local one that needs no network.
 

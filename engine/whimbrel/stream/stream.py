@@ -266,7 +266,7 @@ class Stream(Methods):
         checkpoint : str or path
             A folder that all tasks reach, for this query alone.
         every : str, optional
-            The least time from one micro-batch to the next, such as ``"10 seconds"``. Default: none.
+            The least time from one micro-batch to the next, such as ``"10s"``. Default: none.
         available_now : bool
             Take what there is, and stop.
         partitions : int, optional
@@ -287,8 +287,7 @@ class Stream(Methods):
         from whimbrel.spark import Sink, SparkRun  # when it is asked for
 
         sink = Sink(None if path is None else os.fspath(path), table)
-        trigger = {"availableNow": True} if available_now else {"processingTime": every} if every else {}
-        return SparkRun(self.node, sink, Path(checkpoint), partitions, trigger)
+        return SparkRun(self.node, sink, Path(checkpoint), partitions, every=every, available_now=available_now)
 
     def collect(self, *, threads: int = 1, on: Any = None) -> pa.Table:
         """The exact answer, to the end: start, end, payload, in the order of start; end is null when none is known.

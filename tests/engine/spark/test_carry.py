@@ -210,6 +210,8 @@ def test_what_spark_cannot_carry(spark: SparkSession, path: Path) -> None:
     ):
         with pytest.raises(WhimbrelError, match=message):
             query.on_spark(spark)
+    with pytest.raises(WhimbrelError, match="There is no exchange by 'keys'"):
+        log.on_spark(spark, exchange="keys")  # type: ignore[arg-type]
     with pytest.raises(WhimbrelError, match="is not a Spark session"):
         log.on_spark("local")
 

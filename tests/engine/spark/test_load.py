@@ -202,6 +202,13 @@ def test_a_task_that_fails_and_is_tried_again_delivers_once(
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
 
 
+def test_a_stopped_session_is_said_so(frame: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = SparkSource(frame.selectExpr("t", "key + 1 as y"), time="t")
+    monkeypatch.setattr(frame.sparkSession.sparkContext, "_jsc", None)
+    with pytest.raises(SourceError, match="The Spark session has been stopped"):
+        rows(computed, ["y"])
+
+
 def test_the_first_rows_come_early_and_closing_cancels_the_job(spark: SparkSession) -> None:
     def slow(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, part in enumerate(parts):
