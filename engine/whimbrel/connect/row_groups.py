@@ -10,22 +10,23 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.errors import WhimbrelError
-from whimbrel.expr import Binary, Call, Col, Expr, Lit, predicate
+from whimbrel.expr import Binary, Call, Col, Expr, Lit, Unary, predicate
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-Comparison = Literal["==", "<", "<=", ">", ">="]
+Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
 
-_TURNED: dict[str, Comparison] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
+_TURNED: dict[str, Comparison] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _SAME: dict[str, Comparison] = {turned: turned for turned in _TURNED.values()}
+_OPPOSITE: dict[Comparison, Comparison] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def may_hold(group: pq.RowGroupMetaData, fields: pa.Schema, conditions: Sequence[Expr]) -> bool:
     """Whether some row of a row group may meet all conditions; True wherever nobody knows.
 
-    Conditions that compare a column with values, and what `&` and `|` make of them, are looked at, on the smallest and
-    the largest value of the column.
+    Conditions that compare a column with values, and what `&`, `|` and `~` make of them, are looked at, on the
+    smallest and the largest value of the column.
     """
     return may_meet(lambda name: smallest_and_largest(group, fields, name), conditions)
 
@@ -35,34 +36,43 @@ def may_meet(ends: Callable[[str], Column | None], conditions: Sequence[Expr]) -
     return all(_may_meet(ends, condition) for condition in conditions)
 
 
-def _may_meet(ends: Callable[[str], Column | None], condition: Expr) -> bool:
+def _may_meet(ends: Callable[[str], Column | None], condition: Expr, negated: bool = False) -> bool:
     match condition:
-        case Binary("|", left, right):
-            return _may_meet(ends, left) or _may_meet(ends, right)
-        case Binary("&", left, right):
-            return _may_meet(ends, left) and _may_meet(ends, right)
+        case Unary("~", denied):
+            return _may_meet(ends, denied, not negated)
+        case Binary("|" | "&" as op, left, right):
+            combined = all if (op == "&") is not negated else any
+            return combined(_may_meet(ends, side, negated) for side in (left, right))
         case Binary(op, Col(name), Lit() as bound) if op in _TURNED:
-            return _may_compare(ends(name), _SAME[op], bound)
+            return _may_compare(ends(name), _SAME[op], bound, negated)
         case Binary(op, Lit() as bound, Col(name)) if op in _TURNED:
-            return _may_compare(ends(name), _TURNED[op], bound)
-        case Call("between", (Col(name), Lit() as low, Lit() as high)):
-            return _may_compare(ends(name), ">=", low) and _may_compare(ends(name), "<=", high)
+            return _may_compare(ends(name), _TURNED[op], bound, negated)
+        case Call("between", (x, Lit() as low, Lit() as high)):
+            return _may_meet(ends, Binary("&", Binary(">=", x, low), Binary("<=", x, high)), negated)
         case Call("is_in", (Col(name),), values):
-            return any(_may_compare(ends(name), "==", Lit(value)) for value in values)
+            combined = all if negated else any
+            return combined(_may_compare(ends(name), "==", Lit(value), negated) for value in values)
     return True
 
 
-def _may_compare(ends: Column | None, op: Comparison, bound: Lit) -> bool:
+def _may_compare(ends: Column | None, op: Comparison, bound: Lit, negated: bool) -> bool:
     if ends is None or bound.value is None:
         return True
+    if negated:
+        op = _OPPOSITE[op]
+    if pa.types.is_floating(ends.type) and (negated or op == "!="):
+        return True  # NaN meets these, and no footer tells of it
+    if op == "!=" and pa.types.is_string(ends.type):
+        return True  # footers shorten texts
     # Of values from a to b one may be below a bound only if a is, and above it only if b is.
-    low, high = _compared(ends, "<=", bound), _compared(ends, ">=", bound)
     match op:
         case "<" | "<=":
             return _compared(ends, op, bound)[0]
         case ">" | ">=":
             return _compared(ends, op, bound)[1]
-    return low[0] and high[1]
+        case "!=":
+            return any(_compared(ends, op, bound))
+    return _compared(ends, "<=", bound)[0] and _compared(ends, ">=", bound)[1]
 
 
 def _compared(ends: Column, op: Comparison, bound: Lit) -> tuple[bool, bool]:
