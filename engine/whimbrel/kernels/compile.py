@@ -30,6 +30,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 _forced: Tier | None = "interpreted" if os.environ.get("WHIMBREL_JIT") == "0" else None
 _patient_until: ContextVar[float] = ContextVar("patient_until", default=-math.inf)
 """Until when, on the clock of ``time.perf_counter``, callers wait for the compiler."""
+_thrifty: ContextVar[bool] = ContextVar("thrifty", default=False)
 
 
 def forced_tier() -> Tier | None:
@@ -60,6 +61,16 @@ def patience(most_s: float = math.inf) -> Iterator[None]:
         yield
     finally:
         _patient_until.reset(token)
+
+
+@contextlib.contextmanager
+def thrift() -> Iterator[None]:
+    """Ask for nothing to be compiled: what is not compiled yet runs interpreted, which is right for few rows."""
+    token = _thrifty.set(True)
+    try:
+        yield
+    finally:
+        _thrifty.reset(token)
 
 
 @contextlib.contextmanager
@@ -127,6 +138,8 @@ class Compiled:
         signature = tuple(map(_kind, arguments))
         event = self._ready.get(signature)
         if event is None:
+            if _thrifty.get() and not forced:
+                return False
             event = self._request(signature)
         if not event.is_set() and (most_s := math.inf if forced else _patient_until.get() - time.perf_counter()) > 0:
             began = time.perf_counter()

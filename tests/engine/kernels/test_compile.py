@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import whimbrel
+import whimbrel as wb
 from whimbrel.kernels import Compiled, compile, load_text, patience, tier
 from whimbrel.kernels.cache import source_file
 
@@ -116,6 +117,20 @@ def test_nobody_waits_longer_for_the_compiler_than_they_said(monkeypatch: pytest
     with patience(0.05):
         assert doubled(unit) == [0, 2, 4]
         assert not unit.ready(np.arange(3), np.zeros(3, np.int64))
+
+
+def test_few_rows_do_not_wake_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(compile._compiler, "submit", lambda unit, *_: asked.append(unit.function.__name__))
+
+    def total(rows: int) -> list[int]:
+        log = wb.from_arrow({"at": range(rows), "x": range(rows)}, time="at")
+        return log.tumbling_window(rows).aggregate(x=wb.sum(wb.col.x * 12_347)).collect()["x"].to_pylist()
+
+    assert total(100) == [12_347 * 4_950]
+    assert not asked
+    assert total(3_000) == [12_347 * 4_498_500]
+    assert "step" in asked
 
 
 def test_processes_that_start_together_share_a_cold_cache(tmp_path: Path) -> None:
