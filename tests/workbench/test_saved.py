@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,6 +28,15 @@ def test_a_page_has_values_coverage_watermark_and_query_and_asks_nobody_for_anyt
     for outside in ("<script", "http", "@import", "url("):
         assert outside not in html
     assert list(tmp_path.iterdir()) == [page]
+
+
+def test_a_view_that_is_nowhere_is_not_drawn_on_and_on(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    COUNTS.view().save(tmp_path / "counts.html")
+    drawing = [thread for thread in set(threading.enumerate()) - before if thread.name == "whimbrel-view"]
+    for thread in drawing:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in drawing)
 
 
 @pytest.mark.browser

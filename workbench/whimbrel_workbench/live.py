@@ -261,7 +261,7 @@ class LiveView:
             place.draw(frame)
         for place in self._places:
             place.keep(frame)
-        return bool(drawn)
+        return bool(drawn) or not self._places  # where it is nowhere, nobody waits for another frame
 
     def _send_newest(self) -> None:
         self._piping = False
