@@ -16,7 +16,7 @@ import pytest
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import ExpressionError
-from whimbrel.kernels import tier
+from whimbrel.kernels import Tier, tier
 from whimbrel.operators import bag_values
 from whimbrel.plan import Aggregate
 
@@ -146,7 +146,8 @@ MANY = {"m": wb.median(col.x), "d": wb.count_distinct(col.w), "c": wb.collect(co
 
 
 @pytest.mark.parametrize("batch", (7, 400))
-def test_pools_grow_and_words_are_forgotten(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("form", ["interpreted", pytest.param("primitives", marks=pytest.mark.long)])
+def test_pools_grow_and_words_are_forgotten(form: Tier, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     forgotten = []
     keep_only = bag_values.WordValues.keep_only
     monkeypatch.setattr(bag_values, "WORDS_AT_FIRST", 64)
@@ -154,7 +155,7 @@ def test_pools_grow_and_words_are_forgotten(batch: int, monkeypatch: pytest.Monk
                         lambda self, live: forgotten.append(len(live)) or keep_only(self, live))
     table = log(1200, 700, seed=batch)
     chunks = pa.Table.from_batches(table.to_batches(max_chunksize=batch))
-    with tier("primitives"):
+    with tier(form):
         rows = wb.from_arrow(chunks, time="at", end="until", reorder_latency=0)
         found = rows.group_by("g").aggregate(**MANY).collect().sort_by([("start", "ascending"), ("g", "ascending")])
     expected = reference(table)

@@ -45,7 +45,7 @@ KINDS = {
     "filtered_product": "wb.product(col.x).where(col.flag)", "filtered_var": "wb.var(col.y).where(col.x > 1)",
     "filtered_last": "wb.last(col.y).where(col.flag)",
 }
-ONE_OF_EACH_STATE = ("sum_float", "mean", "min_float", "last", "any_of", "filtered_var")
+ONE_OF_EACH_STATE = ("mean", "min_float", "last", "filtered_var")
 
 
 def several(names: Iterable[str]) -> str:

@@ -219,7 +219,7 @@ def test_what_was_mistaken_is_said_in_words(call: Any, what: str) -> None:
 @pytest.mark.redis
 @pytest.mark.postgres
 @pytest.mark.fault("synthetic", "process killed")
-@pytest.mark.parametrize("kills", [20, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [12, pytest.param(50, marks=pytest.mark.long)])
 def test_killed_at_any_moment_the_settled_rows_are_those_of_an_uncut_run(tmp_path: Path, kills: int) -> None:
     with servers.running(servers.redis(tmp_path / "redis")) as red, \
             servers.running(servers.postgres(tmp_path / "postgres")) as post:

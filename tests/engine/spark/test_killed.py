@@ -19,7 +19,7 @@ from tests.engine.spark.test_follow import files, on_time, rows_of, table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 ROOT = Path(__file__).parents[3]
 
