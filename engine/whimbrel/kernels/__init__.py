@@ -1,14 +1,14 @@
 """What moves rows: contracts, handwritten primitives, generated text, and the compiler behind them."""
 
 from whimbrel.kernels.cache import cache_directory, foundation
-from whimbrel.kernels.compile import Compiled, Tier, forced_tier, load_text, patience, refusal, thrift, tier, watched
+from whimbrel.kernels.compile import Compiled, Thrift, Tier, forced_tier, load_text, patience, refusal, tier, watched
 from whimbrel.kernels.contract import Kernel, Stateless
 from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, encode_keys
 from whimbrel.kernels.state import FIXED, Parts, restored, state_of
 from whimbrel.kernels.time_order import time_order
 
 __all__ = [
-    "FIXED", "ColumnKeys", "Compiled", "IntegerKeys", "Kernel", "KeyTable", "Parts", "Stateless", "Tier",
+    "FIXED", "ColumnKeys", "Compiled", "IntegerKeys", "Kernel", "KeyTable", "Parts", "Stateless", "Thrift", "Tier",
     "cache_directory", "encode_keys", "forced_tier", "foundation", "load_text", "patience", "refusal", "restored",
-    "state_of", "thrift", "tier", "time_order", "watched",
+    "state_of", "tier", "time_order", "watched",
 ]

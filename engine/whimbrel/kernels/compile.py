@@ -6,6 +6,7 @@ import builtins
 import contextlib
 import functools
 import inspect
+import itertools
 import math
 import os
 import queue
@@ -14,6 +15,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Literal
 
@@ -31,6 +33,7 @@ _forced: Tier | None = "interpreted" if os.environ.get("WHIMBREL_JIT") == "0" el
 _patient_until: ContextVar[float] = ContextVar("patient_until", default=-math.inf)
 """Until when, on the clock of ``time.perf_counter``, callers wait for the compiler."""
 _thrifty: ContextVar[bool] = ContextVar("thrifty", default=False)
+_AS_USUAL = contextlib.nullcontext()
 
 
 def forced_tier() -> Tier | None:
@@ -63,9 +66,34 @@ def patience(most_s: float = math.inf) -> Iterator[None]:
         _patient_until.reset(token)
 
 
+class Thrift:
+    """Ask for nothing to be compiled before so many rows were seen: fewer are done sooner than their compiler would be.
+
+    Parameters
+    ----------
+    rows : int
+        How many rows are run on what is compiled already, and interpreted elsewhere.
+
+    Examples
+    --------
+    >>> thrift = Thrift(rows=1_000)
+    >>> with thrift.of(900):
+    ...     pass  # kernels called in here ask for nothing
+    >>> with thrift.of(900):
+    ...     pass  # 1,800 rows by now: these ask for what they miss
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._left = rows
+
+    def of(self, rows: int) -> AbstractContextManager[None]:
+        """Around the work on further rows."""
+        self._left -= rows
+        return _thriftily() if self._left > 0 else _AS_USUAL
+
+
 @contextlib.contextmanager
-def thrift() -> Iterator[None]:
-    """Ask for nothing to be compiled: what is not compiled yet runs interpreted, which is right for few rows."""
+def _thriftily() -> Iterator[None]:
     token = _thrifty.set(True)
     try:
         yield
@@ -142,6 +170,7 @@ class Compiled:
                 return False
             event = self._request(signature)
         if not event.is_set() and (most_s := math.inf if forced else _patient_until.get() - time.perf_counter()) > 0:
+            _compiler.submit(self, signature, event, True)
             began = time.perf_counter()
             event.wait(min(most_s, threading.TIMEOUT_MAX))
             if (watcher := _watcher.get()) is not None:
@@ -157,7 +186,7 @@ class Compiled:
             event = self._ready.get(signature)
             if event is None:
                 event = self._ready[signature] = threading.Event()
-                _compiler.submit(self, signature, event)
+                _compiler.submit(self, signature, event, False)
         return event
 
     def compile(self, signature: tuple[Any, ...]) -> None:
@@ -304,15 +333,17 @@ def _numba_type(kind: Any, numba: Any) -> Any:
 
 
 class _Compiler:
-    """One background thread that compiles what was asked for, in order."""
+    """One background thread that compiles what was asked for: first what somebody waits for, then in order."""
 
     def __init__(self) -> None:
-        self._work: queue.SimpleQueue[tuple[Compiled, tuple[Any, ...], threading.Event]] = queue.SimpleQueue()
+        self._work: queue.PriorityQueue[tuple[bool, int, Compiled, tuple[Any, ...], threading.Event]]
+        self._work = queue.PriorityQueue()
+        self._asked = itertools.count()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def submit(self, unit: Compiled, signature: tuple[Any, ...], done: threading.Event) -> None:
-        self._work.put((unit, signature, done))
+    def submit(self, unit: Compiled, signature: tuple[Any, ...], done: threading.Event, awaited: bool) -> None:
+        self._work.put((not awaited, next(self._asked), unit, signature, done))
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._serve, name="whimbrel-compiler", daemon=True)
@@ -320,7 +351,9 @@ class _Compiler:
 
     def _serve(self) -> None:
         while True:
-            unit, signature, done = self._work.get()
+            _, _, unit, signature, done = self._work.get()
+            if done.is_set():  # asked for once more by somebody who waited
+                continue
             with contextlib.suppress(Exception):  # kept by the unit and raised where it is called
                 unit.compile(signature)
             done.set()

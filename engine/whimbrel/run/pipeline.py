@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import AbstractContextManager, nullcontext
 
 from whimbrel.batch import Batch, keep_freed_memory
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.disorder import EdgeIngress, Ingress
-from whimbrel.kernels import Kernel, thrift
+from whimbrel.kernels import Kernel, Thrift
 from whimbrel.plan import Node, Source, walk
 from whimbrel.run.work import Work
 
 _WORTH_COMPILING_ROWS = 2_000
 """Interpreted they take some hundredths of a second, and the compiler takes a second for a kernel."""
-_AS_USUAL = nullcontext()
 
 
 class Pipeline:
@@ -61,7 +59,7 @@ class Pipeline:
         self.work = [Work() for _ in self.nodes]
         self.failures: dict[int, Exception] = {}
         self._out: list[list[Batch]] = [[] for _ in plans]
-        self._rows = 0
+        self._thrift = Thrift(_WORTH_COMPILING_ROWS)  # of all forks together
         self._join_up(range(len(plans)))
 
     def keep(self, plans: Collection[int]) -> None:
@@ -87,8 +85,7 @@ class Pipeline:
     def push(self, source: int, batch: Batch) -> list[list[Batch]]:
         """Rows of a source, in the order of arrival; answers with each plan's result rows that are settled."""
         entry = self.entries[source]
-        self._rows += len(batch)
-        with self._compiling:
+        with self._thrift.of(len(batch)):
             try:
                 self._spread(entry, self.work[entry].push(self._kernels[entry], batch))
             except Exception as error:  # noqa: BLE001 - of whatever kind: whose it is decides
@@ -98,16 +95,12 @@ class Pipeline:
     def advance(self, source: int, time: int) -> list[list[Batch]]:
         """No row of a source before `time` follows; answers with the rows that this settles."""
         entry = self.entries[source]
-        with self._compiling:
+        with self._thrift.of(0):
             try:
                 self._spread(entry, self.work[entry].advance(self._kernels[entry], time))
             except Exception as error:  # noqa: BLE001
                 self._fail(entry, error)
         return self._take()
-
-    @property
-    def _compiling(self) -> AbstractContextManager[None]:
-        return thrift() if self._rows < _WORTH_COMPILING_ROWS else _AS_USUAL
 
     def finish(self, source: int) -> list[list[Batch]]:
         """No further rows of a source."""

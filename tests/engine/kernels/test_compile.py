@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import whimbrel
 import whimbrel as wb
 from whimbrel.kernels import Compiled, compile, load_text, patience, tier
 from whimbrel.kernels.cache import source_file
+from whimbrel.optimize import optimize
+from whimbrel.run import Pipeline
 
 TEXT = "def double(values, out):\n    for row in range(len(values)):\n        out[row] = 2 * values[row]\n"
 
@@ -137,6 +140,51 @@ def test_few_rows_do_not_wake_the_compiler(monkeypatch: pytest.MonkeyPatch) -> N
     assert not asked
     assert total(3_000) == [12_347 * 4_498_500]
     assert "step" in asked
+
+
+def test_rows_of_forks_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    request = Compiled._request
+
+    def asking(unit: Compiled, signature: tuple[Any, ...]) -> threading.Event:
+        asked.append(unit.function.__name__)
+        return request(unit, signature)
+
+    monkeypatch.setattr(Compiled, "_request", asking)
+    log = wb.from_arrow({"at": range(900), "x": range(900)}, time="at")
+    query = log.tumbling_window(100).aggregate(x=wb.sum(wb.col.x * 12_349))
+    pipeline = Pipeline(optimize(query.node))
+    (batch,) = (rows for rows in pipeline.sources[0].read(pipeline.sources[0].schema.names) if rows is not None)
+    for _ in range(2):
+        pipeline.fork([0]).push(0, batch)
+        assert not asked
+    pipeline.fork([0]).push(0, batch)
+    assert "step" in asked
+
+
+def test_what_is_waited_for_is_compiled_first() -> None:
+    done: list[str] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Unit:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def compile(self, signature: Any) -> None:
+            begun.set()
+            go_on.wait()
+            done.append(self.name)
+
+    compiler = compile._Compiler()
+    events = {name: threading.Event() for name in "abc"}
+    units = {name: Unit(name) for name in "abc"}
+    compiler.submit(units["a"], (), events["a"], False)  # type: ignore[arg-type]
+    begun.wait()
+    for name, awaited in [("b", False), ("c", False), ("c", True)]:  # somebody comes to wait for the last
+        compiler.submit(units[name], (), events[name], awaited)  # type: ignore[arg-type]
+    go_on.set()
+    assert all(event.wait(10) for event in events.values())
+    assert done == ["a", "c", "b"]
 
 
 def test_processes_that_start_together_share_a_cold_cache(tmp_path: Path) -> None:
