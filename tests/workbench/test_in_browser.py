@@ -17,12 +17,22 @@ FAILING = """
 big = pa.table({"at": [0, 1, 2], "x": [2**62, 2**62, 2**62]})
 wb.from_arrow(big, time="at").tumbling_window(10).aggregate(total=wb.sum(col.x))
 """.strip()
+LISTEN = """() => {
+    const send = WebSocket.prototype.send
+    window.said = []
+    WebSocket.prototype.send = function (data) {
+        window.said.push(typeof data === "string" ? data : new TextDecoder().decode(data))
+        return send.call(this, data)
+    }
+}"""
+
 
 def test_a_live_chart_moves_while_cells_answer(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook("live", ANSWER)
     idle_s = statistics.median(notebook.run(2) for _ in range(5))
     notebook.run(1)
     chart = notebook.wait_for_chart(1)
+    notebook.page.evaluate(LISTEN)
     time.sleep(2)
     first = notebook.look(chart)
     notebook.picture("live-1", tmp_path)
@@ -38,6 +48,9 @@ def test_a_live_chart_moves_while_cells_answer(open_notebook: Open, tmp_path: Pa
     assert first != second
     notebook.wait_for_text(1, "running")
     assert live_s < idle_s + 1
+    said = [each for each in notebook.page.evaluate("window.said") if "PATCH-DOC" in each]
+    assert said  # what was painted; not what the kernel has sent, back to it
+    assert not [each for each in said if '"attr":"data"' in each or '"attr":"text"' in each]
     assert notebook.problems == []
 
 

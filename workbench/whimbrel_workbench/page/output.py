@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 import uuid
@@ -10,8 +11,11 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, Literal, cast, get_args
 
 import panel as pn
+from bokeh.document import Document
+from bokeh.protocol.message import Message
 from IPython.display import publish_display_data
-from panel.io.notebook import EXEC_MIME, LOAD_MIME
+from panel.io.model import diff
+from panel.io.notebook import EXEC_MIME, LOAD_MIME, push
 from panel.io.state import state
 
 from whimbrel_workbench.page.notebook import executing, parent, watch_cells
@@ -32,6 +36,8 @@ _MOST_PATIENCE_S: Final = 16.0
 _DEAF_S: Final = 0.4
 _ANSWER: Final = "requestAnimationFrame(() => setTimeout(() => { source.value = source.placeholder }))"
 """When a page has painted what it was sent, it says so; a tab that nobody sees paints nothing and says nothing."""
+
+_LARGE_BYTES: Final = 1 << 16
 
 _served: set[str] = set()
 _open: dict[str, Output] = {}
@@ -192,9 +198,27 @@ def one_message(layout: pn.viewable.Viewable) -> Iterator[None]:
     with pn.io.notebook.block_comm():
         yield
     heard = list(_take_heard(layout))
-    pn.io.push_notebook(layout)
+    for view in layout._models:  # noqa: SLF001
+        _push(*pn.state._views[view][2:])  # noqa: SLF001
     for held, events in heard:
         held._held_events[:0] = events  # noqa: SLF001
+
+
+def _push(document: Document, comm: Any) -> None:
+    """Send what changed as few messages: each takes a notebook's page and its server about as long as a small picture.
+
+    Panel sends two more for every column of a chart; those that are small go as text with the rest.
+    """
+    message = diff(document)
+    if message is None:
+        return
+    large = {buffer.id: buffer for buffer in message.buffers if memoryview(buffer.data).nbytes > _LARGE_BYTES}
+    content = json.dumps(message.content, allow_nan=False,
+                         default=lambda each: each.ref if each.id in large else each.to_base64())
+    header = json.dumps({**message.header, "num_buffers": len(large)})
+    sent = Message.assemble(header, message.metadata_json, content)
+    sent._buffers = list(large.values())  # noqa: SLF001 - those that its header counts
+    push(document, comm, msg=sent)
 
 
 def _take_heard(layout: pn.viewable.Viewable) -> Iterator[tuple[Any, list[Any]]]:

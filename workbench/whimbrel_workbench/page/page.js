@@ -14,7 +14,7 @@ if (!window.whimbrel) {
 
 // Whether a page shows a view now. A view is shown once: an output that is rendered again finds its run ended.
 window.whimbrel.show = (kernel, view, still, sign) => {
-  const {kernels, views, attend} = window.whimbrel
+  const {kernels, views, attend, sayOnlyWhatIsNew} = window.whimbrel
   if (!kernels.has(kernel) || views.has(view)) return false
   views.add(view)
   const style = document.createElement("style")
@@ -25,9 +25,24 @@ window.whimbrel.show = (kernel, view, still, sign) => {
     const drawn = window.Bokeh?.index[view]
     if (!drawn && Date.now() - began < 120_000) return
     clearInterval(wait)
-    if (drawn) attend(view, drawn, sign, style)
+    if (!drawn) return
+    sayOnlyWhatIsNew(drawn.model.document)
+    attend(view, drawn, sign, style)
   }, 25)
   return true
+}
+
+// Panel's pages tell the kernel again whatever it has told them, every column of a chart, and say nothing else before it
+// has heard them out.
+window.whimbrel.sayOnlyWhatIsNew = document => {
+  for (const model of document._all_models.values()) {
+    if (!model.type.endsWith("CommManager")) continue
+    model.debounce = 0
+    document.remove_on_change(model._document_listener)
+    document.on_change(event => {
+      if (event.sync !== false) model._document_listener(event)
+    })
+  }
 }
 
 // Tells the kernel every few seconds, and whenever it changes, whether somebody can see the view: an ended page tells
