@@ -10,14 +10,14 @@ from whimbrel.expr.register import REGISTER, first_of, last_of, register, regist
 from whimbrel.expr.scalars import SCALARS
 from whimbrel.expr.search import split
 from whimbrel.expr.show import show
-from whimbrel.expr.source import inlinable, predicate_source, to_source
+from whimbrel.expr.source import can_fail, inlinable, predicate_source, to_source
 from whimbrel.expr.trace import trace
 from whimbrel.expr.types import binary_types, type_of
 
 __all__ = [
     "REGISTER", "SCALARS", "Binary", "Call", "Cast", "Col", "Column", "Condition", "Expr", "Keys", "Lit", "Reduced",
-    "Remembered", "RowFunction", "Unary", "When", "binary_types", "check_name", "children", "col", "columns_of",
-    "end_time", "evaluate", "first_of", "inlinable", "key_of", "last_of", "lifetime_of", "lift", "lit", "named_columns",
-    "named_words", "physical", "predicate", "predicate_source", "register", "registers_of", "show", "split",
-    "start_time", "substitute", "to_source", "trace", "trace_step", "type_of", "when",
+    "Remembered", "RowFunction", "Unary", "When", "binary_types", "can_fail", "check_name", "children", "col",
+    "columns_of", "end_time", "evaluate", "first_of", "inlinable", "key_of", "last_of", "lifetime_of", "lift", "lit",
+    "named_columns", "named_words", "physical", "predicate", "predicate_source", "register", "registers_of", "show",
+    "split", "start_time", "substitute", "to_source", "trace", "trace_step", "type_of", "when",
 ]

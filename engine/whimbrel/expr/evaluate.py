@@ -28,7 +28,9 @@ from whimbrel.expr.types import (
     Operand,
     binary_types,
     call_type,
+    choices,
     common_type,
+    in_range,
     in_type,
     unary_type,
 )
@@ -129,7 +131,7 @@ def _at(expr: Expr, value: Value, type_: pa.DataType, scope: Scope, parent: Expr
     return value if value.type == type_ else as_type(value, type_, scope, parent)
 
 
-def _known(expr: Expr, types: tuple[pa.DataType, ...], find: Callable[[], Any]) -> Any:
+def _known(expr: Expr, types: tuple[pa.DataType | str, ...], find: Callable[[], Any]) -> Any:
     """What depends on nothing but an expression and types: batch after batch they are the same."""
     memo = vars(expr).setdefault("_known", {})
     if types not in memo:
@@ -139,6 +141,11 @@ def _known(expr: Expr, types: tuple[pa.DataType, ...], find: Callable[[], Any]) 
 
 def _binary(expr: Binary, scope: Scope) -> Value:
     left, right = _value(expr.left, scope), _value(expr.right, scope)
+    if expr.op in COMPARISONS:
+        asked = expr
+        expr = _known(asked, ("in range", left.type, right.type), lambda: in_range(asked, left.type, right.type))
+        if expr is not asked and isinstance(asked.left, Lit):
+            left, right = right, left
     left_type, right_type, result = _known(expr, (left.type, right.type), lambda: binary_types(
         expr, _typed(expr.left, left), _typed(expr.right, right)))
     x = _at(expr.left, left, left_type, scope, expr)
@@ -278,9 +285,9 @@ def _choose(first: Bits, one: Value, other: Value) -> Value:
 
 
 def _is_in(expr: Call, x: Value, scope: Scope) -> Value:
-    common = in_type(expr, x.type)
+    common, sought = in_type(expr, x.type), choices(expr, x.type)
     x = as_type(x, common, scope, expr)
-    values = [from_scalar(value, common) for value in expr.options]
+    values = [from_scalar(value, common) for value in sought]
     if x.fixed:
         wanted = np.array([value.data for value in values], dtype=x.data.dtype)
         return Value(BOOL, np.isin(x.data, wanted), x.valid)

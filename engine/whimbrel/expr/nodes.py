@@ -348,7 +348,9 @@ def lift(value: Any) -> Expr:
     if isinstance(value, Expr):
         return value
     if isinstance(value, np.generic):
-        value = value.astype("datetime64[us]").item() if value.dtype.kind == "M" else value.item()
+        value = _to_microseconds(value).item() if value.dtype.kind in "mM" else value.item()
+    if getattr(value, "nanoseconds", 0):  # a duration of pandas
+        raise ExpressionError(f"{value} is finer than a microsecond.", hint="literals count microseconds")
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise ExpressionError(f"{value} does not fit into 64 bits.", hint="write it as a float")
     if value is None or isinstance(value, bool | int | float | str | datetime | date | timedelta):
@@ -356,6 +358,14 @@ def lift(value: Any) -> Expr:
     raise ExpressionError(f"{type(value).__name__} {value!r} cannot stand in an expression."[:200],
                           where=f"lit({value!r})"[:80],
                           hint="literals are None, bool, int, float, str, datetime, date and timedelta")
+
+
+def _to_microseconds(value: np.generic) -> np.generic:
+    """A time or a duration of NumPy's as the datetime module can hold it."""
+    coarser = value.astype(f"{value.dtype.kind}8[us]")
+    if coarser != value and not np.isnat(value):
+        raise ExpressionError(f"{value} is finer than a microsecond.", hint="literals count microseconds")
+    return coarser
 
 
 def _not_none(expr: Expr, op: Text, other: object) -> Expr:

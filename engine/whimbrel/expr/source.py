@@ -25,6 +25,8 @@ from whimbrel.expr.types import (
     COMPARISONS,
     LOGIC,
     binary_types,
+    choices,
+    in_range,
     in_type,
     type_of,
 )
@@ -172,10 +174,11 @@ def _writable_call(call: Call, schema: Schema) -> bool:
 
 def _guarded(branch: Expr, schema: Schema) -> bool:
     """True when nothing in a branch is evaluated beforehand that could fail for rows that do not take the branch."""
-    return not any(_can_fail(part) for part in _bound(branch, schema))
+    return not any(can_fail(part) for part in _bound(branch, schema))
 
 
-def _can_fail(expr: Expr) -> bool:
+def can_fail(expr: Expr) -> bool:
+    """Whether there are values for which it is an error."""
     match node(expr):
         case Cast() | RowFunction():
             return True
@@ -185,7 +188,7 @@ def _can_fail(expr: Expr) -> bool:
             return True
         case Call(function) if not function.startswith(_NEVER_FAIL) or function == "dt.floor":
             return True
-    return any(_can_fail(child) for child in children(expr))
+    return any(can_fail(child) for child in children(expr))
 
 
 def _part(expr: Expr, type_: pa.DataType, schema: Schema, bind: Bind) -> Text:
@@ -252,6 +255,9 @@ def _binary(expr: Binary, schema: Schema, bind: Bind) -> Text:
     if op in _TRUTH_CALLS:
         text, three_valued = _truth(expr, schema, bind)
         return (f"({text} == 1)", f"({text} != 2)") if three_valued else (text, None)
+    if op in COMPARISONS:
+        expr = in_range(expr, type_of(expr.left, schema), type_of(expr.right, schema))
+        op = expr.op
     left_type, right_type, result = binary_types(
         expr, (expr.left, type_of(expr.left, schema)), (expr.right, type_of(expr.right, schema)))
     x, x_valid = _part(expr.left, left_type, schema, bind)
@@ -323,9 +329,10 @@ def _call(call: Call, schema: Schema, bind: Bind) -> Text:
         case "between":
             return to_source(Binary("&", Binary(">=", x, others[0]), Binary("<=", x, others[1])), schema, bind)
         case "is_in":
-            common = in_type(call, type_of(x, schema))
+            x_type = type_of(x, schema)
+            common = in_type(call, x_type)
             value, valid = _part(x, common, schema, bind)
-            items = "".join(f"{_part(Lit(item), common, schema, bind)[0]}, " for item in call.options)
+            items = "".join(f"{_part(Lit(item), common, schema, bind)[0]}, " for item in choices(call, x_type))
             return (f"({value} in ({items.strip()}))" if items else "False"), valid
         case "abs":
             return _unary("abs", x, result, schema, bind)

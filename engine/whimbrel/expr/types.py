@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import assert_never
+from typing import Any, assert_never
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
@@ -14,7 +15,21 @@ from whimbrel.clock import duration_ticks
 from whimbrel.errors import ExpressionError, WhimbrelError, near_match
 from whimbrel.expr.kinds import is_bool, is_number, is_ordered, is_text
 from whimbrel.expr.literals import finer, literal_beside, literal_type
-from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, Reduced, RowFunction, Unary, When, node
+from whimbrel.expr.nodes import (
+    Binary,
+    Call,
+    Cast,
+    Col,
+    Comparison,
+    Expr,
+    Lit,
+    Reduced,
+    RowFunction,
+    Scalar,
+    Unary,
+    When,
+    node,
+)
 from whimbrel.expr.samples import row_function_type
 
 INT, FLOAT, BOOL = pa.int64(), pa.float64(), pa.bool_()
@@ -264,9 +279,43 @@ def _require_text(expr: Call, x: pa.DataType) -> None:
     require(expr, is_text(x), f"{expr.function} takes a string", x, hint=".cast('string') makes one")
 
 
+_SEEN_FROM_THE_RIGHT: dict[str, Comparison] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def in_range(expr: Binary, left: pa.DataType, right: pa.DataType) -> Binary:
+    """A comparison with an integer that the column's type cannot hold as one with an end of its range: as true."""
+    op: str = expr.op
+    x, y, type_ = expr.left, expr.right, left
+    if isinstance(x, Lit):
+        op, x, y, type_ = _SEEN_FROM_THE_RIGHT[op], y, x, right
+    if not isinstance(y, Lit) or not isinstance(y.value, int) or _holds(type_, y.value):
+        return expr
+    low, high = _limits(type_)
+    if y.value > high:
+        return Binary("<=" if op in ("<", "<=", "!=") else ">", x, Lit(high))
+    return Binary(">=" if op in (">", ">=", "!=") else "<", x, Lit(low))
+
+
+def _limits(type_: pa.DataType) -> tuple[int, int]:
+    limits = np.iinfo(type_.to_pandas_dtype())
+    return int(limits.min), int(limits.max)
+
+
+def _holds(type_: pa.DataType, value: Any) -> bool:
+    if not t.is_integer(type_) or not isinstance(value, int) or isinstance(value, bool):
+        return True
+    low, high = _limits(type_)
+    return low <= value <= high
+
+
+def choices(expr: Call, x: pa.DataType) -> list[Scalar]:
+    """What ``is_in`` looks for, but integers that the column's type cannot hold."""
+    return [value for value in expr.options if _holds(x, value)]
+
+
 def in_type(expr: Call, x: pa.DataType) -> pa.DataType:
     """The type at which ``is_in`` compares."""
-    types = [common_type(expr, (expr.args[0], x), (Lit(value), literal_type(value))) for value in expr.options]
+    types = [common_type(expr, (expr.args[0], x), (Lit(value), literal_type(value))) for value in choices(expr, x)]
     return reduce(lambda one, other: common_type(expr, (expr, one), (expr, other)), types, x)
 
 

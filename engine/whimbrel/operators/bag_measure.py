@@ -78,8 +78,11 @@ class BagMeasure(Measurement):
             self._forget_words(self.values)
         aggregate = self.aggregate
         assert aggregate.expr is not None
+        valid = None
+        if aggregate.condition is not None:
+            valid = predicate(aggregate.condition, batch)
+            batch = batch.with_absent(~valid)
         column = evaluate(aggregate.expr, batch)
-        valid = None if aggregate.condition is None else predicate(aggregate.condition, batch)
         if column.valid is not None or not column.fixed:
             there = column.validity()
             valid = there if valid is None else valid & there

@@ -140,7 +140,7 @@ class BeatKernel(Kernel):
             stop = self.next + _INTERPRETED_RANGE
             arguments, outs = self._arguments(text, scratch, stop, given)
         try:
-            with told_in_words(self.measures, None):
+            with told_in_words(self.measures):
                 text.loop(*arguments)
         except OverflowError as error:
             raise KernelError("An integer leaves int64.", where=self.shown,

@@ -94,7 +94,7 @@ class FinishKernel(Stateless):
         measure = self.measures[number]
         rows = len(states[0])
         out, valid = np.empty(rows, measure.out_dtypes[0]), np.empty(rows, np.bool_)
-        with told_in_words(self.measures, None):
+        with told_in_words(self.measures):
             self.loops[number](*map(frozen, states), out, valid)
         return out, valid
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -114,7 +114,10 @@ class Measure(Measurement):
 
     def _values(self, batch: Batch) -> tuple[Array, Mask]:
         aggregate = self.aggregate
-        valid = None if aggregate.condition is None else predicate(aggregate.condition, batch)
+        valid = None
+        if aggregate.condition is not None:
+            valid = predicate(aggregate.condition, batch)
+            batch = batch.with_absent(~valid)
         if aggregate.expr is None:
             return batch.sync, NO_MASK if valid is None else frozen(valid)
         column = evaluate(aggregate.expr, batch)
@@ -174,12 +177,19 @@ def state_types(steps: Steps) -> list[pa.DataType]:
 
 
 class told_in_words:  # noqa: N801 - read as a statement; a class, since it is entered twice for every batch
-    """Say which aggregate it was that failed on these rows."""
+    """Say which aggregate it was that failed.
 
-    __slots__ = ("batch", "measures")
+    Parameters
+    ----------
+    measures : sequence of Measurement
+    read : callable, optional
+        Reads the rows once more, which names an expression that left int64; without it a sum did.
+    """
 
-    def __init__(self, measures: Sequence[Measurement], batch: Batch | None) -> None:
-        self.measures, self.batch = measures, batch
+    __slots__ = ("measures", "read")
+
+    def __init__(self, measures: Sequence[Measurement], read: Callable[[], object] | None = None) -> None:
+        self.measures, self.read = measures, read
 
     def __enter__(self) -> None:
         pass
@@ -188,8 +198,11 @@ class told_in_words:  # noqa: N801 - read as a statement; a class, since it is e
         if not isinstance(error, Exception) or isinstance(error, WhimbrelError):
             return
         measures = self.measures
-        if isinstance(error, OverflowError) and (checked := [each for each in measures if _is_checked(each)]):
-            raise _overflow(checked, measures, self.batch) from error
+        if isinstance(error, OverflowError):
+            if self.read is not None:
+                self.read()
+            if checked := [each for each in measures if _is_checked(each)]:
+                raise _overflow(checked) from error
         own = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures
                         if measure.aggregate.name == "user")
         if not own:
@@ -205,11 +218,7 @@ def _is_checked(measure: Measurement) -> bool:
     return measure.aggregate.name in ("sum", "sum_of_squares", "product") and measure.type == pa.int64()
 
 
-def _overflow(checked: Sequence[Measurement], measures: Sequence[Measurement], batch: Batch | None) -> KernelError:
-    """Which expression left int64: reading the inputs once more names an arithmetic one, else it is a sum."""
-    if batch is not None:
-        for measure in measures:
-            measure.read(batch)
+def _overflow(checked: Sequence[Measurement]) -> KernelError:
     shown = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in checked)
     names = " or ".join(sorted({measure.aggregate.name.replace("_", " ") for measure in checked}))
     return KernelError(f"An integer {names} leaves int64.", where=f"aggregate({shown})",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.batch import Batch, Mask, Schema, check_reach, frozen
+from whimbrel.batch import Batch, Schema, check_reach, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, IntegerKeys, Kernel, KeyTable, encode_keys, forced_tier
@@ -66,7 +66,7 @@ class PaneKernel(Kernel):
             return []
         check_reach(batch, 2 * self.grid.size + abs(self.grid.offset), f"tumbling_window({self.grid.size})",
                     in_order=True)
-        with told_in_words(self.measures, batch):
+        with told_in_words(self.measures, lambda: self._read_again(batch)):
             fused = self._fused(batch)
             return self._run_schedule(batch) if fused is None else self._run_fused(*fused, batch)
 
@@ -76,7 +76,7 @@ class PaneKernel(Kernel):
         else:
             begin = frontier - (frontier - self.grid.offset) % self.grid.hop
             self.frontier = begin + self.lead
-        with told_in_words(self.measures, None):
+        with told_in_words(self.measures):
             return self._close_pane() if self.pane[1] and begin > self.pane[0] else []
 
     @property
@@ -132,12 +132,15 @@ class PaneKernel(Kernel):
         elif text.alone:
             groups = _NO_GROUPS
         else:
-            groups = self._groups(batch, self._skipped(batch))
+            groups = self._groups(self._counting(batch))
         inputs = [batch.sync, groups, NO_MASK if batch.absent is None else batch.absent]
         if text.timed:
             inputs.append(batch.first_start)
-        for leaf, with_nulls in text.leaves:
-            column = evaluate(leaf, batch)
+        for leaf, with_nulls, under in text.leaves:
+            rows = batch
+            for condition in under:
+                rows = rows.with_absent(~predicate(condition, rows))
+            column = evaluate(leaf, rows)
             # Of texts and lists a loop of scalars asks only whether they are there.
             inputs += [column.values if column.fixed else _NONE, *([frozen(column.validity())] if with_nulls else [])]
         return inputs
@@ -155,8 +158,8 @@ class PaneKernel(Kernel):
     # First tier: a schedule of operations, replayed by each aggregate on columns that NumPy computed.
 
     def _run_schedule(self, batch: Batch) -> list[Batch]:
-        skip = self._skipped(batch)
-        groups = self._groups(batch, skip)
+        batch = self._counting(batch)
+        skip, groups = batch.absent, self._groups(batch)
         inputs = [measure.read(batch) for measure in self.measures]
         schedule = self.schedule
         out: list[Batch] = []
@@ -195,14 +198,17 @@ class PaneKernel(Kernel):
 
     # Both tiers.
 
-    def _skipped(self, batch: Batch) -> Mask | None:
-        if self.condition is None:
-            return batch.absent
-        left_out = ~predicate(self.condition, batch)
-        return left_out if batch.absent is None else left_out | batch.absent
+    def _counting(self, batch: Batch) -> Batch:
+        """What the condition leaves out is absent: nothing that is computed of it can fail."""
+        return batch if self.condition is None else batch.with_absent(~predicate(self.condition, batch))
 
-    def _groups(self, batch: Batch, skip: Mask | None) -> Array:
-        groups = self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch), skip)
+    def _read_again(self, batch: Batch) -> None:
+        batch = self._counting(batch)
+        for measure in self.measures:
+            measure.read(batch)
+
+    def _groups(self, batch: Batch) -> Array:
+        groups = self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch), batch.absent)
         self._grow(len(self.keys))
         return frozen(groups)
 

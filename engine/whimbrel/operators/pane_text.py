@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
 from whimbrel.batch import Batch
-from whimbrel.expr import SCALARS, Col, Expr, predicate_source, to_source
+from whimbrel.expr import SCALARS, Col, Expr, can_fail, predicate_source, to_source
 from whimbrel.kernels import Compiled, load_text
 from whimbrel.operators.aggregate_text import Functions, bind_steps, comment, literal, outputs
 from whimbrel.operators.measure import Measure
 from whimbrel.plan import Part, Steps
+
+Leaf = tuple[Expr, bool, tuple[Expr, ...]]
+"""What is read, whether its validity is, and conditions: where they do not hold it is not looked at."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,8 @@ class PaneText:
     ----------
     text : str
     step : Compiled
-    leaves : tuple of (Expr, bool)
-        Columns it reads beside time and group, and whether it reads their validity.
+    leaves : tuple of Leaf
+        Columns it reads beside time and group.
     inline_key : Expr or None
         The single integer key that it looks up by itself; None when it is given group ids.
     timed : bool
@@ -38,7 +42,7 @@ class PaneText:
 
     text: str
     step: Compiled
-    leaves: tuple[tuple[Expr, bool], ...]
+    leaves: tuple[Leaf, ...]
     inline_key: Expr | None
     timed: bool
     alone: bool
@@ -49,24 +53,26 @@ class _Leaves:
     """Gives each column that an expression reads a parameter of the loop."""
 
     batch: Batch
-    positions: dict[str | int, int] = field(default_factory=dict)
-    leaves: list[tuple[Expr, bool]] = field(default_factory=list)
+    positions: dict[Any, int] = field(default_factory=dict)
+    leaves: list[Leaf] = field(default_factory=list)
 
-    def bind(self, leaf: Expr) -> tuple[str, str | None]:
+    def bind(self, leaf: Expr, *under: Expr) -> tuple[str, str | None]:
+        """Texts for a part; one that can fail is computed only where the conditions hold."""
+        under = under if can_fail(leaf) else ()
         # Two Python functions may print alike and differ in what they close over: only columns go by name.
-        known = leaf.name if isinstance(leaf, Col) else id(leaf)
+        known = leaf.name if isinstance(leaf, Col) else (id(leaf), *map(id, under))
         if known not in self.positions:
             # What is computed beforehand may turn out with or without nulls, batch by batch: always ask.
             column = self.batch.column(leaf.name) if isinstance(leaf, Col) else None
             with_nulls = column is None or not column.fixed or column.valid is not None
             self.positions[known] = len(self.leaves)
-            self.leaves.append((leaf, with_nulls))
+            self.leaves.append((leaf, with_nulls, under))
         position = self.positions[known]
         return f"c{position}[row]", f"v{position}[row]" if self.leaves[position][1] else None
 
     @property
     def parameters(self) -> list[str]:
-        return [name for position, (_, with_nulls) in enumerate(self.leaves)
+        return [name for position, (_, with_nulls, _) in enumerate(self.leaves)
                 for name in ([f"c{position}", f"v{position}"] if with_nulls else [f"c{position}"])]
 
 
@@ -83,7 +89,8 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
         functions |= given
     guard = [] if condition is None else _guard(condition, leaves)
     alone = not keys
-    body = [line for number, measure in stateful for line in _accumulate(number, measure, leaves, alone=alone)]
+    under = () if condition is None else (condition,)
+    body = [line for number, measure in stateful for line in _accumulate(number, measure, leaves, under, alone=alone)]
     timed = any(measure.steps.timed for _, measure in stateful)
     inline_key = keys[0] if len(keys) == 1 and _inline(keys[0], batch) else None
     states = [f"s{number}_{part}" for number, measure in stateful for part in range(len(measure.steps.init))]
@@ -160,14 +167,15 @@ def _alone(stateful: Sequence[tuple[int, Measure]], left_out: list[str], body: l
         "if entered > 0:", "    touched[0], groups = 0, 1", "    rows[0] += entered"]
 
 
-def _accumulate(number: int, measure: Measure, leaves: _Leaves, *, alone: bool) -> list[str]:
+def _accumulate(number: int, measure: Measure, leaves: _Leaves, under: tuple[Expr, ...], *, alone: bool) -> list[str]:
     aggregate, schema = measure.aggregate, leaves.batch.schema
     tests = []
     value = "1"
     if aggregate.condition is not None:
-        tests.append(predicate_source(aggregate.condition, schema, leaves.bind))
+        tests.append(predicate_source(aggregate.condition, schema, lambda leaf: leaves.bind(leaf, *under)))
+        under = (*under, aggregate.condition)
     if aggregate.expr is not None:
-        text, valid = to_source(aggregate.expr, schema, leaves.bind)
+        text, valid = to_source(aggregate.expr, schema, lambda leaf: leaves.bind(leaf, *under))
         tests += [] if valid is None else [valid]
         value = f"np.{measure.value_dtypes[0]}({text})" if aggregate.name != "count" else "1"
     state = f"state{number}" if alone else _state(number, measure.steps)

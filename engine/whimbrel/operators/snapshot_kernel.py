@@ -78,14 +78,12 @@ class SnapshotKernel(Kernel):
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
             return []
-        skip = batch.absent
-        if self.condition is not None:
-            left_out = ~predicate(self.condition, batch)
-            skip = left_out if skip is None else skip | left_out
-        groups = self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch), skip)
+        if self.condition is not None:  # what it leaves out cannot make anything fail
+            batch = batch.with_absent(~predicate(self.condition, batch))
+        groups = self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch), batch.absent)
         self._grow_groups(len(self.keys))
         inputs = [measure.read(batch) for measure in self.measures]
-        return self._run(batch.sync, batch.other, frozen(groups), skip, int(batch.sync[-1]), inputs)
+        return self._run(batch.sync, batch.other, frozen(groups), batch.absent, int(batch.sync[-1]), inputs)
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.frontier = frontier
@@ -113,7 +111,7 @@ class SnapshotKernel(Kernel):
                 schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target, schedule.count,
                 schedule.sync, schedule.other, schedule.group, schedule.ids))
             if schedule.operations:
-                with told_in_words(self.measures, None):
+                with told_in_words(self.measures):
                     out += self._replay(inputs)
             if self.scalars[DISORDERLY] and self.scalars[FIRST]:
                 self._lay_ends_straight()

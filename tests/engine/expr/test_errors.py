@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -97,3 +99,9 @@ def test_what_is_looked_for_is_a_text(name, text):
     with pytest.raises(ExpressionError, match="looks for one text") as caught:
         getattr(col.name.str, name)(text)
     assert caught.value.where == f"col.name.str.{name}({text!r})"
+
+
+@pytest.mark.parametrize("value", [np.datetime64(1, "ns"), np.timedelta64(5, "ns"), pd.Timedelta(5, "ns")])
+def test_literals_finer_than_a_microsecond_are_refused(value):
+    with pytest.raises(ExpressionError, match="finer than a microsecond"):
+        lit(value)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import operator
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -189,3 +190,24 @@ def test_a_branch_that_must_be_evaluated_beforehand_and_can_fail_is_not_split():
     expr = when(col.j < 10).then((col.j + 1).log()).otherwise(0.0)
     column = evaluate(expr, of)
     assert same(interpreted(expr, of, column), column)
+
+
+OUT_OF_RANGE = [2**63, 2**64 - 1, -1, -(2**63), 300, -200, 0, 2**63 - 1]
+
+
+@pytest.mark.parametrize("type_", [pa.int8(), pa.int64(), pa.uint8(), pa.uint64()])
+@pytest.mark.parametrize("literal", OUT_OF_RANGE)
+def test_integers_that_no_column_can_hold_are_compared_as_they_are(type_, literal):
+    limits = np.iinfo(type_.to_pandas_dtype())
+    held = [int(limits.min), 0, int(limits.max), None]
+    of = batch(x=pa.array(held, type_))
+    for op in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+        for expr, expected in ((op(col.x, literal), [None if x is None else op(x, literal) for x in held]),
+                               (op(lit(literal), col.x), [None if x is None else op(literal, x) for x in held])):
+            column = evaluate(expr, of)
+            assert column.to_arrow().to_pylist() == expected, expr.show()
+            assert same(column, interpreted(expr, of, column))
+    expr = col.x.is_in([literal, 0])
+    column = evaluate(expr, of)
+    assert column.to_arrow().to_pylist() == [None if x is None else x in (literal, 0) for x in held]
+    assert same(column, interpreted(expr, of, column))
