@@ -30,7 +30,7 @@ class SourceTime(Timekeeper):
     def on_time(self, batch: Batch) -> bool:
         """Whether nothing has to be judged: rows are in order, or nothing is promised; then they have passed."""
         sync = batch.sync
-        if self.latency is None and self.now == MIN_TIME:
+        if self.latency is None and (self.now == MIN_TIME or sync.min() >= self.now):
             self.newest = max(self.newest, int(sync.max()))
             return True
         if self.latency != 0 or sync[0] < max(self.newest, self.now) or (sync[1:] < sync[:-1]).any():

@@ -16,6 +16,7 @@ from whimbrel.connect.feeds.reading import Reading
 from whimbrel.connect.feeds.state import FeedState
 from whimbrel.connect.follower import NEVER, Follower
 from whimbrel.plan import Position, Promising, Pruned, Source, Unsorted
+from whimbrel.run.ahead import ahead_of
 from whimbrel.run.pipeline import Pipeline
 
 _SLICE_S = 0.02
@@ -56,6 +57,7 @@ class Reader:
         self._bell = threading.Event()
         self._places: dict[int, Any] = {}
         self._states: dict[int, FeedState] = {}
+        self._ahead = [ahead_of(source) for source in pipeline.sources]
         self.resume()
 
     def resume(self, came: int | None = None, places: Mapping[int, Any] | None = None) -> None:
@@ -213,9 +215,17 @@ class Reader:
         began = time.perf_counter()
         out = self.pipeline.push(number, batch)
         self.rows += len(batch)
+        self._look_ahead(number, out)
         if not self._hurry:
             self._adapt(time.perf_counter() - began)
         return out
+
+    def _look_ahead(self, number: int, out: list[list[Batch]]) -> None:
+        """Time goes on to the earliest row that may follow, where that is known; what this settles goes out too."""
+        ahead, ingress = self._ahead[number], self.pipeline.ingresses[number]
+        if ahead is not None and (earliest := ahead.earliest(ingress.rows)) > ingress.frontier:
+            for settled, more in zip(out, self.pipeline.advance(number, earliest), strict=True):
+                settled.extend(more)
 
     def _adapt(self, took_s: float) -> None:
         if took_s < _SLICE_S:

@@ -28,7 +28,7 @@ from whimbrel.testing import oracle
 from whimbrel.testing.oracle import Fact, coalesced
 from whimbrel.testing.promises import broken_promises
 from whimbrel.testing.query import INPUT_NAMES
-from whimbrel.testing.rows import EXAMPLE_SCHEMA, Rows, facts_from_table
+from whimbrel.testing.rows import EXAMPLE_SCHEMA, InBlocks, Rows, facts_from_table
 from whimbrel.testing.trial import Build, Reference, Trial, outcome
 
 Law = Callable[[Trial], None]
@@ -67,6 +67,16 @@ def disorder_changes_nothing(trial: Trial) -> None:
     parted = replace(trial, inputs=tuple(_by_partition(facts, 9, chance) for facts in trial.inputs))
     trial.same(parted.run(partial(_every, rows=2), disorder=Disorder(0, "raise", partition="key", lag=9, every=2)),
                f"in order by key only, inputs {parted.inputs}")
+
+
+def bounds_of_blocks_change_nothing(trial: Trial) -> None:
+    """A log without a promised order, of whose blocks it is known how early they begin, has the same facts."""
+    chance = trial.random()
+    for late_by in (0, 5, 30):
+        arrived = replace(trial, inputs=tuple(_arrivals(facts, late_by, chance) for facts in trial.inputs))
+        sources = [InBlocks(_every(facts, 3), name=name)
+                   for name, facts in zip(INPUT_NAMES, arrived.inputs, strict=False)]
+        trial.same(arrived.answer(sources), f"blocks of 3 rows, up to {late_by} ticks late, inputs {arrived.inputs}")
 
 
 def latencies_are_answered_together(trial: Trial) -> None:
@@ -295,7 +305,7 @@ _DOCSTRING_PARTS = {
 
 LAWS: tuple[Law, ...] = (
     matches_the_reference, batches_change_nothing, disorder_changes_nothing, late_rows_follow_the_policy,
-    latencies_are_answered_together, partitions_change_nothing,
+    bounds_of_blocks_change_nothing, latencies_are_answered_together, partitions_change_nothing,
     empty_input_is_safe, nulls_propagate, tiers_agree, take_over_changes_nothing, schema_is_as_declared, text_is_stable,
     snapshots_change_nothing, restored_runs_go_on, runs_that_went_back_go_on, properties_hold,
     events_behind_a_row_give_it_again, docstrings_are_complete,

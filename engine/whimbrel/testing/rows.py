@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF
-from whimbrel.plan import Disorder, Source
+from whimbrel.plan import Beat, Blocks, Disorder, Source
 from whimbrel.testing import oracle
 from whimbrel.testing.oracle import Fact
 
@@ -66,6 +66,16 @@ class Rows(Source):
             yield batch_from_facts(facts[skipped:], self.schema, encoding).select(columns)
         if self.live:
             yield None
+
+
+class InBlocks(Rows):
+    """Facts of which each batch is a block whose bounds are known, as row groups of Parquet are."""
+
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+        times = [[start for start, _, _ in batch] for batch in self.batches if batch]
+        stop = np.cumsum([len(block) for block in times])
+        return Blocks(stop - [len(block) for block in times], stop, np.array(list(map(min, times)), np.int64),
+                      np.array(list(map(max, times)), np.int64)) if times else None
 
 
 def batch_from_facts(facts: Sequence[Fact], schema: Schema = EXAMPLE_SCHEMA, encoding: Encoding = None) -> Batch:
