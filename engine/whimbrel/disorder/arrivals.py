@@ -101,10 +101,12 @@ class Arrivals:
         return numbers, np.arange(first, first + len(numbers))
 
     def _leave(self, places: Array, ends: Array) -> None:
-        low, high = np.searchsorted(ends, [places.min(), places.max()], "right")
+        places = np.sort(places)
+        low, high = np.searchsorted(ends, places[[0, -1]], "right").tolist()
+        cuts = [0, *np.searchsorted(places, ends[low : high + 1]).tolist()]
         for number in range(low, high + 1):
             begin = int(ends[number]) - len(self.batches[number])
-            inside = places if low == high else places[(places >= begin) & (places < ends[number])]
+            inside = places[cuts[number - low] : cuts[number - low + 1]]
             self.left[number] -= len(inside)
             if len(inside) and self.left[number]:
                 gone = self.gone[number] if len(self.gone[number]) else np.zeros(len(self.batches[number]), np.bool_)

@@ -25,6 +25,9 @@ Array = np.ndarray[Any, Any]
 Emit = Literal["change", "close"]
 
 _assign = Compiled(assign_sessions)
+_PIECE_ROWS = 262_144
+"""Most rows that pieces are put together to."""
+_NOTHING = frozen(np.zeros(0, np.bool_))
 _LONG_AGO = MIN_TIME // 2
 """A last event before every other, from which no duration overflows."""
 
@@ -148,16 +151,31 @@ def session_window(schema: Schema, timeout: Duration, max_duration: Duration | N
 
 
 class SessionKernel(Kernel):
-    """Sends each event on at once, as a start edge unless its session closes in the same step."""
+    """Sends each event on at once, as a start edge unless its session closes in the same step.
+
+    Attributes
+    ----------
+    held : list of Batch
+        Rows whose session goes on, in pieces, in the order of arrival. Their groups tell their sessions, for between
+        two steps a group has one at most.
+    held_group, due : list of array, list of int
+        Of each piece: the groups of its rows, and a time before which no session of them closes. Until then it is left
+        as it is, or a session that never ends would be copied with every batch.
+    closes, closing : array of bool, of int64
+        Per group, within a step: whether the session of its held rows closes, and which one that is.
+    """
 
     def __init__(self, schema: Schema, keys: Sequence[Expr], timeout: int, longest: int, where: str) -> None:
         self.timeout, self.longest, self.where = timeout, longest, where
         self.key_exprs = tuple(keys)
         self.keys = KeyTable([type_of(expr, schema) for expr in keys])
         self.last, self.current = np.full(1024, _LONG_AGO, np.int64), np.full(1024, -1, np.int64)
+        self.closes, self.closing = np.zeros(1024, np.bool_), np.zeros(1024, np.int64)
         self.first, self.deadline, self.cut, self.owner = (np.zeros(0, np.int64) for _ in range(4))
-        self.held = Batch.empty(schema)
-        self.session = np.zeros(0, np.int64)
+        self.none = Batch.empty(schema)
+        self.held: list[Batch] = []
+        self.held_group: list[Array] = []
+        self.due: list[int] = []
         self.ids_given = 0
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -167,32 +185,37 @@ class SessionKernel(Kernel):
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.frontier = frontier
-        return self._step(self.held.slice(0, 0), frontier)
+        return self._step(self.none, frontier)
 
     @property
     def buffered_rows(self) -> int:
-        return len(self.held)
+        return sum(map(len, self.held))
 
     def _step(self, new: Batch, until: int) -> list[Batch]:
         """Take in rows, and close the sessions whose time has come."""
-        session = np.concatenate([self.session, self._assign(new)])
+        begun = len(self.first)
+        group, session = self._assign(new)
         closed = self.deadline <= until
+        ended, of_ended = self._end(np.flatnonzero(closed[:begun]), until)
+        out, going_on = self._emit(ended, of_ended, new, session, closed)
+        if len(going_on):
+            stays = ~closed[session]
+            self._hold(going_on, group[stays], int(self.deadline[session[stays]].min()))
         kept = np.flatnonzero(~closed)
-        out = self._emit(new, session, closed)
         self.current[self.owner[closed]] = -1
         self.current[self.owner[kept]] = np.arange(len(kept))
-        remaining = ~closed[session]
-        self.session = (np.cumsum(~closed) - 1)[session[remaining]]
         for name in ("first", "deadline", "cut", "owner"):
             setattr(self, name, getattr(self, name)[kept])
         return out
 
-    def _assign(self, rows: Batch) -> Array:
-        """The session of each row; sessions that begin are added."""
+    def _assign(self, rows: Batch) -> tuple[Array, Array]:
+        """The group and the session of each row; sessions that begin are added."""
         groups = self.keys.ids([evaluate(expr, rows) for expr in self.key_exprs], len(rows))
         if len(self.keys) > len(self.last):
             self.last = extend(self.last, 2 * len(self.keys), _LONG_AGO)
             self.current = extend(self.current, 2 * len(self.keys), -1)
+            self.closes = extend(self.closes, 2 * len(self.keys), False)
+            self.closing = extend(self.closing, 2 * len(self.keys), 0)
         begun = len(self.first)
         for name in ("first", "deadline", "cut", "owner"):
             setattr(self, name, extend(getattr(self, name), begun + len(rows), 0))
@@ -201,21 +224,49 @@ class SessionKernel(Kernel):
                             self.first, self.deadline, self.cut, self.owner, session))
         for name in ("first", "deadline", "cut", "owner"):
             setattr(self, name, getattr(self, name)[:count])
-        return session
+        return groups, session
 
-    def _emit(self, new: Batch, session: Array, closed: Array) -> list[Batch]:
-        """New rows, and the end edges of earlier ones; rows whose session goes on are held."""
-        held = len(self.held)
-        ends, over = self.deadline[session], closed[session]
-        ended = np.flatnonzero(over[:held])
-        edges = replace(self.held.take(ended), sync=ends[ended], ends=self.held.sync[ended])
-        going_on = ~over[held:]
+    def _end(self, closed: Array, until: int) -> tuple[Batch, Array]:
+        """Held rows whose session is one of these that close, and the session of each; they leave."""
+        pieces = list(zip(self.held, self.held_group, self.due, strict=True))
+        self.held, self.held_group, self.due = [], [], []
+        ended, sessions = [], []
+        self.closes[self.owner[closed]] = True
+        self.closing[self.owner[closed]] = closed
+        for rows, group, due in pieces:
+            over = self.closes[group] if due <= until else _NOTHING
+            if over.any():
+                gone, stay = np.flatnonzero(over), np.flatnonzero(~over)
+                ended.append(rows.take(gone))
+                sessions.append(self.closing[group[gone]])
+                if len(stay):
+                    self._hold(rows.take(stay), group[stay], until)
+            else:
+                self._hold(rows, group, due if due > until else int(self.deadline[self.current[group]].min()))
+        self.closes[self.owner[closed]] = False
+        return (Batch.concat(ended), np.concatenate(sessions)) if ended else (self.none, np.zeros(0, np.int64))
+
+    def _hold(self, rows: Batch, group: Array, due: int) -> None:
+        """Put a piece behind the others, and make one of those that are small."""
+        while self.held and len(self.held[-1]) <= min(2 * len(rows), _PIECE_ROWS - len(rows)):
+            rows = Batch.concat([self.held.pop(), rows])
+            group = np.concatenate([self.held_group.pop(), group])
+            due = min(due, self.due.pop())
+        self.held.append(rows)
+        self.held_group.append(group)
+        self.due.append(due)
+
+    def _emit(self, ended: Batch, of_ended: Array, new: Batch, session: Array,
+              closed: Array) -> tuple[list[Batch], Batch]:
+        """New rows, and the end edges of earlier ones; and the new rows whose session goes on, to be held."""
+        edges = replace(ended, sync=self.deadline[of_ended], ends=ended.sync)
+        going_on = ~closed[session]
         ids = np.where(going_on, self.ids_given + np.cumsum(going_on), -1)
         self.ids_given += int(np.count_nonzero(going_on))
-        rows = replace(new, ends=np.where(going_on, INF, ends[held:]), ids=ids)
-        self.held = Batch.concat([self.held.take(np.flatnonzero(~over[:held])), rows.take(np.flatnonzero(going_on))])
+        rows = replace(new, ends=np.where(going_on, INF, self.deadline[session]), ids=ids)
         out = Batch.concat([rows, edges])
-        return [out.take(np.argsort(out.sync, kind="stable"))] if len(out) else []
+        in_order = [out.take(np.argsort(out.sync, kind="stable"))] if len(out) else []
+        return in_order, rows.take(np.flatnonzero(going_on))
 
 
 class ClosedSessionKernel(SessionKernel):
@@ -232,13 +283,11 @@ class ClosedSessionKernel(SessionKernel):
 
     @property
     def buffered_rows(self) -> int:
-        return len(self.held) + self.done.rows
+        return super().buffered_rows + self.done.rows
 
-    def _emit(self, new: Batch, session: Array, closed: Array) -> list[Batch]:
-        rows = Batch.concat([self.held, new])
+    def _emit(self, ended: Batch, of_ended: Array, new: Batch, session: Array,
+              closed: Array) -> tuple[list[Batch], Batch]:
         over = closed[session]
-        whole = session[over]
-        self.done.add(rows.take(np.flatnonzero(over)).having(
-            sync=self.first[whole], ends=self.deadline[whole], began=rows.first_start[over]))
-        self.held = rows.take(np.flatnonzero(~over))
-        return []
+        for rows, whole in ((ended, of_ended), (new.take(np.flatnonzero(over)), session[over])):
+            self.done.add(rows.having(sync=self.first[whole], ends=self.deadline[whole], began=rows.first_start))
+        return [], new.take(np.flatnonzero(~over))
