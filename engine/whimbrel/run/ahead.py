@@ -35,7 +35,8 @@ class Ahead:
 
     def earliest(self, rows: int) -> int:
         """A time before which no row starts that comes after so many."""
-        return int(self._earliest[min(np.searchsorted(self._stop, rows, "right"), len(self._stop) - 1)])
+        block = int(np.searchsorted(self._stop, rows, "right"))
+        return int(self._earliest[min(block, len(self._stop) - 1)])
 
 
 def ahead_of(source: Source) -> Ahead | None:

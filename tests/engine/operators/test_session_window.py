@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from importlib import import_module
 from random import Random
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import KernelError, PlanError, SchemaError
+from whimbrel.plan import Disorder, Node
+from whimbrel.testing.rows import Rows
 
 POINTS = wb.from_arrow({"at": [11, 12, 21, 25], "user": ["a", "a", "a", "d"], "x": [1, 1, 2, 2]}, time="at")
 
@@ -105,3 +108,21 @@ def test_the_first_of_a_closed_session_is_its_first() -> None:
     closed = log.session_window(5, emit="close").aggregate(
         first=wb.first(col.page), last=wb.last(col.page), all=wb.collect(col.page))
     assert closed.collect().to_pylist() == [{"start": 0, "end": 7, "first": 30, "last": 20, "all": [30, 10, 20]}]
+
+
+@pytest.mark.parametrize("rows_a_piece", [1, 5, 60])
+@pytest.mark.parametrize("emit", ["change", "close"])
+def test_rows_may_be_held_in_any_pieces(emit: Any, rows_a_piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = Random(5)
+    facts = [(at, at + 1, dict.fromkeys(("key", "x", "y", "flag")) | {"time": at, "k2": int(chance.expovariate(0.5))})
+             for at in sorted(chance.randrange(900) for _ in range(600))]
+
+    def answer(batches: list[Any]) -> list[tuple[object, ...]]:
+        log = wb.Stream(Node(Rows(batches, disorder=Disorder(0))))
+        sessions = log.group_by("k2").session_window(20, max_duration=200, emit=emit)
+        return sorted(rows(sessions.aggregate(n=wb.count(), first=wb.min(col.time))))
+
+    expected = answer([facts])
+    monkeypatch.setattr(import_module("whimbrel.operators.session_window"), "_PIECE_ROWS", rows_a_piece)
+    assert answer([facts[start : start + 7] for start in range(0, len(facts), 7)]) == expected
+    assert len({row[2] for row in expected}) > 5  # of some users sessions go on for long, of others they are short
