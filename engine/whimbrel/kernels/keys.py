@@ -23,12 +23,13 @@ _SKIP_NONE.flags.writeable = False
 
 
 class IntegerKeys:
-    """Ids for int64 keys, growing as needed."""
+    """Ids for int64 keys, growing as needed; the `hidden` id, if there is one, is that of no key."""
 
     def __init__(self) -> None:
         self.table = np.zeros(2 * 1024, np.int64)
         self.keys = np.zeros(512, np.int64)
         self.size = np.zeros(1, np.int64)
+        self.hidden = np.full(1, -1, np.int64)
 
     def __len__(self) -> int:
         return int(self.size[0])
@@ -50,7 +51,7 @@ class IntegerKeys:
         """Double the slots."""
         self.table = np.zeros(2 * len(self.table), np.int64)
         self.keys = np.concatenate([self.keys, np.zeros_like(self.keys)])
-        _refill(self.table, self.keys, int(self.size[0]))
+        _refill(self.table, self.keys, int(self.size[0]), self.hidden)
 
 
 class ColumnKeys:
@@ -86,6 +87,7 @@ class ColumnKeys:
             if len(self.integers) >= len(self.integers.table) >> 2:
                 self.integers.grow()
             self.null_id = len(self.integers)
+            self.integers.hidden[0] = self.null_id
             self.integers.size[0] += 1
         return self.null_id
 

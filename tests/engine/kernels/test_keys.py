@@ -58,3 +58,14 @@ def test_dictionaries_that_differ_from_batch_to_batch_are_one_key_space() -> Non
     second = Column.from_arrow(pa.array(["y", "z", "x"]).dictionary_encode())
     assert table.ids([first], 2).tolist() == [0, 1]
     assert table.ids([second], 3).tolist() == [1, 2, 0]
+
+
+def test_a_null_is_not_zero_after_the_table_has_grown() -> None:
+    keys = KeyTable([pa.int64()])
+
+    def ids(*values: int | None) -> list[int]:
+        return keys.ids([Column.from_arrow(pa.array(values, pa.int64()))], len(values)).tolist()  # type: ignore[no-any-return]
+
+    assert (ids(None), ids(0)) == ([0], [1])
+    ids(*range(1, 2_000))
+    assert ids(0, None, 1) == [1, 0, 2]

@@ -77,9 +77,11 @@ def lookup(table: Array, keys: Array, size: Array, values: Array, skip: Array, i
     return values.shape[0]
 
 
-def refill(table: Array, keys: Array, count: int) -> None:
-    """Put keys with ids 0 ... count - 1 into an empty table."""
+def refill(table: Array, keys: Array, count: int, hidden: Array) -> None:
+    """Put keys with ids 0 ... count - 1 into an empty table, but for the one id that has no key."""
     for position in range(count):
+        if position == hidden[0]:
+            continue
         slot = -1 - find(table, keys[position])
         table[2 * slot] = keys[position]
         table[2 * slot + 1] = position + 1
