@@ -142,16 +142,21 @@ class Keeping:
 
     def take(self, session: Session, outs: Sequence[list[Batch]] | None) -> None:
         """Settled rows of a step; and a checkpoint, if it is time."""
+        self._hand_on(session, outs)
+        if time.monotonic() >= self._due:
+            self.write(session)
+
+    def _hand_on(self, session: Session, outs: Sequence[list[Batch]] | None) -> None:
         for number, (answer, batches) in enumerate(zip(session.answers, outs or (), strict=False)):
             with self._sink(number) as sink:
                 if sink is not None and batches:
                     for rows in in_order(table_from_batches(answer.schema, batches)).to_batches():
                         sink.write(rows)
-        if time.monotonic() >= self._due:
-            self.write(session)
 
     def write(self, session: Session) -> None:
         """Prepare, write down, commit."""
+        for outs in session.complete():
+            self._hand_on(session, outs)
         tokens: list[Token] = [None] * len(self._sinks)
         for number in range(len(tokens)):
             with self._sink(number) as sink:

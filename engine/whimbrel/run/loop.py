@@ -84,7 +84,12 @@ class Loop:
                 self._revive()
                 self.session.reader.rejoin()
                 self.begin()
-            self._changed.notify_all()
+            self._call()
+
+    def _call(self) -> None:
+        """Something is asked of the thread, which may be waiting for a feed."""
+        self._changed.notify_all()
+        self.session.reader.ring()
 
     def _ended(self) -> list[Shown]:
         return [shown for shown in self.shown if shown.state == "finished"]
@@ -146,6 +151,8 @@ class Loop:
             if self.session.finished:
                 return "finished"
             with self._changed:
+                if self._checkpoints:
+                    self._complete()
                 self._write_checkpoints()
                 self._end_some()
                 going = self._going()
@@ -167,6 +174,7 @@ class Loop:
 
     def _keep_last(self) -> None:
         """What feeds had received is worked on still, and all of it is written down."""
+        self._complete()
         if self.keeping is None and not self._drains:
             return
         for outs in self.session.drain():
@@ -177,6 +185,12 @@ class Loop:
             self._end_failed()
             if self.keeping.failed is not None:
                 raise self.keeping.failed
+
+    def _complete(self) -> None:
+        """Rows that a feed gave at once are worked on to the last: its place is behind them."""
+        for outs in self.session.complete():
+            if self.keeping is not None:
+                self.keeping.take(self.session, outs)
 
     def _end_failed(self) -> None:
         """Queries that have failed, or whose sinks have, while others that were started with them go on."""
@@ -222,7 +236,7 @@ class Loop:
             self._checkpoints.append((path, written))
             if self._over:  # nobody else touches the session any more
                 self._write_checkpoints()
-            self._changed.notify_all()
+            self._call()
         written.result()
 
     def _write_checkpoints(self) -> None:
@@ -250,7 +264,7 @@ class Loop:
             elif shown.seen != shown.answer.version:
                 shown.asked += 1
                 mine = shown.asked
-                self._changed.notify_all()
+                self._call()
                 self._changed.wait_for(lambda: shown.answered >= mine or shown.ended.is_set(), timeout)
             none = table_from_batches(shown.answer.schema, [])
             return shown.latest or Snapshot(none, 0, 0, Metrics(), final=False)
@@ -271,7 +285,7 @@ class Loop:
             if by.state == before:
                 for shown in self._going():
                     shown.state = after
-                self._changed.notify_all()
+                self._call()
 
     def stop(self, shown: Shown, *, keep: bool) -> None:
         with self._changed:
@@ -279,7 +293,7 @@ class Loop:
             shown.stopping = True
             if self._over:
                 self.session.marks = None
-            self._changed.notify_all()
+            self._call()
 
     def drain(self) -> None:
         """Stop all, gracefully, and wait for the end."""
@@ -289,7 +303,7 @@ class Loop:
                 shown.stopping = True
             if self._over:
                 self.session.marks = None
-            self._changed.notify_all()
+            self._call()
         for shown in self.shown:
             shown.ended.wait()
 

@@ -113,7 +113,7 @@ class Reader:
 
     @property
     def places(self) -> dict[int, Any]:
-        """Where each feed stands behind the rows that were processed, by source."""
+        """Where each feed stands behind the rows that were processed, by source, once those are complete."""
         return self._places | {number: reading.place for number, reading in self._readings.items()}
 
     def acknowledge(self, places: Mapping[int, Any] | None) -> None:
@@ -167,7 +167,6 @@ class Reader:
         for number in self._order():
             stream = self._streams[number]
             spans = isinstance(stream, Replayed) and stream.whole
-            whole = spans or isinstance(stream, Reading)  # a feed's place is behind all of them
             if number not in self._rest:
                 try:
                     batch = next(stream)
@@ -185,11 +184,15 @@ class Reader:
                 if isinstance(stream, Replayed):
                     self.came = max(self.came, stream.came)
                 self._rest[number] = batch
-            return self._process(number, whole=whole)
+            return self._process(number, whole=spans)
         if self._streams and len(self._readings) == len(self._streams):  # others wait by themselves
             self._bell.wait(_WAIT_S)
             self._bell.clear()
         return None
+
+    def ring(self) -> None:
+        """Wait no longer for feeds: there is something else to do. Any thread may say so."""
+        self._bell.set()
 
     def _pass(self, number: int, reading: Reading) -> list[list[Batch]] | None:
         """Time goes on where a feed is idle; None if it has not."""
@@ -233,8 +236,14 @@ class Reader:
         elif took_s > 2 * _SLICE_S:
             self._step_rows = max(self._step_rows // 2, _FEWEST_ROWS)
 
+    def complete(self) -> Iterator[list[list[Batch]]]:
+        """Process what is left of rows that feeds gave at once: their places are behind all of them."""
+        while begun := self._rest.keys() & self._readings.keys():
+            yield self._process(min(begun), whole=True)
+
     def drain(self) -> Iterator[list[list[Batch]]]:
         """Process what feeds have received, and let them receive no more."""
+        yield from self.complete()
         for number, reading in self._readings.items():
             for batch in reading.rest():
                 self.rows += len(batch)

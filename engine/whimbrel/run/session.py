@@ -74,6 +74,12 @@ class Session:
                 self.marks.worked(time.perf_counter() - began, self.reader.rows, self.mark)
         return outs
 
+    def complete(self) -> Iterator[list[list[Batch]]]:
+        """Work on what is left of rows that feeds gave at once, so that their places can be told."""
+        for outs in self.reader.complete():
+            self._add(outs)
+            yield outs
+
     def drain(self) -> Iterator[list[list[Batch]]]:
         """Work on what feeds have received, and receive no more; settled rows of each query."""
         for outs in self.reader.drain():
