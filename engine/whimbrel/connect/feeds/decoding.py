@@ -26,15 +26,20 @@ class Decoded:
     Attributes
     ----------
     rows : pyarrow.RecordBatch
-    message : array of int
-        Of each row: the number of its message.
+    each : array of int
+        Of each message: how many rows it gave.
     refused : list of (int, str)
         Numbers of messages that are no rows, and why.
     """
 
     rows: pa.RecordBatch
-    message: Index
+    each: Index
     refused: Refused
+
+    @property
+    def message(self) -> Index:
+        """Of each row: the number of its message."""
+        return np.repeat(np.arange(len(self.each)), self.each)
 
 
 class Format(ABC):
@@ -58,12 +63,12 @@ class Format(ABC):
 def decode(format_: Format, messages: Sequence[Any], schema: pa.Schema) -> Decoded:
     """Rows of messages. Those that cannot be read are found by halving, so good ones stay fast."""
     parts: list[pa.RecordBatch] = []
-    numbers: list[Index] = []
+    counts = np.zeros(len(messages), np.int64)
     refused: Refused = []
 
     def attempt(start: int, stop: int) -> None:
         try:
-            rows, each = format_.parse(messages[start:stop], schema)
+            rows, counts[start:stop] = format_.parse(messages[start:stop], schema)
         except UNREADABLE as error:
             if stop - start == 1:
                 refused.append((start, reason(error)))
@@ -73,15 +78,14 @@ def decode(format_: Format, messages: Sequence[Any], schema: pa.Schema) -> Decod
             attempt(middle, stop)
         else:
             parts.append(rows)
-            numbers.append(np.repeat(np.arange(start, stop), each))
 
     if messages:
         attempt(0, len(messages))
     if not parts:
         return Decoded(pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema),
-                       np.empty(0, np.int64), refused)
+                       counts, refused)
     rows = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
-    return Decoded(rows, np.concatenate(numbers), refused)
+    return Decoded(rows, counts, refused)
 
 
 def reason(error: Exception) -> str:

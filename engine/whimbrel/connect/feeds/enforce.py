@@ -65,12 +65,15 @@ class Rules:
 
     def refused(self, rows: pa.RecordBatch, now_ns: int) -> list[tuple[str, Mask]]:
         """Reasons, each with the rows that it refuses; a row is refused once."""
-        time, times = rows.column(self.timeline.time), None
-        found = [(f"no time: {self.timeline.time!r} is null", _mask(time.is_null()))]
-        fine = ~found[0][1]
+        time = rows.column(self.timeline.time)
         times = _ticks(time, self.timeline.schema.time_type)
-        found.append(("time out of range", fine & (np.abs(times) >= INF)))
-        fine &= ~found[-1][1]
+        fine, found = np.ones(len(rows), bool), []
+        if time.null_count:
+            found.append((f"no time: {self.timeline.time!r} is null", _mask(time.is_null())))
+            fine &= ~found[-1][1]
+        if len(rows) and not -INF < times.min() <= times.max() < INF:
+            found.append(("time out of range", fine & ((times <= -INF) | (times >= INF))))
+            fine &= ~found[-1][1]
         if self.timeline.end is not None:
             end = rows.column(self.timeline.end)
             wrong = (_ticks(end, self.timeline.schema.time_type) <= times) & ~_mask(end.is_null())
@@ -93,4 +96,4 @@ def _mask(array: pa.Array) -> Mask:
 
 def _ticks(array: pa.Array, type_: pa.DataType) -> np.ndarray[Any, np.dtype[np.int64]]:
     whole = array.cast(type_, safe=False).cast(pa.int64())
-    return pc.fill_null(whole, 0).to_numpy(zero_copy_only=False)
+    return (pc.fill_null(whole, 0) if whole.null_count else whole).to_numpy(zero_copy_only=False)

@@ -17,6 +17,9 @@ from whimbrel.connect.feeds.feed import Feed, Usual, check_choice
 from whimbrel.errors import MissingExtraError, PlanError, near_match
 
 _MOST_MESSAGES = 10_000
+_MOST_BYTES = 4 << 20
+_GATHER_S = 0.005
+_FETCH_AGAIN_MS = 10  # where the library has enough and waits for us; its own second would be one without rows
 _ATTEMPT_S = 10.0
 _LOOK_S = 0.5
 _LOOK = "topic.metadata.refresh.interval.ms"
@@ -110,8 +113,8 @@ class _Consumer(Client):
         config = {
             "bootstrap.servers": feed.servers, "group.id": feed.group or f"whimbrel-{uuid.uuid4()}",
             "enable.auto.commit": False, "error_cb": self._failed, "auto.offset.reset": "error",
-            "enable.partition.eof": False, "fetch.message.max.bytes": 64 << 20, "log_level": 0,
-            "fetch.wait.max.ms": 50, _LOOK: 10_000, **feed.config}
+            "enable.partition.eof": False, "fetch.message.max.bytes": _MOST_BYTES, "log_level": 0,
+            "fetch.wait.max.ms": 50, "fetch.queue.backoff.ms": _FETCH_AGAIN_MS, _LOOK: 10_000, **feed.config}
         self._look_s = int(config[_LOOK]) / 1000
         self._look_at = monotonic() + self._look_s
         self._consumer = feed.library.Consumer(config)
@@ -172,11 +175,9 @@ class _Consumer(Client):
     def receive(self, timeout_s: float) -> Delivery | None:
         if self._feed.group is None and monotonic() > self._look_at:
             self._look_for_partitions()
-        came = self._consumer.consume(_MOST_MESSAGES, timeout_s)
+        came = self._next(timeout_s)
         errors = [message for message in came if message.error() is not None]
         messages = [message for message in came if message.error() is None] if errors else came
-        for message in messages:
-            self._place[str(message.partition())] = message.offset() + 1
         reset = self._library.KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - its name in the library
         lost = [message for message in errors if message.error().code() == reset]
         for message in errors:
@@ -194,6 +195,22 @@ class _Consumer(Client):
         return Delivery([message.value() or b"" for message in kept], dict(self._place),
                         {field.name: [_BESIDE_OF[field.name](message) for message in kept]
                          for field in self._feed.beside})
+
+    def _next(self, timeout_s: float) -> list[Any]:
+        """Messages that are there, as soon as there is one: `consume` alone waits until it has all it was asked for."""
+        first = self._consumer.poll(timeout_s)
+        if first is None:
+            return []
+        self._stand_behind([first])  # now: the partition may be another member's when the others are asked for
+        as_many = min(max(_MOST_BYTES // max(len(first), 1), 1), _MOST_MESSAGES)
+        others = self._consumer.consume(as_many, _GATHER_S)
+        self._stand_behind(others)
+        return [first, *others]
+
+    def _stand_behind(self, messages: Sequence[Any]) -> None:
+        for message in messages:
+            if message.error() is None:
+                self._place[str(message.partition())] = message.offset() + 1
 
     def _look_for_partitions(self) -> None:
         """Those that were added are read, too."""

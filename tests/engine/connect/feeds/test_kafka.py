@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from pyarrow import ipc
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import reading, rows, until, values
+from whimbrel.connect.feeds import Feed, kafka
 from whimbrel.errors import PlanError
 
 FIELDS = {"at": "int64", "x": "int64"}
@@ -220,6 +222,22 @@ def test_the_feed_says_how_far_it_is_behind(cluster: Cluster) -> None:
     with reading(wb.feeds.kafka("behind", cluster.servers, **QUICK)) as found:
         rows(found, 100)
         until(lambda: found.state.behind_rows == 0)
+
+
+@pytest.mark.timeout(60)
+def test_what_is_there_is_handed_on_without_waiting_for_more_and_not_too_much_at_once(
+        cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "_MOST_BYTES", 10_000)
+    cluster.send("waiting", *(row(at).ljust(2_500) for at in range(12)))
+    feed = wb.feeds.kafka("waiting", cluster.servers, **QUICK).node.op
+    assert isinstance(feed, Feed)
+    with contextlib.closing(feed.connect(None)) as client:
+        counts: list[int] = []
+        while sum(counts) < 12:
+            delivery = client.receive(3600.0)
+            assert delivery is not None
+            counts.append(len(delivery.messages))
+    assert max(counts) <= 5
 
 
 def test_a_topic_is_read_on_behind_the_offsets_of_a_history(cluster: Cluster) -> None:
