@@ -48,7 +48,8 @@ class Row:
 
 
 def compare(workload: str, case: str, rows: int, ours: Callable[[], Any], peers: dict[str, Callable[[], Any]],
-            same: Callable[[Any, Any], bool], *, roof: str | None = None) -> Iterator[Row]:
+            same: Callable[[Any, Any], bool], *, roof: str | None = None,
+            after: Callable[[], None] = lambda: None) -> Iterator[Row]:
     """Run ours and every peer in turn, several times, once their answers agree.
 
     Parameters
@@ -62,6 +63,8 @@ def compare(workload: str, case: str, rows: int, ours: Callable[[], Any], peers:
         Whether an answer equals ours.
     roof : str, optional
         The peer that is the hand-written loop.
+    after : callable
+        What is to be let go of after each, outside of its time.
 
     Raises
     ------
@@ -69,8 +72,10 @@ def compare(workload: str, case: str, rows: int, ours: Callable[[], Any], peers:
         When an answer differs; then no time is printed.
     """
     answer = ours()  # also the warm-up: compiled code is loaded, pages are touched
+    after()
     for name, peer in peers.items():
         assert same(answer, peer()), f"{workload} {case}: {name} gives another answer"
+        after()
     del answer
     times: dict[str, list[float]] = {name: [] for name in ("ours", *peers)}
     for _ in range(REPEATS):
@@ -79,6 +84,7 @@ def compare(workload: str, case: str, rows: int, ours: Callable[[], Any], peers:
             began = time.perf_counter()
             run()
             times[name].append(time.perf_counter() - began)
+            after()
 
     def rate(name: str) -> float:
         return rows / statistics.median(times[name]) / 1e6

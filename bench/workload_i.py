@@ -9,12 +9,11 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Locator, Page
 
+from bench.figure import Figure
 from bench.ticker import ticker
 from tests.workbench.app.serving import served
 from tests.workbench.lab import Lab, Notebook, browser
@@ -44,23 +43,6 @@ WATCH = """() => {
     }
     look()
 }"""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One figure beside what it has to keep to."""
-
-    workload: str
-    case: str
-    metric: str
-    value: float
-    limit: str
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def __str__(self) -> str:
-        return f"{self.workload:<12}{self.case:<34}{self.value:9.1f} {self.metric:<10}{self.limit}"
 
 
 def run(*, quick: bool) -> Iterator[Figure]:

@@ -1,44 +1,49 @@
-"""K. Feeds: rows from a wire to an answer, against the bare client; a replay at full speed against a batch run; a start
-from a checkpoint against one from the beginning.
-
-Kafka is the cluster that librdkafka brings for tests, in this process: what it costs is in both sides' times.
+"""K. Feeds: rows from a wire to an answer, against the bare client; from a broker to a result; every feed's small
+messages; a replay at full speed against a batch run; a start from a checkpoint against one from the beginning.
 """
 
 from __future__ import annotations
 
-import io
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
 
-import confluent_kafka
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import flight, ipc
+from pyarrow import flight
 
 import whimbrel as wb
+from bench import feed_rates, kafka_log
 from bench.compare import Row, compare, same_rows
+from bench.figure import Figure
+from tests.conftest import NEEDS
+from tests.engine.connect.feeds import servers
 from whimbrel import Stream, col
 from whimbrel.plan import Node
 from whimbrel.testing.vectors.halves import Halting
 
 ROWS, QUICK_ROWS = 10_000_000, 1_000_000
-MESSAGE_ROWS = 5_000
+KAFKA_ROWS = 5_000_000
+"""Fewer would time the connection."""
 WINDOW = 100_000
 
 
-def run(*, quick: bool) -> Iterator[Row]:
+def run(*, quick: bool) -> Iterator[Row | Figure]:
     """Rows of figures: counts and sums of 100 keys in windows; what came and what it adds up to is compared."""
     rows = QUICK_ROWS if quick else ROWS
-    random = np.random.default_rng(5)
-    table = pa.table({"at": np.arange(rows), "key": random.integers(0, 100, rows), "value": random.random(rows)})
+    table = _log(rows)
     yield from _flight(table)
-    yield from _kafka(table.slice(0, rows // 2))
+    yield from _kafka(_log(max(rows, KAFKA_ROWS)), quick=quick)
+    yield from feed_rates.rates(quick=quick)
     yield from _replay(table.slice(0, rows // 2))
     yield from _recovery(table)
+
+
+def _log(rows: int) -> pa.Table:
+    random = np.random.default_rng(5)
+    return pa.table({"at": np.arange(rows), "key": random.integers(0, 100, rows), "value": random.random(rows)})
 
 
 def _counts(stream: Stream) -> Stream:
@@ -70,51 +75,16 @@ def _flight(table: pa.Table) -> Iterator[Row]:
                            {"bare client": bare}, _same)
 
 
-def _kafka(table: pa.Table) -> Iterator[Row]:
-    """Arrow values of 5,000 rows each, of one partition."""
-    producer = confluent_kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none:1", "log_level": 0,
-                                         "message.max.bytes": 32 << 20, "queue.buffering.max.kbytes": 1 << 20})
-    broker, = producer.list_topics(timeout=10).brokers.values()
-    servers = f"{broker.host}:{broker.port}"
-    parts = [table.slice(first, MESSAGE_ROWS) for first in range(0, len(table), MESSAGE_ROWS)]
-    for part in parts:
-        producer.produce("log", _message(part), partition=0)
-    assert producer.flush(60) == 0
-    feed = _counts(wb.feeds.kafka("log", servers, time="at", format="arrow", schema=table.schema))
-
-    def ours() -> tuple[int, float]:
-        """To the last row, without waiting for what may follow."""
-        run = feed.start()
-        asked = time.perf_counter()
-        while run.metrics.rows < len(table):
-            time.sleep(0.002)
-            if time.perf_counter() - asked > 1:
-                run.snapshot()
-                asked = time.perf_counter()
-        run.stop()
-        run.wait(60)
-        return _total(run.snapshot().table)
-
-    def bare(read: Callable[[Any], pa.Table]) -> Callable[[], tuple[int, float]]:
-        def consume() -> tuple[int, float]:
-            with closing(confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": "bench"})) as consumer:
-                consumer.assign([confluent_kafka.TopicPartition("log", 0, 0)])
-                values: list[bytes] = []
-                while len(values) < len(parts):
-                    values += [message.value() for message in consumer.consume(1_000, timeout=0.1)]
-                tables = [read(value) for value in values]
-                return sum(map(len, tables)), sum(float(np.sum(each["value"].to_numpy())) for each in tables)
-        return consume
-
-    yield from compare("K Kafka", "Arrow values, an answer a second", len(table), ours,
-                       {"bare client": bare(lambda value: ipc.open_stream(value).read_all())}, _same)
-
-
-def _message(table: pa.Table) -> bytes:
-    sink = io.BytesIO()
-    with ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return sink.getvalue()
+def _kafka(table: pa.Table, *, quick: bool) -> Iterator[Row | Figure]:
+    """On a broker of its own, where there is one."""
+    what, _, there = NEEDS["kafka"]
+    if not there():
+        print(f"K Kafka     left out, for {what} is not there; scripts/kafka.sh fetches it", flush=True)
+        return
+    with tempfile.TemporaryDirectory() as folder, servers.running(servers.kafka(Path(folder) / "kafka")) as broker:
+        address = f"127.0.0.1:{broker.port}"
+        yield from kafka_log.arrow_values(address, table)
+        yield from kafka_log.latencies(address, 4 if quick else 20)
 
 
 def _replay(table: pa.Table) -> Iterator[Row]:

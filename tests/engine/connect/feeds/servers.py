@@ -145,8 +145,8 @@ def kafka(folder: Path) -> Server:
             "group.initial.rebalance.delay.ms=0\n"
             "broker.session.timeout.ms=2000\nbroker.heartbeat.interval.ms=200\n")  # so long a killed one is waited for
         if not (folder / "data").exists():
-            made = subprocess.run(["java", *java, "kafka.tools.StorageTool", "format", "-c", str(config), "-t",
-                                   base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:22]],
+            made = subprocess.run(["java", *java, "kafka.tools.StorageTool", "format", "-c", str(config),
+                                   f"--cluster-id={base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:22]}"],
                                   check=False, capture_output=True, text=True, cwd=folder)
             assert made.returncode == 0, made.stderr
         return [*java, "kafka.Kafka", str(config)]
