@@ -260,6 +260,8 @@ class Loop:
         with self._changed:
             if after is not None:
                 shown.awaited = after if shown.awaited is None else min(after, shown.awaited)
+                if shown.is_asked:
+                    self._call()
                 self._changed.wait_for(lambda: shown.ended.is_set() or shown.seen > after, timeout)
             elif shown.seen != shown.answer.version:
                 shown.asked += 1

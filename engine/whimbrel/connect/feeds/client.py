@@ -13,6 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
+_WAITING, _SMALL_WAITING = 4, 1_024
+
 Place = Any
 """Where a feed stands, as JSON: what it needs to be read on from there. None: the beginning, or unknown."""
 
@@ -82,11 +84,14 @@ class Pumped(Client):
     deliveries : iterator of Delivery
     unblock : callable
         Makes it stop waiting.
+    together : bool
+        Each is of few messages, with nothing beside them: those that wait are handed on as one.
     """
 
-    def __init__(self, deliveries: Iterator[Delivery], unblock: Callable[[], object]) -> None:
-        self._deliveries, self._unblock = deliveries, unblock
-        self._ready: queue.Queue[Delivery | Exception] = queue.Queue(maxsize=4)
+    def __init__(self, deliveries: Iterator[Delivery], unblock: Callable[[], object], *,
+                 together: bool = False) -> None:
+        self._deliveries, self._unblock, self._together = deliveries, unblock, together
+        self._ready: queue.Queue[Delivery | Exception] = queue.Queue(maxsize=_SMALL_WAITING if together else _WAITING)
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._pump, name="whimbrel-pump", daemon=True)
         self._thread.start()
@@ -99,7 +104,18 @@ class Pumped(Client):
         if isinstance(came, Exception):
             self._ready.put(came)  # whoever asks again hears it again
             raise came
-        return came
+        return self._with_others(came) if self._together else came
+
+    def _with_others(self, first: Delivery) -> Delivery:
+        messages, place = [*first.messages], first.place
+        for _ in range(self._ready.qsize()):
+            came = self._ready.get()
+            if isinstance(came, Exception):
+                self._ready.put(came)
+                break
+            messages += came.messages
+            place = came.place
+        return Delivery(messages, place)
 
     def close(self) -> None:
         self._closed.set()

@@ -150,7 +150,7 @@ class EventsFeed(Feed):
         if place is not None:
             headers["Last-Event-ID"] = place
         page = urllib.request.urlopen(urllib.request.Request(self.url, headers=headers), timeout=_STALL_S)  # noqa: S310 - checked
-        return Pumped(_events(page, self.event, place), page.close)
+        return Pumped(_events(page, self.event, place), page.close, together=True)
 
 
 def _events(page: Any, wanted: str | None, place: Place) -> Iterator[Delivery]:

@@ -20,7 +20,8 @@ from pyarrow import csv, ipc, parquet
 from websockets.sync.server import serve
 
 import whimbrel as wb
-from tests.engine.connect.feeds.listen import lines, reading, rows, until, values
+from tests.engine.connect.feeds.listen import PATIENCE_S, lines, reading, rows, until, values
+from whimbrel.connect.feeds.client import Delivery, Pumped
 from whimbrel.errors import PlanError, SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
@@ -375,6 +376,22 @@ def test_events_that_are_cut_within_a_chunk_go_on() -> None:
 
     with pages(page) as url, reading(wb.feeds.events(url, **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
+
+
+def test_what_waits_is_handed_on_together_in_its_order_and_the_end_comes_last() -> None:
+    given = threading.Event()
+
+    def deliveries() -> Iterator[Delivery]:
+        yield from (Delivery([b"%d" % each], each) for each in range(1000))
+        given.set()
+
+    pumped = Pumped(deliveries(), lambda: None, together=True)
+    assert given.wait(PATIENCE_S)
+    whole = pumped.receive(PATIENCE_S)
+    assert whole == Delivery([b"%d" % each for each in range(1000)], 999)
+    for _ in range(2):
+        with pytest.raises(EOFError):
+            pumped.receive(PATIENCE_S)
 
 
 def test_only_pages_are_pages() -> None:
