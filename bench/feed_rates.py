@@ -1,9 +1,9 @@
 """Rows a second of every feed, from small messages to an answer that has all of them.
 
-Servers are those that tests start; the Kafka, Redis, NATS and PostgreSQL of the log hold all rows before the clock
-starts, as do files and pages. MQTT, WebSocket, Postgres changes and the socket are sent to while they are read, by a
-thread of this process: where that one is slower than the feed, the figure is the sender's. An answer is asked for every
-second; at the end counts and sums are compared.
+Servers are those that tests start. Kafka, Redis, NATS and a polled PostgreSQL table hold all rows before the clock
+starts, as do files, pages and Flight. MQTT, WebSocket, PostgreSQL changes and the socket are sent to while they are
+read, by a thread of this process, whose work is in their figures. An answer is asked for every second; at the end
+counts and sums are compared.
 """
 
 from __future__ import annotations
