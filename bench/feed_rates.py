@@ -62,7 +62,7 @@ def rates(*, quick: bool) -> Iterator[Figure]:
         if needs is not None and not NEEDS[needs][2]():
             print(f"K rate      {name}: left out, for {NEEDS[needs][0]} is not there", flush=True)
             continue
-        count = rows // 4 if quick else rows
+        count = rows // 8 if quick else rows
         with tempfile.TemporaryDirectory() as folder, prepare(Path(folder) / "feed", count) as ready:
             yield Figure("K rate", f"{name}, {count:,} rows", "rows/s", count / _seconds(ready, count), "")
 

@@ -84,7 +84,7 @@ def _kafka(table: pa.Table, *, quick: bool) -> Iterator[Row | Figure]:
     with tempfile.TemporaryDirectory() as folder, servers.running(servers.kafka(Path(folder) / "kafka")) as broker:
         address = f"127.0.0.1:{broker.port}"
         yield from kafka_log.arrow_values(address, table)
-        yield from kafka_log.latencies(address, 4 if quick else 20)
+        yield from kafka_log.latencies(address, 2 if quick else 20)
 
 
 def _replay(table: pa.Table) -> Iterator[Row]:
