@@ -47,7 +47,7 @@ class Sum(Aggregate):
         if pa.types.is_duration(input_type):
             return input_type
         raise ExpressionError(f"sum of {input_type} has no meaning.", where=self.show(),
-                              hint="sum takes numbers, bools and durations")
+                              hint="sum takes numbers, bools and durations; decimals as floats: .cast(float)")
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         if not pa.types.is_floating(input_type):

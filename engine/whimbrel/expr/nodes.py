@@ -357,7 +357,8 @@ def lift(value: Any) -> Expr:
         return Lit(value)
     raise ExpressionError(f"{type(value).__name__} {value!r} cannot stand in an expression."[:200],
                           where=f"lit({value!r})"[:80],
-                          hint="literals are None, bool, int, float, str, datetime, date and timedelta")
+                          hint="literals are None, bool, int, float, str, datetime, date and timedelta; "
+                               "decimal columns are compared as .cast(float)")
 
 
 def _to_microseconds(value: np.generic) -> np.generic:

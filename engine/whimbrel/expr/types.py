@@ -138,6 +138,8 @@ def _mismatch_hint(left: pa.DataType, right: pa.DataType) -> str:
         return ".cast('int64') counts true as 1"
     if is_text(left) or is_text(right):
         return "cast one of them, such as .cast('float64') or .cast('string')"
+    if t.is_decimal(left) or t.is_decimal(right):
+        return "decimals are computed as floats: .cast(float)"
     return "cast one of them to the type of the other"
 
 
