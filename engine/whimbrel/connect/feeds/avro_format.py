@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.connect.feeds.decoding import Format, Index, rows_of
+from whimbrel.connect.feeds.decoding import Format, Index, Unreadable, rows_of
 from whimbrel.errors import MissingExtraError
 
 _MAGIC_BYTES = 5
@@ -46,7 +46,12 @@ class Avro(Format):
         text = io.BytesIO(message)
         if self.registered:
             text.seek(_MAGIC_BYTES)
-        record = self._library.schemaless_reader(text, self.schema, None)
+        try:
+            record = self._library.schemaless_reader(text, self.schema, None)
+        except EOFError as error:
+            raise Unreadable("an Avro record that is cut short") from error
+        except Exception as error:  # of many kinds, such as an index that no union has
+            raise Unreadable("not an Avro record of this schema") from error
         if text.tell() != len(message):
-            raise ValueError("bytes behind the Avro record")
+            raise Unreadable("bytes behind the Avro record")
         return record

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +17,17 @@ from whimbrel.errors import PlanError, near_match
 Index = np.ndarray[Any, np.dtype[np.int64]]
 Refused = list[tuple[int, str]]
 
-UNREADABLE = (ValueError, KeyError, TypeError, LookupError, ArithmeticError, EOFError, pa.ArrowException)
-"""What formats raise for a message that is not what they read."""
+UNREADABLE = (ValueError, KeyError, TypeError, LookupError, ArithmeticError, EOFError, OSError, RecursionError,
+              struct.error, pa.ArrowException)
+"""What formats raise for a message that is not what they read; an OSError is what Arrow calls one that was cut short."""
+
+_VALUE = re.compile(r"(?<=couldn't parse:).*|(?<=Could not convert ).*(?= with type )|(?<=Row #)\d+"
+                    r"|(?<![\w<])(?<!class )(?!'utf-8')(?:'.*'|\".*\")|(?<![\w#.-])-?(?:0x[\da-f]+|\d[\d.]*)\b")
+"""What libraries repeat of a message when they say what is wrong with it."""
+
+
+class Unreadable(ValueError):
+    """A message is not what a format reads; what it says is of the format, and of no single message."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +100,15 @@ def decode(format_: Format, messages: Sequence[Any], schema: pa.Schema) -> Decod
 
 
 def reason(error: Exception) -> str:
-    """What is wrong, without the value: many letters share it."""
-    text = str(error).strip().splitlines()
-    return (text[0] if text else type(error).__name__).split(" in row ")[0][:120]
+    """What is wrong, without the value: many letters share it.
+
+    >>> reason(pa.ArrowInvalid("Failed to parse string: 'abc' as a scalar of type int64"))
+    'Failed to parse string: … as a scalar of type int64'
+    """
+    if isinstance(error, KeyError):
+        return f"no {error}"[:120]
+    text = (str(error).strip().splitlines() or [type(error).__name__])[0].split(" in row ")[0]
+    return (text if isinstance(error, Unreadable) else _VALUE.sub("…", text))[:120]
 
 
 def format_of(named: str | Format, where: str) -> Format:

@@ -1,0 +1,54 @@
+"""Messages that formats cannot read: each is a letter with a reason that others share, and no lost connection."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import ipc
+
+import whimbrel as wb
+from whimbrel.connect.feeds.decoding import Format, decode, format_of
+from whimbrel.connect.feeds.records import Records
+from whimbrel.connect.feeds.text_records import TextRecords
+
+FIELDS = pa.schema({"at": pa.int64(), "x": pa.int64()})
+
+
+def arrow() -> bytes:
+    sink = io.BytesIO()
+    with ipc.new_stream(sink, FIELDS) as writer:
+        writer.write_batch(pa.record_batch({"at": [1, 2], "x": [1, 2]}))
+    return sink.getvalue()
+
+
+def test_an_arrow_message_may_be_cut_anywhere_and_costs_itself() -> None:
+    whole = arrow()
+    end = len(whole) - 8  # a stream need not say that it ends
+    for cut in {*range(len(whole))} - {end}:
+        found = decode(format_of("arrow", ""), [whole, whole[:cut], whole], FIELDS)
+        assert (found.rows.num_rows, [number for number, _ in found.refused]) == (4, [1]), cut
+
+
+@pytest.mark.parametrize(("format", "bad"), [
+    (Records(), [{"at": "five"}, {"at": "six"}]), (Records(), [{"at": 300}, {"at": 301}]),
+    (Records(), [{"at": [1]}, {"at": [2, 3]}]), (TextRecords(), [{"at": b"it's"}, {"at": b"'no' 1"}]),
+    (format_of("csv", ""), [b"one", b"two"]), (format_of("csv", ""), [b"300", b"301"]),
+    (format_of("json", ""), [b'{"at": 300}', b'{"at": 301}']), (format_of("json", ""), [b'{"at": "a"}', b'{"at": "b"}']),
+    (format_of("arrow", ""), [arrow()[:350], arrow()[:360]]),
+])
+def test_a_reason_is_shared_by_messages_that_are_wrong_alike(format: Format, bad: list[Any]) -> None:
+    found = decode(format, bad, pa.schema({"at": pa.int8()}))
+    assert len(found.refused) == 2
+    assert len({why for _, why in found.refused}) == 1
+
+
+@pytest.mark.parametrize(("message", "why"), [
+    (b"\x02\x10", "not an Avro record of this schema"), (b"\x02\x02\x10ab", "an Avro record that is cut short"),
+    (b"\x02\x00\x00", "bytes behind the Avro record"), (b"", "an Avro record that is cut short")])
+def test_what_is_wrong_with_an_avro_record_is_said_in_words(message: bytes, why: str) -> None:
+    format = wb.feeds.Avro({"type": "record", "name": "row", "fields": [
+        {"name": "at", "type": "long"}, {"name": "x", "type": ["null", "string"]}]})
+    assert decode(format, [message], pa.schema({"at": pa.int64()})).refused == [(0, why)]
