@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import ipc
 
-from whimbrel.connect.feeds.decoding import Format, Index, Unreadable
-
+from whimbrel.connect.feeds.decoding import Format, Index, UnreadableError
 
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """With which a stream ends, where its writer has closed it."""
@@ -30,7 +29,7 @@ def _read(message: bytes) -> pa.Table:
     with ipc.open_stream(message) as stream:
         table = stream.read_all()
     if not table.num_rows and not message.endswith(_END):
-        raise Unreadable("an Arrow stream that is cut short")
+        raise UnreadableError("an Arrow stream that is cut short")
     table.validate(full=True)  # a length that is not true would be read from foreign memory
     return table
 
@@ -41,7 +40,7 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
         return table
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
-        raise Unreadable(f"no column {missing[0]!r}")
+        raise UnreadableError(f"no column {missing[0]!r}")
     return table.select(schema.names).cast(schema)
 
 

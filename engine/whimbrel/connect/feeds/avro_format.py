@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.connect.feeds.decoding import Format, Index, Unreadable, rows_of
+from whimbrel.connect.feeds.decoding import Format, Index, UnreadableError, rows_of
 from whimbrel.errors import MissingExtraError
 
 _MAGIC_BYTES = 5
@@ -49,9 +49,9 @@ class Avro(Format):
         try:
             record = self._library.schemaless_reader(text, self.schema, None)
         except EOFError as error:
-            raise Unreadable("an Avro record that is cut short") from error
+            raise UnreadableError("an Avro record that is cut short") from error
         except Exception as error:  # of many kinds, such as an index that no union has
-            raise Unreadable("not an Avro record of this schema") from error
+            raise UnreadableError("not an Avro record of this schema") from error
         if text.tell() != len(message):
-            raise Unreadable("bytes behind the Avro record")
+            raise UnreadableError("bytes behind the Avro record")
         return record

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 _WAITING, _SMALL_WAITING = 4, 1_024
+_CLOSE_S = 0.5
 
 Place = Any
 """Where a feed stands, as JSON: what it needs to be read on from there. None: the beginning, or unknown."""
@@ -48,8 +49,11 @@ class Client(ABC):
         comes between them would be left out. None: at the beginning.
     missed : mapping of str to int
         What was there and could not be received any more, by reason: messages, or how often where nobody counts them.
+    answered : bool
+        Whether the other side has said anything yet.
     """
 
+    answered: bool = True
     begins: Place = None
     missed: Mapping[str, int] = MappingProxyType({})
 
@@ -81,16 +85,19 @@ class Pumped(Client):
 
     Parameters
     ----------
-    deliveries : iterator of Delivery
+    deliveries : iterator of Delivery or None
+        None: the other side has answered, and there is nothing to deliver.
     unblock : callable
         Makes it stop waiting.
+    answered : bool
+        Whether the other side has answered before anything comes of `deliveries`.
     together : bool
         Each is of few messages, with nothing beside them: those that wait are handed on as one.
     """
 
-    def __init__(self, deliveries: Iterator[Delivery], unblock: Callable[[], object], *,
-                 together: bool = False) -> None:
-        self._deliveries, self._unblock, self._together = deliveries, unblock, together
+    def __init__(self, deliveries: Iterator[Delivery | None], unblock: Callable[[], object], *,
+                 answered: bool = True, together: bool = False) -> None:
+        self._deliveries, self._unblock, self.answered, self._together = deliveries, unblock, answered, together
         self._ready: queue.Queue[Delivery | Exception] = queue.Queue(maxsize=_SMALL_WAITING if together else _WAITING)
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._pump, name="whimbrel-pump", daemon=True)
@@ -121,13 +128,14 @@ class Pumped(Client):
         self._closed.set()
         with suppress(Exception):  # it is gone already
             self._unblock()
-        self._thread.join(1.0)
+        self._thread.join(_CLOSE_S)
 
     def _pump(self) -> None:
         last: Exception = EOFError()
         try:
             for delivery in self._deliveries:
-                if not self._put(delivery):
+                self.answered = True
+                if self._closed.is_set() or (delivery is not None and not self._put(delivery)):
                     break
         except Exception as error:  # noqa: BLE001 - it is raised where things are received
             last = error

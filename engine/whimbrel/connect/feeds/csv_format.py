@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from whimbrel.connect.feeds.decoding import Format, Index, Unreadable
+from whimbrel.connect.feeds.decoding import Format, Index, UnreadableError
 
 _NOT_ONE = "not one line: a quote is open, or it holds several"
 
@@ -34,7 +34,7 @@ class Csv(Format):
 
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:
         if self.names is None:
-            raise Unreadable("lines do not say what their columns are called")
+            raise UnreadableError("lines do not say what their columns are called")
         return _read(sample, self.names, {}).schema
 
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
@@ -42,7 +42,7 @@ class Csv(Format):
         breaks = sum(line.count(b"\n") + line.count(b"\r") for line in lines) if len(lines) > 1 else 0
         rows = self.block(b"\n".join(lines), schema)
         if breaks or len(rows) != len(lines):
-            raise Unreadable(_NOT_ONE)
+            raise UnreadableError(_NOT_ONE)
         return rows, np.ones(len(lines), np.int64)
 
     def block(self, text: bytes, schema: pa.Schema) -> pa.RecordBatch:
@@ -52,7 +52,7 @@ class Csv(Format):
         types = {field.name: field.type for field in schema}
         rows = _read([text, empty], names, types).combine_chunks().to_batches()[0]
         if any(column.null_count == 0 for column in rows.slice(len(rows) - 1).columns):
-            raise Unreadable(_NOT_ONE)
+            raise UnreadableError(_NOT_ONE)
         return rows.slice(0, len(rows) - 1).select(schema.names)
 
 
@@ -66,5 +66,5 @@ def _read(messages: Sequence[bytes], names: Sequence[str], types: dict[str, pa.D
             convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=[""]))
     except pa.ArrowInvalid as error:
         if counts := re.search(r"Expected (\d+) columns, got (\d+)", str(error)):
-            raise Unreadable(f"{counts[2]} values for {counts[1]} columns") from error  # and not which: many share it
+            raise UnreadableError(f"{counts[2]} values for {counts[1]} columns") from error  # many share it
         raise

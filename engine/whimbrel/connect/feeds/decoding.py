@@ -19,14 +19,14 @@ Refused = list[tuple[int, str]]
 
 UNREADABLE = (ValueError, KeyError, TypeError, LookupError, ArithmeticError, EOFError, OSError, RecursionError,
               struct.error, pa.ArrowException)
-"""What formats raise for a message that is not what they read; an OSError is what Arrow calls one that was cut short."""
+"""What formats raise for a message that is not what they read; Arrow calls one that was cut short an OSError."""
 
 _VALUE = re.compile(r"(?<=couldn't parse:).*|(?<=Could not convert ).*(?= with type )|(?<=Row #)\d+"
                     r"|(?<![\w<])(?<!class )(?!'utf-8')(?:'.*'|\".*\")|(?<![\w#.-])-?(?:0x[\da-f]+|\d[\d.]*)\b")
 """What libraries repeat of a message when they say what is wrong with it."""
 
 
-class Unreadable(ValueError):
+class UnreadableError(ValueError):
     """A message is not what a format reads; what it says is of the format, and of no single message."""
 
 
@@ -108,7 +108,7 @@ def reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"no {error}"[:120]
     text = (str(error).strip().splitlines() or [type(error).__name__])[0].split(" in row ")[0]
-    return (text if isinstance(error, Unreadable) else _VALUE.sub("…", text))[:120]
+    return (text if isinstance(error, UnreadableError) else _VALUE.sub("…", text))[:120]
 
 
 def format_of(named: str | Format, where: str) -> Format:

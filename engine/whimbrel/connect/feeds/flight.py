@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -49,22 +50,22 @@ class FlightFeed(Feed):
 
     def connect(self, place: Place) -> Client:
         flight = self._flight
-        link = flight.connect(self.address)
         headers = [(b"authorization", f"Bearer {self._token}".encode())] if self._token else []
         row, run = (place or 0, "") if isinstance(place, int | None) else place
         headers += [(b"whimbrel-row", str(row).encode()), (b"whimbrel-run", str(run).encode())]
-        try:
-            reader = link.do_get(flight.Ticket(self.ticket.encode()), flight.FlightCallOptions(headers=headers))
-        except flight.FlightUnauthenticatedError as error:
-            raise self._refused(error, "give the token= of the server") from None
+        opened = ExitStack()
+        return Pumped(self._received(opened, flight.FlightCallOptions(headers=headers), row), opened.close,
+                      answered=False)
 
-        def unblock() -> None:
-            reader.cancel()
-
-        return Pumped(self._received(reader, row), unblock)
-
-    def _received(self, reader: Any, row: int) -> Iterator[Delivery]:
+    def _received(self, opened: ExitStack, options: Any, row: int) -> Iterator[Delivery | None]:
         run = ""
+        try:
+            link = self._flight.connect(self.address)
+            reader = link.do_get(self._flight.Ticket(self.ticket.encode()), options)
+        except self._flight.FlightUnauthenticatedError as error:
+            raise self._refused(error, "give the token= of the server") from None
+        opened.callback(reader.cancel)
+        yield None
         while True:
             try:
                 chunk = reader.read_chunk()

@@ -7,6 +7,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from http.client import HTTPException
 from typing import Any, Unpack
 from urllib.parse import urlencode, urlsplit
@@ -56,29 +57,25 @@ class HttpFeed(Feed):
                          format=format_of(format, f"feeds.http({without_secrets(url)!r})"), **told)
 
     def connect(self, place: Place) -> Client:
-        return _Poller(self, place or {})
+        over = threading.Event()
+        return Pumped(_Poller(self, place or {}).pages(over), over.set, answered=False)
 
 
-class _Poller(Client):
+class _Poller:
     """Its place: the last cursor, and the ETag of the last page."""
 
     def __init__(self, feed: HttpFeed, place: dict[str, Any]) -> None:
         self._feed = feed
         self._cursor, self._tag = place.get("cursor"), place.get("tag")
-        self._closed = threading.Event()
-        self._wait_s = 0.0
 
-    def receive(self, timeout_s: float) -> Delivery | None:
-        if self._wait_s > 0:
-            waited = min(self._wait_s, timeout_s)
-            self._closed.wait(waited)
-            self._wait_s -= waited
-            return None
-        self._wait_s = self._feed.every
-        messages = self._asked()
-        if messages and self._feed.cursor is not None:
-            messages = self._new(messages)
-        return Delivery(messages, {"cursor": self._cursor, "tag": self._tag}) if messages else None
+    def pages(self, over: threading.Event) -> Iterator[Delivery | None]:
+        """One after the other, until it is over."""
+        while not over.is_set():
+            messages = self._asked()
+            if messages and self._feed.cursor is not None:
+                messages = self._new(messages)
+            yield Delivery(messages, {"cursor": self._cursor, "tag": self._tag}) if messages else None
+            over.wait(self._feed.every)
 
     def _asked(self) -> list[bytes]:
         url = self._feed.url
@@ -86,13 +83,17 @@ class _Poller(Client):
             url += ("&" if urlsplit(url).query else "?") + urlencode({self._feed.cursor: self._cursor})
         headers = dict(self._feed.headers) | ({"If-None-Match": self._tag} if self._tag else {})
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_CONNECT_S) as page:  # noqa: S310 - checked
-                self._tag = page.headers.get("ETag")
-                return _rows(page.read())
+            with _opened(url, headers, _CONNECT_S) as page:
+                text, self._tag = page.read(), page.headers.get("ETag")
         except urllib.error.HTTPError as error:
             if error.code == 304:
                 return []
             raise
+        try:
+            return _rows(text)
+        except (ValueError, RecursionError):  # the page is a letter, and asked for again
+            self._tag = None
+            return [text]
 
     def _new(self, messages: list[bytes]) -> list[bytes]:
         """Those behind the last cursor; the others came before. What cannot be read is left to the format."""
@@ -100,16 +101,23 @@ class _Poller(Client):
         for message in messages:
             try:
                 value = json.loads(message)[self._feed.cursor]
-            except (ValueError, KeyError, TypeError):
+                new = self._cursor is None or value > self._cursor
+            except (ValueError, KeyError, TypeError, RecursionError):
                 kept.append(message)
                 continue
-            if self._cursor is None or value > self._cursor:
+            if new:
                 kept.append(message)
                 self._cursor = value
         return kept
 
-    def close(self) -> None:
-        self._closed.set()
+
+def _opened(url: str, headers: Mapping[str, str], timeout_s: float) -> Any:
+    """A page, or the error of its server, whose connection is not kept."""
+    try:
+        return urllib.request.urlopen(urllib.request.Request(url, headers=dict(headers)), timeout=timeout_s)  # noqa: S310 - checked
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise
 
 
 def _rows(page: bytes) -> list[bytes]:
@@ -146,11 +154,17 @@ class EventsFeed(Feed):
                          format=format_of(format, f"feeds.events({without_secrets(url)!r})"), **told)
 
     def connect(self, place: Place) -> Client:
+        opened = ExitStack()
+        return Pumped(self._received(opened, place), opened.close, answered=False, together=True)
+
+    def _received(self, opened: ExitStack, place: Place) -> Iterator[Delivery | None]:
         headers = {"Accept": "text/event-stream", **self.headers}
         if place is not None:
             headers["Last-Event-ID"] = place
-        page = urllib.request.urlopen(urllib.request.Request(self.url, headers=headers), timeout=_STALL_S)  # noqa: S310 - checked
-        return Pumped(_events(page, self.event, place), page.close, together=True)
+        with _opened(self.url, headers, _STALL_S) as page:
+            opened.callback(page.close)
+            yield None
+            yield from _events(page, self.event, place)
 
 
 def _events(page: Any, wanted: str | None, place: Place) -> Iterator[Delivery]:

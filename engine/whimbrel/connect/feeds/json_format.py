@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import json
 
-from whimbrel.connect.feeds.decoding import Format, Index, Unreadable
+from whimbrel.connect.feeds.decoding import Format, Index, UnreadableError
 
 _OPEN, _CLOSE = ord("{"), ord("}")
 
@@ -33,7 +33,7 @@ class Json(Format):
         for message in messages:
             bare = message.strip()
             if not bare or bare[0] != _OPEN or bare[-1] != _CLOSE:
-                raise Unreadable("not a JSON object")
+                raise UnreadableError("not a JSON object")
         try:
             table = _read(messages, schema)
         except pa.ArrowInvalid:
@@ -43,7 +43,7 @@ class Json(Format):
                 raise
             table = _read(messages, counting).cast(schema)
         if table.num_rows != len(messages):
-            raise Unreadable("not one JSON object")
+            raise UnreadableError("not one JSON object")
         rows = table.combine_chunks().to_batches()[0]
         rows.validate(full=True)  # the parser takes texts that are not UTF-8
         return rows, np.ones(len(messages), np.int64)

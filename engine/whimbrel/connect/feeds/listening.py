@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.05
 _CLOSE_S = 5.0
+_LEAVE_S = 1.5
 
 
 class Listening(Reading):
@@ -63,7 +64,7 @@ class Listening(Reading):
         self._came_at = monotonic()
         self._newest: int | None = None
         self._thread: threading.Thread | None = None
-        self._closed = False
+        self._closed = self._left = False
         feed.letters.begin()
 
     def __next__(self) -> Batch | None:
@@ -156,8 +157,9 @@ class Listening(Reading):
         self._stop.set()
         with self._changed:
             self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join(_CLOSE_S)
+        if self._thread is not None and not self._left:
+            self._left = True  # it is waited for once, and not while nobody answers it: it ends by itself
+            self._thread.join(_CLOSE_S if self._state.link == "live" else _LEAVE_S)
 
     # What the thread does.
 
@@ -191,7 +193,7 @@ class Listening(Reading):
         missed = Counter(self._state.missed)
         try:
             client = self.feed.connect(place)
-            self._set(link="live")
+            self._set(link="live" if client.answered else "connecting")
             if client.begins is not None:
                 place = client.begins
                 self._enqueue(as_batch(self.feed.fields.empty_table()), place)
@@ -205,7 +207,8 @@ class Listening(Reading):
                     self._set(attempts=0)
                     self._take_in(delivery)
                     place = delivery.place
-                self._set(behind_rows=client.behind_rows, missed=missed + Counter(client.missed))
+                self._set(behind_rows=client.behind_rows, missed=missed + Counter(client.missed),
+                          link="live" if client.answered else "connecting")
                 self._pass_on_what_is_safe(client)
         except self.feed.lost as error:
             raise _Lost(place, error) from error

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.connect.feeds.decoding import Format, Index, Unreadable, rows_of
+from whimbrel.connect.feeds.decoding import Format, Index, UnreadableError, rows_of
 
 
 class Protobuf(Format):
@@ -36,7 +36,7 @@ class Protobuf(Format):
         try:
             record = self.message.FromString(message)
         except Exception as error:  # the library's own kind, which is not imported here
-            raise Unreadable("not a message of this class") from error
+            raise UnreadableError("not a message of this class") from error
         return {name: getattr(record, name) for name in names
                 if name in self._fields and not (record.DESCRIPTOR.fields_by_name[name].has_presence
                                                  and not record.HasField(name))}

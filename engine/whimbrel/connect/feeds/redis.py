@@ -80,8 +80,7 @@ class _Stream(Client):
         elif place is None:
             last = self._link.xrevrange(feed.stream, count=1) if feed.begin == "latest" else []
             self._place = self.begins = last[0][0].decode() if last else "0-0"
-        else:
-            self._link.ping()
+        self._link.ping()  # until there is an answer, it is not connected
 
     def _join(self, group: str, place: str | None) -> None:
         begin = "0-0" if self._feed.begin == "earliest" else "$"

@@ -36,7 +36,8 @@ def test_an_arrow_message_may_be_cut_anywhere_and_costs_itself() -> None:
     (Records(), [{"at": "five"}, {"at": "six"}]), (Records(), [{"at": 300}, {"at": 301}]),
     (Records(), [{"at": [1]}, {"at": [2, 3]}]), (TextRecords(), [{"at": b"it's"}, {"at": b"'no' 1"}]),
     (format_of("csv", ""), [b"one", b"two"]), (format_of("csv", ""), [b"300", b"301"]),
-    (format_of("json", ""), [b'{"at": 300}', b'{"at": 301}']), (format_of("json", ""), [b'{"at": "a"}', b'{"at": "b"}']),
+    (format_of("json", ""), [b'{"at": 300}', b'{"at": 301}']),
+    (format_of("json", ""), [b'{"at": "a"}', b'{"at": "b"}']),
     (format_of("arrow", ""), [arrow()[:350], arrow()[:360]]),
 ])
 def test_a_reason_is_shared_by_messages_that_are_wrong_alike(format: Format, bad: list[Any]) -> None:

@@ -7,7 +7,7 @@ import io
 import json
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,7 +22,7 @@ from websockets.sync.server import serve
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, lines, reading, rows, until, values
 from whimbrel.connect.feeds.client import Delivery, Pumped
-from whimbrel.errors import PlanError, SourceError
+from whimbrel.errors import PlanError, SchemaError, SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
 QUICK: Any = {"time": "at", "schema": FIELDS, "retry_s": (0.01, 0.05)}
@@ -366,6 +366,20 @@ def test_a_page_that_is_cut_is_asked_for_again() -> None:
         assert values(found, 1, "at") == [2]
 
 
+@pytest.mark.parametrize("bad", [b'[{"at": 1, "x"', b"<html>", b"[1, 2]", b'[{"at": "one", "x": 0}]', b"[\xff]"])
+def test_a_page_that_cannot_be_read_is_a_letter_and_asked_for_again(bad: bytes) -> None:
+    answers = iter([[1], bad, [2]])
+
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        rows = next(answers, [3])
+        return 200, {}, rows if isinstance(rows, bytes) else json.dumps([{"at": at, "x": at} for at in rows]).encode()
+
+    with pages(page) as url, reading(wb.feeds.http(url, every=0.01, cursor="at", **QUICK)) as found:
+        assert values(found, 3, "at") == [1, 2, 3]
+        assert sum(found.state.dead.values()) == (2 if bad == b"[1, 2]" else 1)
+        assert found.state.reconnects == 0
+
+
 def test_events_that_are_cut_within_a_chunk_go_on() -> None:
     text = b'id: 1\ndata: {"at": 1, "x": 1}\n\n'
 
@@ -392,6 +406,27 @@ def test_what_waits_is_handed_on_together_in_its_order_and_the_end_comes_last() 
     for _ in range(2):
         with pytest.raises(EOFError):
             pumped.receive(PATIENCE_S)
+
+
+@pytest.mark.parametrize("make", [
+    lambda port, **told: wb.feeds.http(f"http://127.0.0.1:{port}", **told),
+    lambda port, **told: wb.feeds.events(f"http://127.0.0.1:{port}", **told),
+    lambda port, **told: wb.feeds.websocket(f"ws://127.0.0.1:{port}", **told),
+    lambda port, **told: wb.feeds.flight(f"grpc://127.0.0.1:{port}", **told)])
+def test_a_server_that_never_answers_is_not_live_and_not_waited_for(make: Callable[..., wb.Stream]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute, reading(make(mute.getsockname()[1], **QUICK)) as found:
+        assert next(found) is None
+        with mute.accept()[0]:
+            assert next(found) is None
+            assert found.state.link == "connecting"
+            assert list(found.rest()) == []
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+def test_a_server_that_never_answers_is_not_waited_for_to_infer_a_schema(scheme: str) -> None:
+    feed = wb.feeds.flight if scheme == "grpc" else wb.feeds.http
+    with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(SchemaError, match="No message came"):
+        feed(f"{scheme}://127.0.0.1:{mute.getsockname()[1]}", time="at", sample_s=0.01)
 
 
 def test_only_pages_are_pages() -> None:
