@@ -11,7 +11,9 @@ from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
-from whimbrel.errors import MissingExtraError
+from whimbrel.connect.numbered_rows import FAILED, FINISHED, REFUSED, ROW, RUN
+from whimbrel.connect.quiet_log import quiet_log
+from whimbrel.errors import MissingExtraError, SourceError
 
 _MOST_BYTES = 64 << 20
 _MOST_MESSAGES = 8192
@@ -20,7 +22,9 @@ _MOST_MESSAGES = 8192
 class WebSocketFeed(Feed):
     """Messages of a WebSocket, one a row; needs ``whimbrel[websocket]``.
 
-    A WebSocket has no memory: what was sent while the connection was lost is not seen.
+    A WebSocket has no memory: what was sent while the connection was lost is not seen, and when one ends, another is
+    made. A server of :func:`whimbrel.serve` has: it numbers its rows, so that the feed goes on behind the last one that
+    it has, and ends with the query.
 
     Parameters
     ----------
@@ -51,15 +55,29 @@ class WebSocketFeed(Feed):
                          format=format_of(format, f"feeds.websocket({without_secrets(url)!r})"), **told)
 
     def connect(self, place: Place) -> Client:
-        return _Socket(self._connect(self.url, additional_headers=self.headers, max_size=_MOST_BYTES), self.hello)
+        headers = self.headers if place is None else {**self.headers, ROW: str(place[0]), RUN: place[1]}
+        return _Socket(self, self._connect(self.url, additional_headers=headers, max_size=_MOST_BYTES,
+                                           logger=quiet_log("websocket")))
+
+    def refused(self, why: str) -> SourceError:
+        """What a server of ours says of its side."""
+        shown = without_secrets(self.url)
+        return SourceError(f"{shown} gives no rows: {why.rstrip('.')}.", where=f"feeds.websocket({shown!r})",
+                           hint="what the server says is about its side, not this one")
 
 
 class _Socket(Client):
-    def __init__(self, connection: Any, hello: str | None) -> None:
+    """Its place, where the server counts its rows: the number of the next one, and of which run."""
+
+    def __init__(self, feed: WebSocketFeed, connection: Any) -> None:
+        self._feed = feed
         self._open = ExitStack()
         self._link = self._open.enter_context(connection)
-        if hello is not None:
-            self._link.send(hello)
+        told = self._link.response.headers
+        self._run: str | None = told.get(RUN)
+        self._row = int(told.get(ROW, 0))
+        if feed.hello is not None:
+            self._link.send(feed.hello)
 
     def receive(self, timeout_s: float) -> Delivery | None:
         messages: list[bytes] = []
@@ -69,10 +87,18 @@ class _Socket(Client):
                 messages.append(message.encode() if isinstance(message, str) else message)
         except TimeoutError:
             pass
-        except Exception:
+        except Exception as error:  # noqa: BLE001 - it is raised when nothing is left to hand on
             if not messages:
-                raise
-        return Delivery(messages) if messages else None
+                raise self._ended(error) from None
+        self._row += len(messages)
+        return Delivery(messages, None if self._run is None else [self._row, self._run]) if messages else None
+
+    def _ended(self, error: Exception) -> Exception:
+        """What it means that the connection is closed: only a server of ours says that its query is over."""
+        frame = getattr(error, "rcvd", None)
+        if self._run is None or frame is None or frame.code not in (FINISHED, REFUSED, FAILED):
+            return error
+        return EOFError() if frame.code == FINISHED else self._feed.refused(frame.reason)
 
     def close(self) -> None:
         self._open.close()

@@ -9,11 +9,9 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import flight
 
+from whimbrel.connect.numbered_rows import ROW, RUN
 from whimbrel.connect.serving.published import Published
 from whimbrel.errors import WhimbrelError
-
-_ROW, _RUN = "whimbrel-row", "whimbrel-run"
-"""The headers that say from which row on, and of which run."""
 
 
 class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
@@ -49,10 +47,10 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
     def do_get(self, context: Any, ticket: Any) -> Any:
         told = context.get_middleware("caller").headers
         try:
-            row = max(0, int(told.get(_ROW, ["0"])[0]))
+            row = max(0, int(told.get(ROW, ["0"])[0]))
         except ValueError:
-            raise flight.FlightServerError(f"{_ROW} is not a number") from None
-        return flight.GeneratorStream(self._rows.schema, self._read(row, context.is_cancelled, told.get(_RUN, [""])[0]))
+            raise flight.FlightServerError(f"{ROW} is not a number") from None
+        return flight.GeneratorStream(self._rows.schema, self._read(row, context.is_cancelled, told.get(RUN, [""])[0]))
 
     def _read(self, row: int, gone: Callable[[], bool], run: str) -> Iterator[tuple[pa.RecordBatch, pa.Buffer]]:
         try:

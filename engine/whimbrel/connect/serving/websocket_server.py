@@ -9,19 +9,19 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from whimbrel.connect.numbered_rows import FAILED, REFUSED, ROW, RUN
+from whimbrel.connect.quiet_log import quiet_log
 from whimbrel.connect.serving.published import Published
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.errors import MissingExtraError, WhimbrelError
-
-_POLICY, _INTERNAL = 1008, 1011
-"""Why a connection is closed (RFC 6455, 7.4.1)."""
 
 
 class WebSocketServer:
     """One JSON object a message, for those who know the token; needs ``whimbrel[websocket]``.
 
     The token is sent as ``Authorization: Bearer ...``, or by pages, which cannot, as ``?token=...``. ``?row=7`` asks
-    for rows from number 7 on.
+    for rows from number 7 on. The answer to a connection has the number of its first row, and the run, in headers by
+    which :func:`whimbrel.feeds.websocket` goes on where it was; a connection is closed normally when the query is over.
 
     Parameters
     ----------
@@ -46,7 +46,8 @@ class WebSocketServer:
         self._rows, self._token, self._failure = rows, token.encode(), failure
         self._left: type[Exception] = ConnectionClosed
         self._server: Any = serve(self._talk, host, port, origins=[None, *origins],
-                                  process_request=self._check)
+                                  process_request=self._check, process_response=self._number,
+                                  logger=quiet_log("websocket"))
         self.address = f"ws://{host}:{self._server.socket.getsockname()[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, name="whimbrel-websocket", daemon=True)
         self._thread.start()
@@ -58,27 +59,40 @@ class WebSocketServer:
             return connection.respond(HTTPStatus.UNAUTHORIZED, "The token is missing, or another one.\n")
         return None
 
+    def _number(self, connection: Any, request: Any, response: Any) -> None:
+        """Say which row comes first, to whom is let in."""
+        if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
+            row, _ = _asked(request)
+            response.headers[ROW] = row if row.isdigit() and int(row) else str(self._rows.first)
+            response.headers[RUN] = self._rows.run
+
     def _talk(self, connection: Any) -> None:
-        asked = parse_qs(urlsplit(connection.request.path).query)
         closed = connection.protocol
+        row, run = _asked(connection.request)
         try:
-            row = max(0, int(asked.get("row", ["0"])[0]))
-            for _, rows in self._rows.read(row, lambda: closed.close_expected() or closed.state.name != "OPEN"):
+            first = max(0, int(row)) or int(connection.response.headers[ROW])
+            for _, rows in self._rows.read(first, lambda: closed.close_expected() or closed.state.name != "OPEN", run):
                 for _, text in json_rows(rows):
                     connection.send(text.decode())
         except self._left:
             return
         except (ValueError, WhimbrelError) as error:
-            connection.close(_POLICY, _first_line(error))
+            connection.close(REFUSED, _first_line(error))
             return
         failed = self._failure()
         if failed is not None:
-            connection.close(_INTERNAL, _first_line(failed))
+            connection.close(FAILED, _first_line(failed))
 
     def shutdown(self) -> None:
         """Let go of everybody."""
         self._server.shutdown()
         self._thread.join(5)
+
+
+def _asked(request: Any) -> tuple[str, str]:
+    """From which row on, and of which run; pages cannot send headers."""
+    asked = parse_qs(urlsplit(request.path).query)
+    return request.headers.get(ROW) or asked.get("row", ["0"])[0], request.headers.get(RUN, "")
 
 
 def _first_line(error: Exception) -> str:

@@ -1,0 +1,16 @@
+"""What libraries log for us: not the details, which hold tokens."""
+
+from __future__ import annotations
+
+import logging
+
+
+def quiet_log(name: str) -> logging.Logger:
+    """A logger for a library that writes down all that it sends when it is asked for details: it never is.
+
+    >>> quiet_log("websocket").isEnabledFor(logging.DEBUG)
+    False
+    """
+    log = logging.getLogger(f"whimbrel.{name}")
+    log.setLevel(logging.INFO)  # also where the root is asked for details
+    return log
