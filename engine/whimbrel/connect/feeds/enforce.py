@@ -16,6 +16,9 @@ from whimbrel.clock.duration import Duration
 from whimbrel.connect.timeline import Timeline
 from whimbrel.errors import SchemaError
 
+_FURTHEST = INF - (1 << 58)
+"""Nearer to the ends of time a window (of nine years, where a tick is a nanosecond) would reach beyond them."""
+
 Fields = Mapping[str, Any] | Any
 """A pyarrow.Schema, or names with types or their names."""
 
@@ -71,8 +74,8 @@ class Rules:
         if time.null_count:
             found.append((f"no time: {self.timeline.time!r} is null", _mask(time.is_null())))
             fine &= ~found[-1][1]
-        if len(rows) and not -INF < times.min() <= times.max() < INF:
-            found.append(("time out of range", fine & ((times <= -INF) | (times >= INF))))
+        if len(rows) and not -_FURTHEST < times.min() <= times.max() < _FURTHEST:
+            found.append(("time out of range", fine & ((times <= -_FURTHEST) | (times >= _FURTHEST))))
             fine &= ~found[-1][1]
         if self.timeline.end is not None:
             end = rows.column(self.timeline.end)

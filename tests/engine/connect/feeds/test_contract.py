@@ -93,6 +93,15 @@ def test_a_bad_message_is_a_letter_and_the_others_are_rows(message: bytes, why: 
     assert letters["size"].to_pylist() == [len(message)]
 
 
+@pytest.mark.parametrize("extreme", [2**63 - 1, 2**63 - 2, -(2**63), -(2**63) + 2])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_time_so_extreme_that_no_window_can_be_around_it_is_a_letter(extreme: int, first: bool) -> None:
+    messages = [row(1), row(extreme), row(7)]
+    wire = stream(Wire(*([messages[1], messages[0], messages[2]] if first else messages)))
+    assert wire.tumbling_window(10).aggregate(n=wb.count()).collect()["n"].to_pylist() == [2]
+    assert wb.feeds.dead_letters(wire).collect()["reason"].to_pylist() == ["time out of range"]
+
+
 def test_of_many_bad_letters_the_newest_are_kept_and_all_are_counted() -> None:
     wire = Wire(*[b"bad"] * 1500, row(1))
     with reading(stream(wire)) as found:
