@@ -51,10 +51,13 @@ def checked_conninfo(url: str) -> str:
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
+    unreadable = PlanError("The address of the server cannot be read.", where="postgres(...)",
+                           hint="postgresql://user:password@host/database, where a / or @ in a password is %2F or %40")
     try:
         conninfo_to_dict(url)
     except (ProgrammingError, TypeError):  # it repeats the whole address
-        raise PlanError("The address of the server cannot be read.", where="postgres(...)",
-                        hint="postgresql://user:password@host/database, where a / or @ in a password is %2F or %40"
-                        ) from None
+        raise unreadable from None
+    server, _, database = url.partition("?")[0].partition("://")[2].partition("/")
+    if "@" in server.partition("@")[2] + database:  # libpq would seek, and repeat, a part of the password as a host
+        raise unreadable
     return url

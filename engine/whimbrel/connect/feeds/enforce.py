@@ -79,8 +79,10 @@ class Rules:
             fine &= ~found[-1][1]
         if self.timeline.end is not None:
             end = rows.column(self.timeline.end)
-            wrong = (_ticks(end, self.timeline.schema.time_type) <= times) & ~_mask(end.is_null())
-            found.append(("does not end after it starts", fine & wrong))
+            ends, known = _ticks(end, self.timeline.schema.time_type), ~_mask(end.is_null())
+            found.append(("does not end after it starts", fine & (ends <= times) & known))
+            fine &= ~found[-1][1]
+            found.append(("end out of range", fine & (ends >= _FURTHEST) & (ends < INF) & known))
             fine &= ~found[-1][1]
         if self.ahead_ticks is not None:
             most = now_ticks(now_ns, self.timeline.schema.unit) + self.ahead_ticks

@@ -102,6 +102,12 @@ def test_a_time_so_extreme_that_no_window_can_be_around_it_is_a_letter(extreme: 
     assert wb.feeds.dead_letters(wire).collect()["reason"].to_pylist() == ["time out of range"]
 
 
+def test_an_end_so_extreme_that_it_cannot_be_shifted_is_a_letter() -> None:
+    wire = stream(Wire(row(1, 2), row(2, 2**63 - 2), row(3, 2**63 - 1), row(4, 9), end="x"))
+    assert wire.shift(10).collect()["at"].to_pylist() == [1, 3, 4]
+    assert wb.feeds.dead_letters(wire).collect()["reason"].to_pylist() == ["end out of range"]
+
+
 def test_of_many_bad_letters_the_newest_are_kept_and_all_are_counted() -> None:
     wire = Wire(*[b"bad"] * 1500, row(1))
     with reading(stream(wire)) as found:

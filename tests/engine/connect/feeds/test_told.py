@@ -29,6 +29,10 @@ TOLD: Any = {"time": "at", "schema": FIELDS}
     lambda: wb.feeds.mqtt("t", "mqtt://ann:hunter2/ter2@127.0.0.1:1", **TOLD),
     lambda: wb.feeds.socket("tpc://ann:hunter2@127.0.0.1:1", **TOLD),
     lambda: wb.sinks.postgres("t", "ann:hunter2@127.0.0.1/db", key=["at"]),
+    lambda: wb.sinks.postgres("t", "postgresql://ann:x@hunter2@127.0.0.1/db", key=["at"]),
+    lambda: wb.feeds.postgres("t", "postgresql://ann:x@hunter2@127.0.0.1/db", cursor="id", **TOLD),
+    lambda: wb.feeds.postgres_changes("t", "postgresql://ann:5/x@hunter2@127.0.0.1/db", **TOLD),
+    lambda: wb.feeds.postgres_changes("t", "postgresql://ann:5/hunter2@127.0.0.1/db", **TOLD),
     lambda: wb.sinks.redis("t", "redis://:hunter2/ter2@127.0.0.1:1"),
 ])
 def test_no_error_repeats_a_password(make: Callable[[], object]) -> None:
