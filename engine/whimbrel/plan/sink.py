@@ -24,11 +24,14 @@ class Sink(ABC):
         For errors.
     guarantee : {"exactly once", "at least once"}
         What is seen in it after a run was killed and went on from a checkpoint.
+    run : str
+        Which run writes, told before it is opened: the same one when it goes on from its checkpoints.
     trouble : str
         What keeps it from being written just now, while it is tried on; empty if nothing does.
     """
 
     name: str
+    run: str = ""
     trouble: str = ""
     guarantee: Literal["exactly once", "at least once"] = "at least once"
 

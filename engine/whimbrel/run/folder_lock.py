@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from pathlib import Path
 from typing import IO
 
@@ -10,8 +12,22 @@ from whimbrel.errors import CheckpointError
 _NAME = ".lock"
 
 
+def run_of(lock: IO[bytes]) -> str:
+    """The name of the run whose folder it is, which outlives its process; made up when the folder is new."""
+    lock.seek(0)
+    name = lock.read().decode(errors="replace")
+    if not name:
+        name = secrets.token_hex(8)
+        lock.write(name.encode())
+        lock.flush()
+        os.fsync(lock.fileno())
+    return name
+
+
 def locked(folder: Path) -> IO[bytes]:
     """The lock of a folder, which is made when it is needed: held until it is closed, or its process has ended.
+
+    It holds the name of the run: see :func:`run_of`.
 
     Raises
     ------
@@ -27,7 +43,7 @@ def locked(folder: Path) -> IO[bytes]:
                               where=where, hint="keep checkpoints on Linux or macOS; on Windows, in WSL") from None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / _NAME).open("ab")
+        lock = (folder / _NAME).open("a+b")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +20,7 @@ from whimbrel.errors import CheckpointError, DamagedCheckpointError, PlanError, 
 from whimbrel.plan import Sink, Token
 from whimbrel.run.answer import in_order
 from whimbrel.run.checkpoint import load, save
-from whimbrel.run.folder_lock import locked
+from whimbrel.run.folder_lock import locked, run_of
 from whimbrel.run.session import Session
 
 _DIGITS = 9
@@ -101,13 +102,16 @@ class Keeping:
             raise
 
     def _open(self, new: Callable[[], Session]) -> Session:
+        run = secrets.token_hex(8)
         if self._checkpoints is not None:
             self._lock = locked(self._folder)
+            run = run_of(self._lock)
             for partial in self._folder.glob(".*.partial"):  # of a run that was killed while it wrote
                 shutil.rmtree(partial, ignore_errors=True)
         session, tokens = self._restored(new)
         for sink, answer, token in zip(self._sinks, session.answers, tokens, strict=True):
             if sink is not None:
+                sink.run = run
                 sink.open(table_schema(answer.schema), answer.settled_rows, token)
         session.reader.acknowledge(None)
         self._due = time.monotonic() + self._every_s

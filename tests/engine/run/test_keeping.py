@@ -190,6 +190,43 @@ def test_a_folder_with_rows_of_others_is_not_written_to(tmp_path: Path) -> None:
         query().start(to=wb.sinks.parquet(tmp_path))
 
 
+def test_two_runs_do_not_write_to_one_folder_at_once(tmp_path: Path) -> None:
+    asked = wb.feeds.synthetic(rate=1000, rows=3000, speed=10.0).tumbling_window("100ms").aggregate(n=wb.count())
+    first = started(tmp_path, asked)
+    with pytest.raises(SinkError, match="Another run is writing there"):
+        asked.start(to=wb.sinks.parquet(tmp_path / "out"), checkpoints=wb.Checkpoints(tmp_path / "another"))
+    assert first.wait(PATIENCE_S)
+    assert in_parquet(tmp_path / "out") == asked.collect().to_pylist()
+    with pytest.raises(SinkError, match="has rows already"):
+        asked.start(to=wb.sinks.parquet(tmp_path / "out"), checkpoints=wb.Checkpoints(tmp_path / "another"))
+
+
+def test_a_run_that_goes_on_in_another_folder_is_told_that_its_rows_are_elsewhere(tmp_path: Path) -> None:
+    assert started(tmp_path, query()).wait(PATIENCE_S)
+    for folder in ("fresh", "foreign"):
+        if folder == "foreign":
+            assert query().start(to=wb.sinks.parquet(tmp_path / folder)).wait(PATIENCE_S)
+        with pytest.raises(SinkError, match="none of its rows are there" if folder == "fresh" else "rows of another"):
+            query().start(to=wb.sinks.parquet(tmp_path / folder), checkpoints=wb.Checkpoints(tmp_path / "state"))
+
+
+@pytest.mark.redis
+def test_a_stream_with_entries_of_others_is_not_written_to(tmp_path: Path) -> None:
+    with servers.running(servers.redis(tmp_path / "redis")) as red, redis.Redis(port=red.port) as link:
+        told: Any = {"to": wb.sinks.redis("out", f"redis://127.0.0.1:{red.port}"),
+                     "checkpoints": wb.Checkpoints(tmp_path / "state")}
+        assert query().start(**told).wait(PATIENCE_S)
+        count = link.xlen("out")
+        assert query().start(**told).wait(PATIENCE_S)  # goes on from its end
+        assert link.xlen("out") == count > 0
+        for checkpoints in (None, wb.Checkpoints(tmp_path / "another")):
+            with pytest.raises(SinkError, match="entries that are not of this run"):
+                query().start(to=told["to"], checkpoints=checkpoints)
+        link.xadd("ours", {"x": 1})
+        with pytest.raises(SinkError, match="entries that are not of this run"):
+            query().start(to=wb.sinks.redis("ours", f"redis://127.0.0.1:{red.port}"))
+
+
 def test_a_checkpoint_of_another_query_is_refused(tmp_path: Path) -> None:
     assert started(tmp_path, query()).wait(PATIENCE_S)
     with pytest.raises(CheckpointError, match="of another query"):

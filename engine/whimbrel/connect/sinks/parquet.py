@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import pyarrow as pa
 from pyarrow import parquet
 
 from whimbrel.connect.files import FilePath
+from whimbrel.connect.sinks.folder_owner import owned
 from whimbrel.errors import SinkError
 from whimbrel.plan.sink import Sink, Token
 
@@ -26,7 +27,8 @@ class ParquetSink(Sink):
     Parameters
     ----------
     folder : str or path
-        It is made when it is needed; a run that begins wants one without rows.
+        It is made when it is needed; a run that begins wants one without rows. A folder is of one run, whose name is in
+        its file ``.run``.
     """
 
     guarantee: Literal["exactly once", "at least once"] = "exactly once"
@@ -37,6 +39,7 @@ class ParquetSink(Sink):
         self._parts: list[pa.RecordBatch] = []
         self._files: list[str] = []
         self._rows = self._held = 0
+        self._owner: IO[bytes] | None = None
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         try:
@@ -49,6 +52,7 @@ class ParquetSink(Sink):
         if token is None and any(self.folder.glob("rows-*.parquet")):
             raise SinkError(f"{self.name!r} has rows already.", where=f"sinks.parquet({self.name!r})",
                             hint="go on from the checkpoints of the run that wrote them; or give an empty folder")
+        self._owner = owned(self.folder, self.run, begins=rows == 0, has_rows=any(self.folder.glob("rows-*.parquet")))
         if token is not None:
             self.commit(token)
         for file in [*self.folder.glob(".rows-*.parquet"), *self.folder.glob("rows-*.parquet")]:
@@ -101,3 +105,5 @@ class ParquetSink(Sink):
 
     def close(self) -> None:
         self._parts = []
+        if self._owner is not None:
+            self._owner.close()

@@ -18,7 +18,7 @@ class RedisSink(Sink):
     """Settled rows as entries of a Redis stream, each with its number as id; needs ``whimbrel[redis]``.
 
     Exactly once, where the sources give the same rows in the same order again: an entry whose number is there is not
-    added again. The stream belongs to one run.
+    added again. The stream belongs to one run: the field ``row`` is the row as JSON, ``run`` names the run.
 
     Parameters
     ----------
@@ -45,6 +45,10 @@ class RedisSink(Sink):
         except self._library.RedisError as error:
             raise self._failed(error) from error
         self._there = int(last[0][0].split(b"-")[0]) if last else 0
+        if last and last[0][1].get(b"run", b"").decode(errors="replace") != self.run:
+            raise SinkError(f"The stream {self.name!r} has entries that are not of this run.",
+                            where=f"sinks.redis({self.name!r})",
+                            hint="go on from the checkpoints of the run that wrote them; or give another stream")
 
     def write(self, rows: pa.RecordBatch) -> None:
         for start in range(0, rows.num_rows, _TOGETHER):
@@ -52,7 +56,7 @@ class RedisSink(Sink):
             for _, text in json_rows(rows.slice(start, _TOGETHER)):
                 self._row += 1
                 if self._row > self._there:
-                    pipe.xadd(self.name, {"row": text}, id=f"{self._row}-0")
+                    pipe.xadd(self.name, {"row": text, "run": self.run}, id=f"{self._row}-0")
             try:
                 pipe.execute()
             except self._library.RedisError as error:
