@@ -14,6 +14,7 @@ from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual, check_choice
+from whimbrel.connect.feeds.kafka_backlog import Backlog
 from whimbrel.errors import MissingExtraError, PlanError, near_match
 
 _MOST_MESSAGES = 10_000
@@ -109,11 +110,12 @@ class _Consumer(Client):
         self._place = dict(place)
         self._lost: str | None = None
         self._behind: int | None = None
+        self._backlog: Backlog | None = None
         self.missed: Counter[str] = Counter()
         config = {
             "bootstrap.servers": feed.servers, "group.id": feed.group or f"whimbrel-{uuid.uuid4()}",
             "enable.auto.commit": False, "error_cb": self._failed, "auto.offset.reset": "error",
-            "enable.partition.eof": False, "fetch.message.max.bytes": _MOST_BYTES, "log_level": 0,
+            "enable.partition.eof": feed.group is None, "fetch.message.max.bytes": _MOST_BYTES, "log_level": 0,
             "fetch.wait.max.ms": 50, "fetch.queue.backoff.ms": _FETCH_AGAIN_MS, _LOOK: 10_000, **feed.config}
         self._look_s = int(config[_LOOK]) / 1000
         self._look_at = monotonic() + self._look_s
@@ -125,6 +127,7 @@ class _Consumer(Client):
                     self.begins = {str(number): self._ends(number)[1] for number in numbers}
                     self._place = dict(self.begins)
                 self._consumer.assign([self._partition(number) for number in numbers])
+                self._backlog = Backlog(numbers) if len(numbers) > 1 else None
             else:
                 self._consumer.subscribe([feed.topic], on_assign=self._assigned, on_revoke=self._revoked,
                                          on_lost=self._revoked)
@@ -175,7 +178,7 @@ class _Consumer(Client):
     def receive(self, timeout_s: float) -> Delivery | None:
         if self._feed.group is None and monotonic() > self._look_at:
             self._look_for_partitions()
-        came = self._next(timeout_s)
+        came = self._next(timeout_s) if self._backlog is None else self._in_order(self._backlog, timeout_s)
         errors = [message for message in came if message.error() is not None]
         messages = [message for message in came if message.error() is None] if errors else came
         reset = self._library.KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - its name in the library
@@ -198,7 +201,12 @@ class _Consumer(Client):
 
     def _next(self, timeout_s: float) -> list[Any]:
         """Messages that are there, as soon as there is one: `consume` alone waits until it has all it was asked for."""
+        until = monotonic() + timeout_s
         first = self._consumer.poll(timeout_s)
+        while first is not None and self._is_end(first):
+            if self._backlog is not None:
+                return [first]
+            first = self._consumer.poll(max(until - monotonic(), 0.0))
         if first is None:
             return []
         self._stand_behind([first])  # now: the partition may be another member's when the others are asked for
@@ -207,7 +215,49 @@ class _Consumer(Client):
         self._stand_behind(others)
         return [first, *others]
 
+    def _in_order(self, backlog: Backlog, timeout_s: float) -> list[Any]:
+        """What is next in the order of timestamps, of what comes and what was held; and errors."""
+        until = monotonic() + timeout_s
+        errors: list[Any] = []
+        taken: list[Any] = backlog.taken(_MOST_MESSAGES, _MOST_BYTES)
+        while not taken and not errors and not backlog.over and (left_s := until - monotonic()) > 0:
+            came = self._next(left_s)
+            if not came:
+                backlog.silent(left_s)
+            for message in came:
+                if self._is_end(message):
+                    backlog.at_end(message.partition())
+                elif message.error() is not None:
+                    errors.append(message)
+                else:
+                    backlog.add(message)
+            taken = backlog.taken(_MOST_MESSAGES, _MOST_BYTES)
+            self._hold(backlog)
+        self._stand(taken)
+        if backlog.over:
+            self._backlog = None
+        return [*errors, *taken]
+
+    def _hold(self, backlog: Backlog) -> None:
+        """No more is fetched of partitions that are far ahead of others."""
+        full = backlog.full()
+        for change, do in ((full - backlog.paused, self._consumer.pause),
+                           (backlog.paused - full, self._consumer.resume)):
+            if change:
+                do([self._library.TopicPartition(self._feed.topic, number) for number in change])
+        backlog.paused = full
+
+    def _is_end(self, message: Any) -> bool:
+        """Whether it says that its partition has no more now."""
+        error = message.error()
+        return error is not None and error.code() == self._library.KafkaError._PARTITION_EOF  # noqa: SLF001 - its name
+
     def _stand_behind(self, messages: Sequence[Any]) -> None:
+        """Of a backlog only what is handed on counts."""
+        if self._backlog is None:
+            self._stand(messages)
+
+    def _stand(self, messages: Sequence[Any]) -> None:
         for message in messages:
             if message.error() is None:
                 self._place[str(message.partition())] = message.offset() + 1
@@ -222,6 +272,8 @@ class _Consumer(Client):
         added = there.keys() - {each.partition for each in self._consumer.assignment()}
         if added:
             self._consumer.incremental_assign([self._partition(number) for number in added])
+            if self._backlog is not None:
+                self._backlog.include(added)
 
     def _go_on(self, lost: Sequence[Any]) -> None:
         """Where the broker does not have what comes next: at the earliest; a group that begins, where it was told."""
@@ -236,11 +288,17 @@ class _Consumer(Client):
                 self.missed["messages that the broker no longer had"] += low - wanted
             else:
                 self.missed["offsets that began anew"] += 1
-        self._consumer.assign([self._partition(each.partition) for each in self._consumer.assignment()])
+        assigned = [each.partition for each in self._consumer.assignment()]
+        self._consumer.assign([self._partition(number) for number in assigned])
+        if self._backlog is not None:  # what it held comes again
+            self._consumer.resume([self._library.TopicPartition(self._feed.topic, number) for number in assigned])
+            self._backlog = Backlog(assigned)
 
     def _raise(self, error: Any, messages: Sequence[Any]) -> None:
         """What is no reason to connect again is left to the library, which goes on by itself."""
         codes = self._library.KafkaError
+        if error.code() == codes._PARTITION_EOF:  # noqa: SLF001 - its name in the library
+            return
         permanent = (codes.TOPIC_AUTHORIZATION_FAILED, codes.GROUP_AUTHORIZATION_FAILED, codes._AUTHENTICATION)  # noqa: SLF001
         if error.code() in permanent:
             raise PermissionDenied(error.str())

@@ -17,7 +17,7 @@ from pyarrow import ipc
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import reading, rows, until, values
-from whimbrel.connect.feeds import Feed, kafka
+from whimbrel.connect.feeds import Feed, kafka, kafka_backlog
 from whimbrel.errors import PlanError
 
 FIELDS = {"at": "int64", "x": "int64"}
@@ -70,6 +70,26 @@ def test_a_topic_is_read_in_the_order_of_each_partition_and_on_from_its_offsets(
     with reading(feed, place) as found:
         batch, = rows(found, 1)
         assert [batch.column(name).values[0] for name in ("at", "partition", "offset")] == [10, 1, 7]
+
+
+@pytest.mark.parametrize("held", [10_000, 20])
+def test_a_backlog_of_many_partitions_comes_in_the_order_of_its_timestamps(
+        cluster: Cluster, held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_backlog, "_MOST_HELD", held)
+    topic = f"backlog-{held}"
+    for partition in range(3):  # each is in order, and all of it is there before any of the next
+        for at in range(partition, 3000, 3):
+            cluster.producer.produce(topic, row(at), partition=partition, timestamp=1_700_000_000_000 + at)
+    assert cluster.producer.flush(20) == 0
+    feed = wb.feeds.kafka(topic, cluster.servers, time="at", schema=FIELDS, reorder_latency=3)
+    with reading(feed) as found:
+        first = values(found, 1000, "at")
+        place = json.loads(json.dumps(found.place))
+        assert [*first, *values(found, 3000 - len(first), "at")] == list(range(3000))
+        cluster.send(topic, row(3001), partition=1)
+        assert values(found, 1, "at") == [3001]
+    with reading(feed, place) as found:
+        assert sorted(values(found, 3001 - len(first), "at")) == [*range(len(first), 3000), 3001]
 
 
 @pytest.mark.fault("kafka", "messages of 10 MB")

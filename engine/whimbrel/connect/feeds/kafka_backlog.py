@@ -1,0 +1,99 @@
+"""Messages of several partitions while a backlog is read: in the order of their timestamps."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from operator import itemgetter
+from typing import Any
+
+_MOST_HELD = 10_000
+_MOST_BYTES = 4 << 20
+_PATIENCE_S = 10.0
+
+
+class Backlog:
+    """Merges partitions until each has been read to its end once.
+
+    A broker gives whole stretches of one partition before it gives any of another, so that the others would come late.
+    A message is handed on when no partition that is not at its end yet can give an older one. Timestamps are those of
+    messages; within a partition its own order is kept, whatever they are.
+
+    Parameters
+    ----------
+    numbers : iterable of int
+        The partitions.
+    """
+
+    def __init__(self, numbers: Iterable[int]) -> None:
+        self._held: dict[int, deque[tuple[int, Any]]] = {}
+        self._bytes: dict[int, int] = {}
+        self._newest: dict[int, int] = {}
+        self._behind: set[int] = set()
+        self._ordered: deque[Any] = deque()
+        self._waited_s = 0.0
+        self.paused: set[int] = set()
+        self.include(numbers)
+
+    def include(self, numbers: Iterable[int]) -> None:
+        """Partitions that are read, too."""
+        for number in numbers:
+            self._held[number], self._bytes[number], self._newest[number] = deque(), 0, -1
+            self._behind.add(number)
+
+    def add(self, message: Any) -> None:
+        """Take in one that has come."""
+        number = message.partition()
+        self._newest[number] = newest = max(self._newest[number], message.timestamp()[1])
+        self._held[number].append((newest, message))
+        self._bytes[number] += len(message)
+
+    def at_end(self, number: int) -> None:
+        """A partition has no more now."""
+        self._behind.discard(number)
+
+    def silent(self, seconds: float) -> None:
+        """Nothing came; a partition that nobody serves is not waited for without end."""
+        self._waited_s += seconds
+        if self._waited_s > _PATIENCE_S:
+            self._behind.clear()
+
+    @property
+    def ready(self) -> bool:
+        """Whether something is in its place that was not handed on."""
+        return bool(self._ordered)
+
+    def taken(self, most_messages: int, most_bytes: int) -> list[Any]:
+        """Messages that nothing older can come before: so many at most, but one if there is one."""
+        if not self._ordered:
+            self._order()
+        found: list[Any] = []
+        while self._ordered and len(found) < most_messages and most_bytes > 0:
+            found.append(self._ordered.popleft())
+            most_bytes -= len(found[-1])
+        return found
+
+    def _order(self) -> None:
+        bound = min((self._newest[number] for number in self._behind), default=None)
+        found: list[tuple[int, Any]] = []
+        for number, held in self._held.items():
+            while held and (bound is None or held[0][0] <= bound):
+                found.append(held.popleft())
+                self._bytes[number] -= len(found[-1][1])
+        if found:
+            self._waited_s = 0.0
+        found.sort(key=itemgetter(0))
+        self._ordered.extend(message for _, message in found)
+
+    def full(self) -> set[int]:
+        """Partitions of which no more is wanted before others come; one that was full is, until half of it is gone."""
+        return {number for number in self._held if self._is_full(number)}
+
+    def _is_full(self, number: int) -> bool:
+        share = 2 if number in self.paused else 1
+        return len(self._held[number]) * share > _MOST_HELD or self._bytes[number] * share > _MOST_BYTES
+
+    @property
+    def over(self) -> bool:
+        """Whether all have been read to their ends, and all was handed on."""
+        return not self._behind and not self._ordered and not any(self._held.values())
