@@ -37,6 +37,9 @@ class KafkaFeed(Feed):
     or, for a run that writes none, when they were taken in. Where the broker no longer has the message that comes next,
     the feed goes on at the earliest that is there, and counts those between as missed.
 
+    Without a group, partitions are merged by the timestamps of their messages until each has been read to its end once
+    after it was connected: so a backlog needs no more reorder latency than the messages had when they were sent.
+
     Parameters
     ----------
     topic : str
@@ -92,6 +95,10 @@ class KafkaFeed(Feed):
         told.setdefault("name", topic)
         super().__init__("kafka", time=time, schema=schema, format=format_of(format, where),
                          beside=pa.schema([(name, _BESIDE[name]) for name in beside]), **told)
+        if self.disorder.partition is not None and self.disorder.lag is None:
+            raise PlanError("Nothing would settle: a topic does not end, and nobody knows how far a partition may lag.",
+                            where=where,
+                            hint=f'give a lag: partition=wb.Partitions(by={self.disorder.partition!r}, lag="1h")')
 
     def connect(self, place: Place) -> Client:
         return _Consumer(self, place or {})

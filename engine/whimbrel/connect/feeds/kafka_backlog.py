@@ -17,7 +17,8 @@ class Backlog:
 
     A broker gives whole stretches of one partition before it gives any of another, so that the others would come late.
     A message is handed on when no partition that is not at its end yet can give an older one. Timestamps are those of
-    messages; within a partition its own order is kept, whatever they are.
+    messages, where partitions take turns at those that are the same; within a partition its own order is kept, whatever
+    they are.
 
     Parameters
     ----------
@@ -26,9 +27,10 @@ class Backlog:
     """
 
     def __init__(self, numbers: Iterable[int]) -> None:
-        self._held: dict[int, deque[tuple[int, Any]]] = {}
+        self._held: dict[int, deque[tuple[int, int, Any]]] = {}
         self._bytes: dict[int, int] = {}
         self._newest: dict[int, int] = {}
+        self._alike: dict[int, int] = {}
         self._behind: set[int] = set()
         self._ordered: deque[Any] = deque()
         self._waited_s = 0.0
@@ -38,14 +40,17 @@ class Backlog:
     def include(self, numbers: Iterable[int]) -> None:
         """Partitions that are read, too."""
         for number in numbers:
-            self._held[number], self._bytes[number], self._newest[number] = deque(), 0, -1
+            self._held[number], self._bytes[number] = deque(), 0
+            self._newest[number], self._alike[number] = -1, 0
             self._behind.add(number)
 
     def add(self, message: Any) -> None:
         """Take in one that has come."""
-        number = message.partition()
-        self._newest[number] = newest = max(self._newest[number], message.timestamp()[1])
-        self._held[number].append((newest, message))
+        number, stamp = message.partition(), message.timestamp()[1]
+        if stamp > self._newest[number]:
+            self._newest[number], self._alike[number] = stamp, 0
+        self._alike[number] += 1
+        self._held[number].append((self._newest[number], self._alike[number], message))
         self._bytes[number] += len(message)
 
     def at_end(self, number: int) -> None:
@@ -74,16 +79,16 @@ class Backlog:
         return found
 
     def _order(self) -> None:
-        bound = min((self._newest[number] for number in self._behind), default=None)
-        found: list[tuple[int, Any]] = []
+        bound = min(((self._newest[number], self._alike[number]) for number in self._behind), default=None)
+        found: list[tuple[int, int, Any]] = []
         for number, held in self._held.items():
-            while held and (bound is None or held[0][0] <= bound):
+            while held and (bound is None or held[0][:2] <= bound):
                 found.append(held.popleft())
-                self._bytes[number] -= len(found[-1][1])
+                self._bytes[number] -= len(found[-1][2])
         if found:
             self._waited_s = 0.0
-        found.sort(key=itemgetter(0))
-        self._ordered.extend(message for _, message in found)
+        found.sort(key=itemgetter(0, 1))
+        self._ordered.extend(message for *_, message in found)
 
     def full(self) -> set[int]:
         """Partitions of which no more is wanted before others come; one that was full is, until half of it is gone."""
