@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Literal
 
+import psycopg
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 import whimbrel as wb
+from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import until
 from tests.engine.connect.feeds.servers import free_port
 from whimbrel.connect.sinks import kafka
@@ -92,6 +95,33 @@ def test_what_goes_on_from_the_same_checkpoints_ends_with_it_so_that_no_row_is_l
     for folder in ("mended", "out"):
         files = sorted((tmp_path / folder).glob("rows-*.parquet"))
         assert sum(sum(parquet.read_table(file)["n"].to_pylist()) for file in files) == 100
+
+
+@pytest.mark.postgres
+def test_what_no_table_can_hold_is_said_with_its_column_and_that_it_fails_again(tmp_path: Path) -> None:
+    with servers.running(servers.postgres(tmp_path / "postgres")) as server:
+        url = f"postgresql://test@127.0.0.1:{server.port}/postgres"
+        until(lambda: servers.accepts(url))
+
+        def written(table: str, key: str, *values: Any, **type_: str) -> Any:
+            name, = type_
+            rows = [{"at": at, name: value} for at, value in enumerate(values)]
+            feed = wb.feeds.iterator(lambda: rows, time="at", schema={"at": "int64", **type_})
+            run = feed.start(to=wb.sinks.postgres(table, url, key=[key]))
+            assert run.wait(WAIT_S)
+            return run.error
+
+        assert written("large", "at", 2**64 - 1, 5, n="uint64") is None
+        with psycopg.connect(url) as link:
+            assert link.execute("SELECT n FROM large ORDER BY at").fetchall() == [(2**64 - 1,), (5,)]
+            link.execute("CREATE TABLE small (start bigint, \"end\" bigint, at bigint PRIMARY KEY, n smallint)")
+        for error, what in (
+                (written("texts", "at", "ok", "a\0b", s="string"), r"'s' is 'a\\x00b' where at = 1, a text with"),
+                (written("keys", "s", "ok", None, s="string"), "'s' is None, which a column of the key cannot be"),
+                (written("small", "at", 1, 100_000, n="int64"), "smallint out of range")):
+            assert isinstance(error, SinkError)
+            assert re.search(what, str(error))
+            assert "it fails again until" in str(error)
 
 
 def test_brokers_that_are_away_are_told_while_they_are_waited_for(monkeypatch: pytest.MonkeyPatch,

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from whimbrel.connect.addresses import checked_conninfo
+from whimbrel.connect.addresses import checked_conninfo, without_secrets
 from whimbrel.errors import MissingExtraError, SinkError, near_match
 from whimbrel.plan.sink import Sink, Token
 
 _MOST_ROWS = 10_000
 _TYPES: list[tuple[Any, str]] = [
-    (pa.types.is_boolean, "boolean"), (pa.types.is_integer, "bigint"), (pa.types.is_floating, "double precision"),
+    (pa.types.is_boolean, "boolean"), (pa.types.is_uint64, "numeric(20)"),
+    (pa.types.is_integer, "bigint"), (pa.types.is_floating, "double precision"),
     (pa.types.is_date, "date"), (pa.types.is_binary, "bytea"), (pa.types.is_string, "text"),
 ]
 
@@ -72,9 +74,25 @@ class PostgresSink(Sink):
             raise self._failed(error) from error
 
     def write(self, rows: pa.RecordBatch) -> None:
+        self._check(rows)
         self._parts.append(rows)
         if sum(part.num_rows for part in self._parts) >= _MOST_ROWS:
             self._write()
+
+    def _check(self, rows: pa.RecordBatch) -> None:
+        """What no table can hold is said with its column, and its row; the server would say neither."""
+        for field in rows.schema:
+            column, row, why = rows.column(field.name), -1, "which a column of the key cannot be"
+            if field.name in self._key and column.null_count:
+                row = pc.index(column.is_null(), True).as_py()
+            elif pa.types.is_string(field.type):
+                row = pc.index(pc.match_substring(column, "\0"), True).as_py()
+                why = "a text with the character 0, which PostgreSQL does not hold"
+            if row >= 0:
+                key = ", ".join(f"{name} = {rows.column(name)[row]}" for name in self._key if name != field.name)
+                raise SinkError(f"{self.name} cannot be written: {field.name!r} is {column[row].as_py()!r}"
+                                f"{f' where {key}' if key else ''}, {why}.", where=f"sinks.postgres({self.name!r})",
+                                hint="leave such rows out with where(...); it fails again until then")
 
     def _write(self) -> None:
         """In the transaction that the next checkpoint ends."""
@@ -95,9 +113,11 @@ class PostgresSink(Sink):
             raise self._failed(error) from error
 
     def _failed(self, error: Exception) -> SinkError:
-        return SinkError(f"{self.name} cannot be written: {str(error).splitlines()[0]}",
+        lasting = not isinstance(error, self._library.OperationalError)
+        return SinkError(f"{self.name} cannot be written: {without_secrets(error)}",
                          where=f"sinks.postgres({self.name!r})",
-                         hint="start the run again when it can: nothing is lost")
+                         hint="it fails again until the query, or the table, is another one" if lasting
+                         else "start the run again when it can: nothing is lost")
 
     def close(self) -> None:
         if self._link is not None:
