@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
-_MOST_HELD = 10_000
-_MOST_BYTES = 4 << 20
+_MOST_HELD = 200_000
+_MOST_BYTES = 64 << 20
 _PATIENCE_S = 10.0
 
 
@@ -91,12 +91,13 @@ class Backlog:
         self._ordered.extend(message for *_, message in found)
 
     def full(self) -> set[int]:
-        """Partitions of which no more is wanted before others come; one that was full is, until half of it is gone."""
-        return {number for number in self._held if self._is_full(number)}
-
-    def _is_full(self, number: int) -> bool:
-        share = 2 if number in self.paused else 1
-        return len(self._held[number]) * share > _MOST_HELD or self._bytes[number] * share > _MOST_BYTES
+        """Partitions of which no more is wanted before others come: those that hold most, until half of all is gone."""
+        messages, size = sum(map(len, self._held.values())), sum(self._bytes.values())
+        share = max(messages / _MOST_HELD, size / _MOST_BYTES)
+        if share <= 0.5:
+            return set()
+        ahead = {number for number, held in self._held.items() if len(held) * len(self._held) > messages}
+        return self.paused | ahead if share > 1 else self.paused
 
     @property
     def over(self) -> bool:
