@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from whimbrel.connect.sinks.json_rows import json_rows
-from whimbrel.errors import MissingExtraError, SinkError
+from whimbrel.errors import MissingExtraError, PlanError, SinkError
 from whimbrel.plan.sink import Sink, Token
 
 _FLUSH_S = 30.0
@@ -46,7 +46,11 @@ class KafkaSink(Sink):
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         self._row = rows
-        self._producer = self._library.Producer(self._config)
+        try:
+            self._producer = self._library.Producer(self._config)
+        except self._library.KafkaException as error:
+            raise PlanError(f"config=... cannot be: {error.args[0].str()}.", where=f"sinks.kafka({self.name!r})",
+                            hint="names and values are those of librdkafka") from None
 
     def write(self, rows: pa.RecordBatch) -> None:
         for row, text in json_rows(rows):

@@ -16,6 +16,12 @@ FIELDS: Any = {"at": "int64"}
 TOLD: Any = {"time": "at", "schema": FIELDS}
 
 
+def test_an_option_that_kafka_does_not_know_is_named() -> None:
+    query = wb.from_arrow({"at": [1]}, time="at")
+    with pytest.raises(PlanError, match=r'No such configuration property: "bad\.option"'):
+        query.start(to=wb.sinks.kafka("out", config={"bad.option": 1}))
+
+
 @pytest.mark.parametrize("make", [
     lambda: wb.feeds.http("http://ann:hunter2@h/x?api_key=hunter2", format="xx", **TOLD),
     lambda: wb.feeds.events("http://ann:hunter2@h/x?api_key=hunter2", format="xx", **TOLD),
