@@ -228,9 +228,10 @@ class _Consumer(Client):
         errors: list[Any] = []
         taken: list[Any] = backlog.taken(_MOST_MESSAGES, _MOST_BYTES)
         while not taken and not errors and not backlog.over and (left_s := until - monotonic()) > 0:
+            asked = monotonic()
             came = self._next(left_s)
             if not came:
-                backlog.silent(left_s)
+                backlog.silent(monotonic() - asked)  # which may be less: what the library has to say wakes it
             for message in came:
                 if self._is_end(message):
                     backlog.at_end(message.partition())
