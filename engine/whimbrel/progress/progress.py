@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -41,6 +42,8 @@ _IN_A_WINDOW, _MOST_BLOCKS = 32, 1024
 """Blocks in a window, so that its values can have intervals early; and how many may cost what blocks cost."""
 _FEWEST_ROWS, _BATCH_ROWS, _MOST_ROWS = 64, 65_536, 1 << 20
 _WORTH_COMPILING_ROWS = 50_000
+_INTERPRETED_S = 1e-6
+"""What a row takes at least where nothing is compiled: so long even a first answer waits for the compiler."""
 _FEWEST_BLOCKS = 20
 """With fewer, such as the row groups of a small file, little is known early: sampled only if that is asked for."""
 _MOST_HELD = 1 << 24
@@ -284,8 +287,10 @@ class Progress(Iterator[Estimate]):
             assert block is not None
             at_once = (self._hurries or not self.looks.before(total)) and self.blocks.in_order
             with ExitStack() as waiting:
-                if (at_once or self.latest is not None) and total > _WORTH_COMPILING_ROWS:  # nobody awaits a first one
-                    waiting.enter_context(patience())
+                if total > _WORTH_COMPILING_ROWS:
+                    first = self.latest is None and not at_once
+                    most_s = _INTERPRETED_S * int(self.blocks.rows[block]) if first else math.inf
+                    waiting.enter_context(patience(most_s))
                 if at_once:
                     self._read_rest()
                 else:
