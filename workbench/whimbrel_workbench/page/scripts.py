@@ -15,6 +15,7 @@ from panel.io.notebook import LOAD_MIME, load_notebook, replace_inline_css
 
 _KERNEL: Final = uuid.uuid4().hex
 _SCRIPT_TAG: Final = '<script type="application/javascript">'
+_SCRIPT_END: Final = "</script>"
 
 
 def scripts() -> list[str]:
@@ -41,7 +42,10 @@ def with_styles(layout: pn.viewable.Viewable, root: Model, changed: Any, _old: A
 
 
 def guarded(html: str, view: str, still: str, sign: str) -> str:
-    """A view that only a page with the scripts of this kernel shows.
+    """A view that only a page with the scripts of this kernel shows, and whose data stay data.
+
+    Panel writes a view's names and values as JSON into a script as they are: one that holds ``</script>`` would end
+    it, and a page would run what follows.
 
     Parameters
     ----------
@@ -55,4 +59,15 @@ def guarded(html: str, view: str, still: str, sign: str) -> str:
         Id of the widget by which the page says whether it is seen.
     """
     asked = f'if (window.whimbrel?.show("{_KERNEL}", "{view}", "{still}", "{sign}")) '
-    return html.replace(_SCRIPT_TAG, _SCRIPT_TAG + asked)
+    before, _, rest = html.partition(_SCRIPT_TAG)
+    script, end, after = rest.rpartition(_SCRIPT_END)
+    return f"{before}{_SCRIPT_TAG}{asked}{_inside_a_script(script)}{end}{after}"
+
+
+def _inside_a_script(text: str) -> str:
+    r"""The same script, in which nothing ends it or begins a comment of HTML: both can stand in texts only.
+
+    >>> _inside_a_script('say("</script><!--")')
+    'say("\\u003c/script>\\u003c!--")'
+    """
+    return text.replace("</", r"\u003c/").replace("<!--", r"\u003c!--")
