@@ -113,6 +113,9 @@ class ParquetSource(ColumnarSource):
         begins = np.searchsorted(self._ranges[:, 0], blocks.first)
         return np.logical_or.reduceat(np.array(self._files.holding(conditions), np.bool_), begins)
 
+    def stamp(self) -> str | None:
+        return self._files.stamp()
+
     def _of(self, files: ParquetFiles) -> ParquetSource:
         """A part of it; what was found out of the whole is not so of the part."""
         twin = copy.copy(self)

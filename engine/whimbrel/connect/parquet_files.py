@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Generator, Iterator, Sequence
+from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,6 +60,7 @@ class ParquetFiles:
         self.paths = files
         self._where = where
         footers = [self._footer(file) for file in files]
+        self._written = [(status.st_size, status.st_mtime_ns) for status in (file.stat() for file in files)]
         schemas = [schema for _, schema in footers]
         for file, schema in zip(files[1:], schemas[1:], strict=True):
             self._check_same(schemas[0], file, schema)
@@ -104,6 +106,15 @@ class ParquetFiles:
         """Of each row group, whether some of its rows may meet all conditions."""
         return [may_hold(footer.row_group(number), self.schema, conditions)
                 for footer, kept in zip(self._footers, self._kept, strict=True) for number in kept]
+
+    def stamp(self) -> str:
+        """Sizes, times of writing and footers, as they were when the files were opened."""
+        digest = blake2b(repr(self._written).encode(), digest_size=16)
+        for footer in self._footers:
+            sink = pa.BufferOutputStream()
+            footer.write_metadata_file(sink)
+            digest.update(sink.getvalue())
+        return digest.hexdigest()
 
     @property
     def row_groups(self) -> tuple[int, int]:

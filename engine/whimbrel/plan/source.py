@@ -209,6 +209,10 @@ class Source(ABC):
         """Of each block, whether some row of it may meet all conditions; True wherever nobody knows."""
         return np.ones(len(blocks), np.bool_)
 
+    def stamp(self) -> str | None:
+        """What changes whenever its rows do, known without reading them; None where only rows tell."""
+        return None
+
     @abstractmethod
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         """Rows in arrival order from row `offset`, with these payload columns in this order.

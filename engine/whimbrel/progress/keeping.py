@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whimbrel.batch import Mask
 from whimbrel.errors import CheckpointError
 from whimbrel.kernels import restored, state_of
 from whimbrel.plan import explain
 from whimbrel.progress.claims import read, written
+from whimbrel.progress.fingerprint import fingerprint
 from whimbrel.run import read_state, write_state
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ def write(progress: Progress, path: Place) -> None:
     scan = progress.scan
     before = progress.before or (np.empty((0, 0)), np.empty((0, 0)))
     write_state(Path(path), state_of({
-        "of": _identity(progress), "panes": progress.panes, "windows": progress.windows, "scan": scan.state_parts(),
+        "of": _identity(progress), "rows": _rows(progress, scan.read), "panes": progress.panes,
+        "windows": progress.windows, "scan": scan.state_parts(),
         "phases": progress.phases, "claims": written(progress.claims),
         "known": progress.before is not None, "low": before[0], "high": before[1]}))
 
@@ -36,7 +39,7 @@ def go_on(progress: Progress, path: Place) -> None:
     Raises
     ------
     CheckpointError
-        When there is none, or it is of another query or other rows.
+        When there is none, it is of another query, or rows that were read have changed since.
     """
     where = f"progress(resume={os.fspath(path)!r})"
     try:
@@ -47,6 +50,9 @@ def go_on(progress: Progress, path: Place) -> None:
     if state["of"] != _identity(progress):
         raise CheckpointError("It was kept by another query, or of other rows.", where=where,
                               hint="ask the same query of the same rows, with the same confidence")
+    if state.get("rows") != _rows(progress, state["scan"]["read"]):
+        raise CheckpointError("Rows that were read then are not what they were.", where=where,
+                              hint="ask anew, without resume=; a file that was copied counts as another one")
     restored(progress.panes, state["panes"])
     if progress.windows is not progress.panes:
         restored(progress.windows, state["windows"])
@@ -59,3 +65,9 @@ def _identity(progress: Progress) -> dict[str, Any]:
     """What must be the same: the query as it is printed, and the rows of each block."""
     return {"plan": explain(progress.plan), "confidence": progress.confidence,
             "blocks": progress.blocks.first.tolist(), "latest": progress.blocks.latest.tolist()}
+
+
+def _rows(progress: Progress, read: Mask) -> str:
+    """What must be the same of the blocks that were read; the others may be what they are now."""
+    first, stop = progress.blocks.first[read].tolist(), progress.blocks.stop[read].tolist()
+    return fingerprint(progress.states.source, progress.states.columns, zip(first, stop, strict=True))

@@ -133,6 +133,9 @@ class SparkSource(ColumnarSource):
             twin.source, twin.rows = self, twin._files.rows  # noqa: SLF001
         return twin
 
+    def stamp(self) -> str | None:
+        return None if self._files is None else self._files.files.stamp()
+
     def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
         if self._files is None or not self.conditions:
             return super()._read(columns, offset)

@@ -194,6 +194,32 @@ def test_it_is_kept_and_gone_on_with(log: wb.Stream, query: str, tmp_path: Path)
         asked.progress(resume=tmp_path / "none")
 
 
+@pytest.mark.parametrize("stored", ("in memory", "in files", "in few row groups"))
+@pytest.mark.parametrize("column", ("i", "k"))
+def test_rows_that_changed_since_are_not_gone_on_with(stored: str, column: str, tmp_path: Path) -> None:
+    """The rest of a corrected log was added to what had been read of the old one, and the sum was called final."""
+    def opened(table: pa.Table) -> wb.Stream:
+        if stored == "in memory":
+            return wb.from_arrow(table, time="at", name="log")
+        pq.write_table(table, tmp_path / "log.parquet", row_group_size=ROWS // (40 if stored == "in files" else 3))
+        return wb.read_parquet(tmp_path / "log.parquet", time="at")
+
+    def asked(log: wb.Stream) -> wb.Stream:
+        return log.group_by("k").tumbling_window(3_000).aggregate(total=wb.sum(col.i))
+
+    place = TABLE.column_names.index(column)
+    changed = pa.concat_tables([TABLE.slice(0, 100).set_column(place, column, TABLE.column(column).slice(200, 100)),
+                                TABLE.slice(100)])
+    progress = asked(opened(TABLE)).progress(every="60%", seed=1).prefer(between=(0, 60))
+    next(progress)
+    progress.keep(tmp_path / "kept")
+    again = asked(wb.from_arrow(pa.concat_tables([TABLE.slice(0, 999), TABLE.slice(999)]), time="at", name="log")
+                  if stored == "in memory" else wb.read_parquet(tmp_path / "log.parquet", time="at"))
+    assert rows(again.progress(resume=tmp_path / "kept").finish()) == rows(asked(opened(TABLE)).collect())
+    with pytest.raises(CheckpointError, match="not what they were"):
+        asked(opened(changed)).progress(resume=tmp_path / "kept")
+
+
 @pytest.mark.parametrize("ask", (next, wb.Progress.finish))
 def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, ask: Any, monkeypatch: Any) -> None:
     """An interrupted cell ended the reading, and what had been estimated was given as exact."""

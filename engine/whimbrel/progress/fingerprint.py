@@ -1,0 +1,43 @@
+"""What tells whether rows that were read are still what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column
+from whimbrel.plan import Source
+
+
+def fingerprint(source: Source, columns: Sequence[str], blocks: Iterable[tuple[int, int]]) -> str:
+    """The stamp of a source that has one; else a digest of these blocks of it, which is in memory.
+
+    Parameters
+    ----------
+    source : Source
+    columns : sequence of str
+        That are read of it.
+    blocks : iterable of (int, int)
+        Rows from the first up to the second.
+    """
+    stamp = source.stamp()
+    if stamp is not None:
+        return stamp
+    digest = blake2b(digest_size=16)
+    for first, stop in blocks:
+        rows = Batch.concat([batch for batch in source.excerpt(first, stop).read(columns) if batch is not None])
+        for part in (rows.sync, rows.other, *map(_content, map(rows.column, columns))):
+            digest.update(memoryview(part))
+    return digest.hexdigest()
+
+
+def _content(column: Column) -> np.ndarray[tuple[int], np.dtype[np.uint8]] | bytes:
+    """The bytes of a column, the same for the same values however they lie in memory."""
+    if isinstance(column.values, np.ndarray):
+        values = column.values.view(np.uint8)
+        return values if column.valid is None else np.concatenate([values, column.valid.view(np.uint8)])
+    array = column.to_arrow()
+    return bytes(pa.record_batch([array], names=["values"]).serialize())
