@@ -29,15 +29,14 @@ def fingerprint(source: Source, columns: Sequence[str], blocks: Iterable[tuple[i
     digest = blake2b(digest_size=16)
     for first, stop in blocks:
         rows = Batch.concat([batch for batch in source.excerpt(first, stop).read(columns) if batch is not None])
-        for part in (rows.sync, rows.other, *map(_content, map(rows.column, columns))):
-            digest.update(memoryview(part))
+        for part in (rows.sync.tobytes(), rows.other.tobytes(), *map(_content, map(rows.column, columns))):
+            digest.update(part)
     return digest.hexdigest()
 
 
-def _content(column: Column) -> np.ndarray[tuple[int], np.dtype[np.uint8]] | bytes:
+def _content(column: Column) -> bytes:
     """The bytes of a column, the same for the same values however they lie in memory."""
     if isinstance(column.values, np.ndarray):
-        values = column.values.view(np.uint8)
-        return values if column.valid is None else np.concatenate([values, column.valid.view(np.uint8)])
+        return column.values.tobytes() + (b"" if column.valid is None else column.valid.tobytes())
     array = column.to_arrow()
     return bytes(pa.record_batch([array], names=["values"]).serialize())

@@ -232,3 +232,27 @@ def test_another_latency_is_asked_of_all_views_together() -> None:
         assert runs[0].clock.paused
     finally:
         there.close()
+
+
+def test_early_answers_are_shown_as_such_beside_a_run() -> None:
+    """A served view of them was run to its end: no interval, no word of how good it is, and no rule to stop."""
+    history = wb.from_arrow(TABLE, time="at", name="log").group_by("k").tumbling_window(ROWS).aggregate(n=wb.count())
+    early = history.progress(every="10%", seed=1).until(seconds=1e-9)
+    board = Dashboard("Both", {"early": early.view(kind="bar"), "plain": early.again(), "run": COUNTS})
+    there = board.share()
+    page = Page()
+    try:
+        there.join(page)
+        page.wait_for(lambda frames: {"early", "plain", "run"} <= set(frames) and all(
+            frames[name][-1].status.state in ("paused", "finished") for name in frames))
+        early_frame, plain, run = (page.frames[name][-1] for name in ("early", "plain", "run"))
+        assert (early_frame.status.state, plain.status.state, run.status.state) == ("paused", "finished", "finished")
+        assert early_frame.quality is not None
+        assert not early_frame.quality.final
+        assert plain.quality is not None
+        assert plain.quality.final
+        assert run.quality is None
+        there.steer("resume").result()
+        page.wait_for(lambda frames: frames["early"][-1].status.state == "finished")
+    finally:
+        there.close()

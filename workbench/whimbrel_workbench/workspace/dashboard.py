@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from whimbrel.errors import PlanError
+from whimbrel.progress import Progress
 from whimbrel.stream import Bands, Stream
 from whimbrel_workbench import page
 from whimbrel_workbench.feed import columns_of
@@ -20,13 +21,14 @@ from whimbrel_workbench.workspace.shared import Shared
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query and what was asked of its view."""
+    """A query and what was asked of its view; maybe early answers, which are read on instead of running it."""
 
     query: Stream | Bands
     options: Options
+    progress: Progress | None = None
 
 
-Query = Stream | Bands | LiveView | Asked
+Query = Stream | Bands | Progress | LiveView | Asked
 
 
 class Dashboard:
@@ -37,8 +39,8 @@ class Dashboard:
     title : str
         What stands on top of the page.
     views : mapping of str to query, or sequence of queries
-        Streams, streams at several latencies, or what their ``view(...)`` gives, by the names that stand above them;
-        without names they are called after their columns.
+        Streams, streams at several latencies, early answers (``progress(...)``), or what their ``view(...)`` gives, by
+        the names that stand above them; without names they are called after their columns.
     rows : sequence of names or of sequences of names, or path, optional
         Where the views stand, from top to bottom, or the file of a saved layout. A view that no row names is not
         shown. Default: the first view spans the page, the others stand in pairs.
@@ -85,7 +87,8 @@ class Dashboard:
     def share(self, *, pause_unwatched: bool = False) -> Shared:
         """The run of the views that are arranged, for any number of pages."""
         shown = {name for row in self.arrangement.rows for name in row}
-        return Shared({name: (asked.query, asked.options) for name, asked in self.views.items() if name in shown},
+        return Shared({name: (asked.query, asked.options, asked.progress)
+                       for name, asked in self.views.items() if name in shown},
                       redraws_per_s=self._redraws_per_s, pause_unwatched=pause_unwatched)
 
 
@@ -116,7 +119,9 @@ def _asked(query: Query) -> Asked:
         case Asked():
             return query
         case LiveView():
-            return Asked(query.stream, query.options)
+            return Asked(query.stream, query.options, query.progress)
+        case Progress():
+            return Asked(Stream(query.plan), Options(), query)
         case Stream() | Bands():
             return Asked(query, Options())
         case _:

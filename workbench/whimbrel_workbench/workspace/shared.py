@@ -9,6 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from whimbrel.errors import WhimbrelError
+from whimbrel.progress import Progress
 from whimbrel.stream import Bands, Stream
 from whimbrel_workbench.controls import Gesture
 from whimbrel_workbench.feed import Feed, Player, start_together
@@ -30,8 +31,8 @@ class Shared:
 
     Parameters
     ----------
-    views : mapping of str to (Stream or Bands, Options)
-        The queries by the names of their views.
+    views : mapping of str to (Stream or Bands, Options, Progress or None)
+        The queries by the names of their views; those with early answers read on by themselves.
     redraws_per_s : float
         Most frames of a view in a second.
     pause_unwatched : bool
@@ -44,21 +45,23 @@ class Shared:
         Steers the clock of what is replayed.
     """
 
-    def __init__(self, views: Mapping[str, tuple[Stream | Bands, Options]], *, redraws_per_s: float = 4.0,
-                 pause_unwatched: bool = False) -> None:
-        self._queries: list[Stream | Bands] = [query for query, _ in views.values()]
+    def __init__(self, views: Mapping[str, tuple[Stream | Bands, Options, Progress | None]], *,
+                 redraws_per_s: float = 4.0, pause_unwatched: bool = False) -> None:
         self._pause_unwatched = pause_unwatched
         self._started = False
-        self._waits = False
+        self._waiting: list[Feed] = []
         self._viewers: list[Viewer] = []
         self._newest: dict[str, Frame] = {}
         self._changing = threading.Lock()
         # Pages must not wait for the run: whatever steers it happens here, one thing after the other.
         self._steering = ThreadPoolExecutor(1, "whimbrel-steering")
-        self.feeds = {name: Feed(query, options, partial(self._hand_on, name), redraws_per_s=redraws_per_s)
-                      for name, (query, options) in views.items()}
+        self.feeds = {name: Feed(query, options, partial(self._hand_on, name), redraws_per_s=redraws_per_s,
+                                 progress=progress) for name, (query, options, progress) in views.items()}
+        self._early = [feed for feed in self.feeds.values() if feed.progress is not None]
+        self._together = {feed: query for feed, (query, _, progress) in zip(self.feeds.values(), views.values(),
+                                                                            strict=True) if progress is None}
         self._watch(False)
-        self.player = Player(lambda: self._first.run, self._look_again, self._steering.submit)
+        self.player = Player(lambda: self._leaders[0].run, self._look_again, self._steering.submit)
 
     @property
     def viewers(self) -> int:
@@ -100,22 +103,26 @@ class Shared:
         """Start, go on, look or wait, by whether somebody looks now."""
         watched = bool(self._viewers)
         self._watch(watched)
-        run = self._first.run
         if watched and not self._started:
             self._start()
-        elif watched and self._waits:
-            self._waits = False
-            self._first.resume()
-        elif not watched and self._pause_unwatched and run is not None and run.state == "running":
-            self._waits = True
-            self._first.pause()
+        elif watched:
+            waiting, self._waiting = self._waiting, []
+            for feed in waiting:
+                feed.resume()
+        elif self._pause_unwatched:
+            running = [feed for feed in self._leaders if feed.run is not None and feed.run.state == "running"]
+            self._waiting += running
+            for feed in running:
+                feed.pause()
 
     def _steer(self, gesture: Gesture) -> None:
         match gesture:
             case "pause":
-                self._first.pause()
+                for feed in self._leaders:
+                    feed.pause()
             case "resume":
-                self._first.resume()
+                for feed in self._leaders:
+                    feed.resume()
             case "keep" | "drop":
                 for feed in self.feeds.values():
                     feed.stop(keep=gesture == "keep")
@@ -128,7 +135,7 @@ class Shared:
 
     def _ask(self, latencies: Sequence[int]) -> None:
         self._end()
-        self._queries = [feed.at_latencies(latencies) for feed in self.feeds.values()]
+        self._together = {feed: feed.at_latencies(latencies) for feed in self._together}
         self._start()
 
     def _look_again(self) -> None:
@@ -136,18 +143,22 @@ class Shared:
             feed.look_again()
 
     @property
-    def _first(self) -> Feed:
-        # What was started together is paused together: one feed speaks for all.
-        return next(iter(self.feeds.values()))
+    def _leaders(self) -> list[Feed]:
+        """What was started together is paused together: one feed speaks for all; early answers are read each alone."""
+        return [*list(self._together)[:1], *self._early]
 
     def _start(self) -> None:
         self._started = True
+        for feed in self._early:
+            feed.start()
+        if not self._together:
+            return
         try:
-            keep = max(feed.keep_rows for feed in self.feeds.values())
-            for feed, run in zip(self.feeds.values(), start_together(self._queries, keep), strict=True):
+            keep = max(feed.keep_rows for feed in self._together)
+            for feed, run in zip(self._together, start_together([*self._together.values()], keep), strict=True):
                 feed.follow(run)
         except WhimbrelError as error:
-            for feed in self.feeds.values():
+            for feed in self._together:
                 feed.follow(error)
 
     def _end(self) -> None:
