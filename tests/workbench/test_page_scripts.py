@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 
+import holoviews as hv
 import panel as pn
+import pytest
 from bokeh.plotting import figure
 
 from whimbrel_workbench.page.scripts import guarded
@@ -35,11 +37,15 @@ class Scripts(HTMLParser):
             self.found[-1] += data
 
 
-def test_a_key_of_the_data_does_not_end_the_script_that_holds_it() -> None:
+@pytest.mark.parametrize("by_holoviews", (False, True))
+def test_a_key_of_the_data_does_not_end_the_script_that_holds_it(*, by_holoviews: bool) -> None:
     chart = figure(x_range=KEYS, title=KEYS[0])
     chart.vbar(x=KEYS, top=list(range(len(KEYS))))
     pn.extension(inline=True)
-    data, _ = pn.Column(pn.pane.Bokeh(chart))._repr_mimebundle_()
+    if by_holoviews:
+        data, _ = hv.renderer("bokeh").components(hv.Bars([(key, 1) for key in KEYS]), comm=False)
+    else:
+        data, _ = pn.Column(pn.pane.Bokeh(chart))._repr_mimebundle_()
     page = Scripts()
     page.feed(guarded(data["text/html"], "view", "still", "sign"))
     page.close()

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 import panel as pn
+import panel.io.notebook
 from bokeh.models import ImportedStyleSheet, InlineStyleSheet, Model, UIElement
 from bokeh.util.warnings import BokehUserWarning
 from IPython.utils.capture import capture_output
@@ -15,7 +16,7 @@ from panel.io.notebook import LOAD_MIME, load_notebook, replace_inline_css
 
 _KERNEL: Final = uuid.uuid4().hex
 _SCRIPT_TAG: Final = '<script type="application/javascript">'
-_SCRIPT_END: Final = "</script>"
+_SCRIPT: Final = "application/javascript"
 
 
 def scripts() -> list[str]:
@@ -42,10 +43,7 @@ def with_styles(layout: pn.viewable.Viewable, root: Model, changed: Any, _old: A
 
 
 def guarded(html: str, view: str, still: str, sign: str) -> str:
-    """A view that only a page with the scripts of this kernel shows, and whose data stay data.
-
-    Panel writes a view's names and values as JSON into a script as they are: one that holds ``</script>`` would end
-    it, and a page would run what follows.
+    """A view that only a page with the scripts of this kernel shows.
 
     Parameters
     ----------
@@ -59,9 +57,17 @@ def guarded(html: str, view: str, still: str, sign: str) -> str:
         Id of the widget by which the page says whether it is seen.
     """
     asked = f'if (window.whimbrel?.show("{_KERNEL}", "{view}", "{still}", "{sign}")) '
-    before, _, rest = html.partition(_SCRIPT_TAG)
-    script, end, after = rest.rpartition(_SCRIPT_END)
-    return f"{before}{_SCRIPT_TAG}{asked}{_inside_a_script(script)}{end}{after}"
+    return html.replace(_SCRIPT_TAG, _SCRIPT_TAG + asked, 1)
+
+
+def _html_of(bundle: dict[str, str]) -> str:
+    """A view as HTML with its script in it, whose data stay data.
+
+    Panel writes names and values as JSON into the script as they are: one that holds ``</script>`` would end it, and a
+    page would run what follows.
+    """
+    script = _inside_a_script(bundle.get(_SCRIPT, ""))
+    return bundle.get("text/html", "") + (f"\n{_SCRIPT_TAG}{script}</script>" if script else "")
 
 
 def _inside_a_script(text: str) -> str:
@@ -71,3 +77,7 @@ def _inside_a_script(text: str) -> str:
     'say("\\u003c/script>\\u003c!--")'
     """
     return text.replace("</", r"\u003c/").replace("<!--", r"\u003c!--")
+
+
+# What HoloViews shows of a view comes this way too, and asks nobody else.
+panel.io.notebook.mimebundle_to_html = _html_of
