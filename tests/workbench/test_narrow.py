@@ -7,6 +7,7 @@ import pytest
 
 from tests.workbench.results import hourly
 from whimbrel_workbench.frames import Bars, Framer, Lines, Options, Result
+from whimbrel_workbench.frames.colouring import Colouring
 from whimbrel_workbench.frames.framer import Picture
 from whimbrel_workbench.frames.narrow import narrowed, on_one_axis, values_of
 
@@ -51,6 +52,30 @@ def test_chosen_bars_keep_value_and_state() -> None:
 def test_chosen_rows() -> None:
     left = narrowed(drawn(TABLE, kind="table"), {"origin": frozenset({"LGA"})})
     assert [row.cells[left.names.index("origin")] for row in left.table] == ["LGA", "LGA"]
+
+
+def test_chosen_rows_are_found_among_all_and_then_cut() -> None:
+    """The newest fifteen rows of three origins had five of one, and no more were shown when it was chosen."""
+    many = hourly(**{name: list(range(40)) for name in ("EWR", "JFK", "LGA")})
+    whole = drawn(many, settled=60, kind="table")
+    left = narrowed(whole, {"origin": frozenset({"JFK"})})
+    values = left.names.index(next(name for name in many.column_names if name not in ("start", "end", "origin")))
+    assert [row.cells[values] for row in left.table] == [str(value) for value in range(39, 24, -1)]
+    assert left.rows == 40
+    first = drawn(many, settled=len(many), kind="table").only({"origin": frozenset({"JFK"})})
+    assert first.settled_rows == 40
+
+
+def test_a_key_has_one_colour_in_all_charts_and_keeps_it_when_others_are_hidden() -> None:
+    """Each chart gave the first colour to the key that came first in it: JFK was blue in one, EWR in the other."""
+    colouring = Colouring()
+    one = drawn(hourly(JFK=[1, 2], EWR=[3, 4]))
+    other = drawn(hourly(EWR=[5, 6], LGA=[1, 1], JFK=[7, 8]))
+    alike = colouring.alike({"one": one, "other": other, "none": None})
+    places = [{line.label: line.place for line in alike[name]} for name in ("one", "other")]
+    assert places == [{"JFK": 0, "EWR": 1}, {"EWR": 1, "LGA": 2, "JFK": 0}]
+    later = colouring.alike({"one": narrowed(one, {"origin": frozenset({"EWR"})})})
+    assert [(line.label, line.place) for line in later["one"]] == [("EWR", 1)]
 
 
 @pytest.mark.parametrize("kind", ("lines", "bars", "table"))

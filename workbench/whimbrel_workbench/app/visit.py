@@ -96,7 +96,7 @@ class Visit:
 
     def _draw(self, names: set[str]) -> None:
         frames = dict(self._newest)
-        pictures = on_one_axis({name: frame.picture for name, frame in frames.items()})
+        pictures = on_one_axis(self._shared.colouring.alike({name: frame.picture for name, frame in frames.items()}))
         with pn.io.hold(self._document):
             self._run.draw([frame.status for frame in frames.values()])
             for picture in pictures.values():

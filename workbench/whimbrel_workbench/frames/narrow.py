@@ -57,11 +57,7 @@ def narrowed(picture: Picture | None, chosen: Chosen) -> Picture | None:
         case Heat():
             return picture.only([_is_chosen(name, picture.keys, chosen) for name in picture.names])
         case Rows():
-            texts = {name: column for column, name in enumerate(picture.names) if not picture.numeric[column]}
-            columns = {name: texts[name] for name in chosen if name in texts}
-            rows = tuple(row for row in picture.table
-                         if all(row.cells[column] in chosen[name] for name, column in columns.items()))
-            return replace(picture, table=rows) if rows else None
+            return picture.only(chosen)
         case _:
             return picture
 

@@ -69,6 +69,14 @@ class Result:
         return Result(self.table.slice(first), tuple(max(0, reached - first) for reached in self.reached), self.stages,
                       before, intervals=intervals)
 
+    def at(self, places: NDArray[np.int64]) -> Result:
+        """The same of some of its rows only, in their order."""
+        table, before, intervals = (part if part is None else part.take(pa.array(places))
+                                    for part in (self.table, self.before, self.intervals))
+        flagged = frozenset(np.flatnonzero(np.isin(places, list(self.flagged))).tolist())
+        reached = tuple(int(np.searchsorted(places, reached)) for reached in self.reached)
+        return Result(table, reached, self.stages, before, intervals=intervals, flagged=flagged)
+
     @property
     def stage(self) -> StageCodes:
         """The stage of each row."""

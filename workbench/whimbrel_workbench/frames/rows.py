@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import isnan, nan
 from typing import Final, Self
 
+import numpy as np
 import pyarrow as pa
 
 from whimbrel_workbench.frames.columns import Columns
@@ -61,6 +63,9 @@ class Rows:
     told_by : tuple of int
         Columns that say what a row speaks of: its time and its keys.
     table : tuple of Row
+    result : Result
+        All rows, of which it shows the newest.
+    columns : Columns
     """
 
     names: tuple[str, ...]
@@ -70,6 +75,25 @@ class Rows:
     stages: Stages
     settled_rows: int
     rows: int
+    result: Result = field(repr=False, compare=False)
+    columns: Columns = field(repr=False, compare=False)
+
+    def only(self, chosen: Mapping[str, frozenset[str]]) -> Rows | None:
+        """The newest rows of those whose keys have chosen values, as words; None if there are none."""
+        table, keys = self.result.table, [key for key in self.columns.keys if key in chosen]
+        if not keys:
+            return self
+        kept = np.ones(len(table), np.bool_)
+        for key in keys:
+            named = labels(table, [key])
+            kept &= np.array([name in chosen[key] for name in named.names], np.bool_)[named.codes]
+        if not kept.any():
+            return None
+        known = {self._subject(row): row for row in self.table}
+        left = rows(self.result.at(np.flatnonzero(kept)), self.columns)
+        if left.names != self.names:
+            return left
+        return replace(left, table=tuple(known.get(self._subject(row), row) for row in left.table))
 
     def compared(self, earlier: Rows) -> Self:
         """The same, with what is otherwise than in an earlier picture marked."""
@@ -115,6 +139,8 @@ def rows(result: Result, columns: Columns) -> Rows:
         stages=result.stages,
         settled_rows=result.settled,
         rows=len(result.table),
+        result=result,
+        columns=columns,
     )
 
 

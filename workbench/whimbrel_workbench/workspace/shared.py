@@ -14,6 +14,7 @@ from whimbrel.stream import Bands, Stream
 from whimbrel_workbench.controls import Gesture
 from whimbrel_workbench.feed import Feed, Player, start_together
 from whimbrel_workbench.frames import Frame, Options
+from whimbrel_workbench.frames.colouring import Colouring
 
 
 class Viewer(Protocol):
@@ -43,6 +44,8 @@ class Shared:
     feeds : dict of str to Feed
     player : Player
         Steers the clock of what is replayed.
+    colouring : Colouring
+        Of the keys, for all pages.
     """
 
     def __init__(self, views: Mapping[str, tuple[Stream | Bands, Options, Progress | None]], *,
@@ -60,6 +63,7 @@ class Shared:
         self._early = [feed for feed in self.feeds.values() if feed.progress is not None]
         self._together = {feed: query for feed, (query, _, progress) in zip(self.feeds.values(), views.values(),
                                                                             strict=True) if progress is None}
+        self.colouring = Colouring()
         self._watch(False)
         self.player = Player(lambda: self._leaders[0].run, self._look_again, self._steering.submit)
 
