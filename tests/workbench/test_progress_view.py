@@ -188,3 +188,4 @@ def test_the_bound_and_its_history_are_drawn_with_an_outlook() -> None:
     assert "groups not yet seen: only such as are in fewer than 4% of the blocks" in html
     assert "1 not known yet within 100%" in html
     assert "The bound fell from 20% to 6.3%" in sparkline_svg(history, 0.02)
+    assert "The bound fell from 20% to 0%" in sparkline_svg(history, 0.02, final=True)  # exact, above the target
