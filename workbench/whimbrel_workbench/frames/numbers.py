@@ -65,6 +65,8 @@ def interval_words(value: float, low: float, high: float) -> str:
 
     >>> interval_words(200.0, 190.0, 204.0), interval_words(7.0, 7.0, 7.0)
     ('200 ± 5%', '7')
+    >>> interval_words(20.0, 5.0, 60.0), interval_words(20.0, -40.0, 80.0)
+    ('20, from 5 to 60', '20 ± 60')
     >>> interval_words(9.0, 9.0, float("nan")), interval_words(9.0, float("nan"), 9.0), interval_words(9.0, nan, nan)
     ('at least 9 so far', 'at most 9 so far', '9 so far')
     """
@@ -76,6 +78,8 @@ def interval_words(value: float, low: float, high: float) -> str:
     if low == high:
         return said
     share = within(value, low, high)
+    if value - low < high - value and share >= 1 and low >= 0:  # "±" would tell of values that cannot be
+        return f"{said}, from {value_words(low)} to {value_words(high)}"
     return f"{said} ± {share_words(share) if share < 1 else value_words(max(high - value, value - low))}"
 
 
