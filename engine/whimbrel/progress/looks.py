@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
+from whimbrel.clock.duration import Duration, duration_ticks
 from whimbrel.errors import PlanError
 from whimbrel.progress.stop import percent
 
@@ -16,14 +18,14 @@ class Looks:
 
     Parameters
     ----------
-    every : str or int, optional
-        A share such as "1%", or a number of rows.
+    every : str, timedelta or int, optional
+        A share such as "1%", a span of time such as "50ms", or a number of rows.
     seconds : float, optional
     at : sequence of float
         Shares of the rows.
     """
 
-    every: str | int | None = None
+    every: Duration | None = None
     seconds: float | None = None
     at: Sequence[float] = ()
     _rows: int = 0
@@ -34,10 +36,23 @@ class Looks:
         if len(given) > 1:
             raise PlanError("An answer is due every so many rows, every so many seconds, or at some shares.",
                             where="progress(every=, seconds=, at=)", hint="give one of them")
+        where = f"progress(every={self.every!r})"
+        if isinstance(self.every, bool) or not isinstance(self.every, str | int | timedelta | None):
+            raise PlanError(f"{self.every!r} is neither a share, nor a span of time, nor a number of rows.",
+                            where=where, hint='such as every="1%", every="50ms" or every=10_000; shares: at=[0.1, 0.5]')
+        if isinstance(self.every, timedelta) or (isinstance(self.every, str) and "%" not in self.every):
+            try:
+                self.seconds = duration_ticks(self.every, "ns", where=where) / 1e9
+            except PlanError:
+                raise PlanError(f"Cannot read {self.every!r} as a share or as a span of time.", where=where,
+                                hint='such as every="1%" or every="50ms"') from None
+            self.every = None
+        elif isinstance(self.every, str):
+            percent(self.every, where=where)
         if self.seconds is not None and not self.seconds > 0:
             raise PlanError(f"An answer every {self.seconds!r} seconds never ends.",
                             where=f"progress(seconds={self.seconds!r})", hint="such as seconds=0.5")
-        if any(not 0 < share <= 1 for share in self.at):
+        if not all(isinstance(share, float | int) and 0 < share <= 1 for share in self.at):
             raise PlanError(f"{list(self.at)!r} are no shares.", where=f"progress(at={list(self.at)!r})",
                             hint="such as at=[0.01, 0.1, 0.5]")
         if isinstance(self.every, int) and self.every <= 0:
@@ -48,7 +63,7 @@ class Looks:
         """Of so many rows."""
         where = f"progress(every={self.every!r})"
         self._rows = max(1, self.every if isinstance(self.every, int) else
-                         round(total * percent("1%" if self.every is None else self.every, where=where)))
+                         round(total * percent(self.every if isinstance(self.every, str) else "1%", where=where)))
 
     def before(self, total: int) -> bool:
         """Whether an answer is due before the last row of so many."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from typing import Any, Literal
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from whimbrel import display
 from whimbrel.batch import Batch, table_from_batches
-from whimbrel.clock import INF
+from whimbrel.clock import INF, Duration
 from whimbrel.connect.instant import Instant, first_tick
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
@@ -48,6 +49,7 @@ _FEWEST_BLOCKS = 20
 """With fewer, such as the row groups of a small file, little is known early: sampled only if that is asked for."""
 _MOST_HELD = 1 << 24
 """Values of a source that are kept in memory, so that what lies in fewer blocks can be sampled."""
+_LEAST_CLAIMED = 0.5
 _FIRST_PHASE = 0.95
 """Of what may go wrong, the part that the first phase may use; the others share the rest."""
 
@@ -177,7 +179,14 @@ class Progress(Iterator[Estimate]):
             schema = self.states.source.schema
             where = f"prefer(between={between!r})"
             first, end = (first_tick(time, schema.time_type, self.states.source.time, where=where) for time in between)
-            wanted &= (self.blocks.latest >= first) & (self.blocks.earliest < end)
+            if first >= end:
+                raise PlanError("The range of time is empty: its end is not behind its begin.", where=where,
+                                hint="between=(begin, end), the end not included")
+            within = (self.blocks.latest >= first) & (self.blocks.earliest < end)
+            if not within.any():
+                raise PlanError("No row lies in that range of time.", where=where,
+                                hint="choose one within the times of the source")
+            wanted &= within
         with self._turn:
             self._end_phase()
             self.scan.prefer(wanted, order)
@@ -202,7 +211,16 @@ class Progress(Iterator[Estimate]):
         return self
 
     def remember(self, claim: Comparison) -> Comparison:
-        """Keep a claim, such as ``answer.compare(...)`` makes, to see what becomes of it."""
+        """Keep a claim, such as ``answer.compare(...)`` makes, to see what becomes of it.
+
+        Raises
+        ------
+        PlanError
+            When it is not known which of the two is larger.
+        """
+        if claim.confidence < _LEAST_CLAIMED:
+            raise PlanError(f"{claim.words}: there is no claim to keep.", where="remember(...)",
+                            hint="read on until the intervals lie apart")
         self.claims.append(claim)
         return claim
 
@@ -276,7 +294,16 @@ class Progress(Iterator[Estimate]):
 
     def _in_order_of_time(self) -> Iterator[Estimate]:
         ends = one_ended(self.plan)
-        for snapshot in in_order_of_time(self.plan, self.looks.every):
+        looks = self.looks
+
+        def asked(rows: int, total: int | None) -> bool:
+            if looks.at and total is None:
+                raise PlanError("The source does not know how many rows it has.", where=f"progress(at={[*looks.at]})",
+                                hint='give a span of time, such as every="50ms"')
+            return looks.due(rows, sys.maxsize if total is None else total)
+
+        every = looks.every if isinstance(looks.every, str | int) else None
+        for snapshot in in_order_of_time(self.plan, every, asked if looks.seconds is not None or looks.at else None):
             yield _of_snapshot(snapshot, self.confidence, self.why, {} if snapshot.final else ends)
 
     def _by_blocks(self) -> Iterator[Estimate]:
@@ -435,9 +462,11 @@ def _of_snapshot(snapshot: Snapshot, confidence: float, why: str, ends: Mapping[
                     growing=[name for name, grows in ends.items() if grows])
 
 
-def progress(plan: Node, every: str | int | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
+def progress(plan: Node, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
              confidence: float = 0.95, order: Order | Literal["time"] | None = None, seed: int = 0,
              block_rows: int | None = None, resume: str | os.PathLike[str] | None = None) -> Progress:
     """Answers that refine, and can be steered."""
+    if isinstance(at, str) or not isinstance(at, Iterable):
+        raise PlanError(f"{at!r} are no shares.", where=f"progress(at={at!r})", hint="such as at=[0.01, 0.1, 0.5]")
     return Progress(plan, Looks(every, seconds, tuple(at)), confidence=confidence, order=order, seed=seed,
                     block_rows=block_rows, resume=resume)

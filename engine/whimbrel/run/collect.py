@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 
 import pyarrow as pa
@@ -54,14 +54,22 @@ def batches(plan: Node) -> Iterator[pa.RecordBatch]:
                     yield from in_order(table_from_batches(plan.schema, out)).to_batches()
 
 
-def progress(plan: Node, every: str | int | None) -> Iterator[Snapshot]:
-    """Answers that refine: the first after the first rows, one each `every` share or number of rows, the last exact."""
+def progress(plan: Node, every: str | int | None,
+             asked: Callable[[int, int | None], bool] | None = None) -> Iterator[Snapshot]:
+    """Answers that refine: the first after the first rows, one each `every` share or number of rows, the last exact.
+
+    Or whenever `asked` says so, of the rows that were read and all there are.
+    """
     with closing(Session(plan)) as session:
-        step_rows = _rows(every, session.reader.total_rows)
+        total = session.reader.total_rows
+        step_rows = 0 if asked is not None else _rows(every, total)
         due = 0
         while not session.finished:
             session.step()
-            if session.finished or session.reader.rows > due:
+            if asked is not None:
+                if session.finished or (session.reader.rows != total and asked(session.reader.rows, total)):
+                    yield from session.snapshots([0])
+            elif session.finished or session.reader.rows > due:
                 due = session.reader.rows // step_rows * step_rows + step_rows
                 yield from session.snapshots([0])
 

@@ -345,7 +345,7 @@ class Stream(Methods):
         """Settled rows as they come."""
         return running.batches(self.node)
 
-    def progress(self, every: str | int | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
+    def progress(self, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
                  confidence: float = 0.95, order: Literal["random", "newest", "oldest", "time"] | None = None,
                  seed: int = 0, block_rows: int | None = None,
                  resume: str | os.PathLike[str] | None = None) -> Progress:
@@ -357,9 +357,9 @@ class Stream(Methods):
 
         Parameters
         ----------
-        every : str or int
-            A share of the source's rows such as ``"1%"``, or a number of rows. Default: 1%, or every 65,536 rows where
-            the source does not know how many it has.
+        every : str, timedelta or int
+            A share of the source's rows such as ``"1%"``, a span of time such as ``"50ms"``, or a number of rows.
+            Default: 1%, or every 65,536 rows where the source does not know how many it has.
         seconds : float, optional
             Instead: an answer every so often.
         at : sequence of float, optional

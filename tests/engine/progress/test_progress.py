@@ -220,6 +220,39 @@ def test_rows_that_changed_since_are_not_gone_on_with(stored: str, column: str, 
         asked(opened(changed)).progress(resume=tmp_path / "kept")
 
 
+@pytest.mark.parametrize("asked", ({"every": [0.1, 0.5]}, {"every": 0.2}, {"every": True}, {"every": "0%"},
+                                   {"every": "1 procent"}, {"every": "0ms"}, {"every": "-5ms"}, {"every": -1},
+                                   {"at": 0.5}, {"at": "0.5"}, {"at": [0.0]}, {"at": ["1%"]}))
+def test_a_mistake_in_when_answers_are_due_is_told_at_once(log: wb.Stream, asked: dict[str, Any]) -> None:
+    with pytest.raises(PlanError):
+        QUERIES["whole"](log).progress(**asked)
+
+
+@pytest.mark.parametrize("query", ("whole", "joined"))
+def test_answers_come_every_span_of_time_or_at_shares(log: wb.Stream, query: str) -> None:
+    """Those in the order of time came at every hundredth, whatever was asked for."""
+    asked = QUERIES[query](log)
+    assert [answer.final for answer in asked.progress(every="1h")][-2:] in ([False, True], [True])
+    assert len(list(asked.progress(every="1h"))) <= 2
+    shares = [answer.share for answer in asked.progress(at=[0.2, 0.6])]
+    assert len(shares) <= 3
+    assert shares[-1] == 1
+
+
+def test_what_means_nothing_is_neither_preferred_nor_claimed(log: wb.Stream) -> None:
+    progress = QUERIES["whole"](log).progress(every="1%", block_rows=50)
+    answer = next(progress)
+    with pytest.raises(PlanError, match="empty"):
+        progress.prefer(between=(900, 500))
+    with pytest.raises(PlanError, match="No row"):
+        progress.prefer(between=(50_000, 60_000))
+    claim = answer.compare({"k": "a"}, {"k": "a"}, "n")
+    assert "not known" in claim.words
+    with pytest.raises(PlanError, match="no claim"):
+        progress.remember(claim)
+    assert not progress.claims
+
+
 @pytest.mark.parametrize("ask", (next, wb.Progress.finish))
 def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, ask: Any, monkeypatch: Any) -> None:
     """An interrupted cell ended the reading, and what had been estimated was given as exact."""
@@ -260,8 +293,10 @@ def test_claims_are_remembered_and_verified(log: wb.Stream) -> None:
 
 def test_claims_are_saved_with_the_notebook_that_shows_them(log: wb.Stream, tmp_path: Path) -> None:
     asked = QUERIES["whole"](log)
-    progress = asked.progress(at=[0.3], block_rows=50)
-    claim = progress.remember(next(progress).compare({"k": "a"}, {"k": None}, "n"))
+    progress = asked.progress(at=[0.3, 0.6, 0.9], block_rows=50)
+    claim = next(claim for claim in (answer.compare({"k": "a"}, {"k": None}, "n") for answer in progress)
+                 if 0.5 < claim.confidence < 1)
+    progress.remember(claim)
     data, metadata = DisplayFormatter().format(progress.remembered)
     assert data["text/plain"] == f"[{claim.words}: holds]"
     output = nbformat.v4.new_output("execute_result", data, metadata=metadata)

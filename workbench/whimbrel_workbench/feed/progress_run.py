@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.errors import WhimbrelError
+from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.expr import Col, lift
 from whimbrel.progress import Comparison, Estimate, Progress
 from whimbrel.progress.sample import times_behind
@@ -269,7 +269,11 @@ class ProgressRun:
                 return
             conditions = [Col(name).is_null() if value is None else Col(name) == lift(value)
                           for name, value in wanted.items()]
-            self.progress.prefer(*conditions, between=between)
+            try:
+                self.progress.prefer(*conditions, between=between)
+            except PlanError:  # a stretch beside the rows
+                self._first = f"{words}: no row lies there, nothing can come first"
+                return
             self._first = words if len(self.progress.scan.later) else (
                 f"{words} lies in every block that is left, or in none: nothing can come first")
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Final
 
 import panel as pn
 
+from whimbrel.errors import PlanError
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS, touch
 from whimbrel_workbench.controls.transport import LABELLED_CSS
 from whimbrel_workbench.feed import Feed, ProgressRun
@@ -26,6 +28,7 @@ class SteerFold:
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
+        self._refused = ""
         self._row, self._other = self._choice("row"), self._choice("against")
         self._first = self._button("Read it first", lambda: feed.prefer(Mark(key=self._row.value)))
         self._all = self._button("Read all alike", lambda: feed.refine(ProgressRun.prefer_all))
@@ -49,13 +52,18 @@ class SteerFold:
         touch(self._first, "disabled", not (steers and options))
         touch(self._all, "disabled", not (steers and quality is not None and bool(quality.first)))
         touch(self._claim, "disabled", len(options) < 2)
-        touch(self._note, "object", "" if options else "There is no key of one window to choose: click a mark, or drag "
-                                                       "over a stretch of time.")
+        touch(self._note, "object", self._refused if options else
+              "There is no key of one window to choose: click a mark, or drag over a stretch of time.")
 
     def _remember(self) -> None:
         columns, left, right = self._feed.columns, self._row.value, self._other.value
         if columns.value is not None and left != right:
-            self._feed.refine(lambda run: run.remember(left, right, columns.value or ""))
+            self._refused = ""
+            try:
+                self._feed.refine(lambda run: run.remember(left, right, columns.value or ""))
+            except PlanError as error:
+                self._refused = escape(f"{error.what} {error.hint}")
+            self.draw()
 
     def _choice(self, name: str) -> pn.widgets.Select:
         return pn.widgets.Select(label=name, options=[], stylesheets=[LABELLED_CSS], margin=(3, 4), width=190)
