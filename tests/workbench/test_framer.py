@@ -81,6 +81,10 @@ def test_bars_beyond_the_page_are_named() -> None:
     names = [f"k{number}" for number in range(MOST_BARS + 3)]
     picture = Framer(Options()).picture(Result(whole(k=names, n=list(range(len(names)))), (0,)))
     assert len(picture.names) == MOST_BARS
+    framer = Framer(Options())  # the first bars kept their places, however short they were beside later ones
+    framer.seen(framer.picture(Result(whole(k=names[:MOST_BARS], n=list(range(MOST_BARS))), (0,))))
+    later = framer.picture(Result(whole(k=names, n=list(range(len(names)))), (0,)))
+    assert set(later.names) == set(names[-MOST_BARS:])
     assert set(picture.others) == {"k0", "k1", "k2"}
 
 

@@ -117,7 +117,10 @@ class BarMemory:
 
 def bars(result: Result, named: Labels, columns: Columns, memory: BarMemory, style: Style,
          most: int = MOST_BARS) -> tuple[Bars | None, BarMemory]:
-    """Draw the newest value of each key; first seen longest first, later keys below. None without any value."""
+    """Draw the newest value of each key; first seen longest first, later keys below. None without any value.
+
+    Of more keys than there is room for the longest are shown, whoever came first.
+    """
     if columns.value is None:
         return None, memory
     y, before, stage = result.values(columns.value), result.values_before(columns.value), result.stage
@@ -130,8 +133,9 @@ def bars(result: Result, named: Labels, columns: Columns, memory: BarMemory, sty
     if not newest:
         return None, memory
     ranked = sorted(newest, key=lambda name: -y[newest[name]])
-    kept = [name for name in memory.names if name in newest]
-    names = (kept + [name for name in ranked if name not in kept])[:most]
+    longest = ranked[:most]
+    kept = [name for name in memory.names if name in longest]
+    names = kept + [name for name in longest if name not in kept]
     taken = [newest[name] for name in names]
     start = result.table.column("start")
     begins = [cell_words(start.slice(row, 1))[0] for row in taken]  # to take() rows by a list would load pandas
