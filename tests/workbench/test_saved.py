@@ -10,7 +10,12 @@ import pytest
 from playwright.sync_api import Browser
 
 import whimbrel as wb
+from tests.workbench.results import hourly
+from whimbrel_workbench.frames import PLAIN, Framer, Options, Result
 from whimbrel_workbench.views import saved
+from whimbrel_workbench.views.palette import MARKERS
+from whimbrel_workbench.views.sketch import lines_svg
+from whimbrel_workbench.views.svg import dot
 
 # Panel's widgets will have another name for their name, one day.
 pytestmark = pytest.mark.filterwarnings("ignore:Widget.name is deprecated")
@@ -78,3 +83,12 @@ def test_no_browser_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.Monk
         COUNTS.view().save(tmp_path / "counts.png")
     assert error.value.hint == "playwright install chromium"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_saved_chart_has_the_markers_of_the_live_one() -> None:
+    """All series were circles in the file, told apart by colour alone."""
+    drawn = [dot(0.0, 0.0, "#000", 1.0, place) for place in range(len(MARKERS))]
+    assert drawn[0].startswith("<circle")
+    assert len(set(drawn)) == len(MARKERS)
+    picture = Framer(Options(), ()).picture(Result(hourly(JFK=[5, 6], LGA=[1, 2], EWR=[8, 9]), (2,)))
+    assert lines_svg(picture, PLAIN).count("<circle") == 3  # two points and the key of the first line

@@ -40,7 +40,7 @@ def lines_svg(picture: Lines, style: Style = PLAIN, height_px: int = 300) -> str
         tint = colour(line.place, style, line.label)
         parts += _line(line, tint, x, y)
         if line.label:
-            parts.append(dot(along + 5, 12, tint, 1.0) + text(along + 14, 16, line.label, "start"))
+            parts.append(dot(along + 5, 12, tint, 1.0, line.place) + text(along + 14, 16, line.label, "start"))
             along += 34 + text_px(line.label)
     return svg(parts, height_px)
 
@@ -69,7 +69,8 @@ def _line(line: Line, tint: str, x: Scale, y: Scale) -> list[str]:
     parts += [f'<path d="M{x(along):.1f} {y(low):.1f} V{y(high):.1f}" stroke="{tint}" stroke-width="1.4"/>'
               for along, low, high in ends]
     points = zip(line.x[at].tolist(), line.y[at].tolist(), line.stage[at].tolist(), strict=True)
-    return parts + [dot(x(when), y(value), tint, line.stages.fullness(stage)) for when, value, stage in points]
+    return parts + [dot(x(when), y(value), tint, line.stages.fullness(stage), line.place)
+                    for when, value, stage in points]
 
 
 def _bar(bar: Bar, top: float, x: Scale, picture: Bars, style: Style) -> str:

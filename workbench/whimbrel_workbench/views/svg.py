@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 
 from whimbrel_workbench.frames.extent import Extent, calendar_step, decimal_step
 from whimbrel_workbench.frames.numbers import value_words
-from whimbrel_workbench.views.palette import FONT, GRID, INK
+from whimbrel_workbench.views.palette import FONT, GRID, INK, MARKERS, marker
 
 WIDTH_PX: Final = 900
 MOST_NAME_PX: Final = 300.0
 _CHAR_PX: Final = 6.6
+_OUTLINES: Final = ("m-3 -3 h6 v6 h-6", "m0 -3.8 l3.7 6.6 h-7.4", "m0 -4.2 l3.5 4.2 l-3.5 4.2 l-3.5 -4.2",
+                    "m0 3.8 l3.7 -6.6 h-7.4", "m-3.6 0 l1.8 -3.1 h3.6 l1.8 3.1 l-1.8 3.1 h-3.6")
+"""Of the markers behind the circle, from their middle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,12 @@ def path(xs: NDArray[np.float64], ys: NDArray[np.float64], x: Scale, y: Scale) -
     return "".join(commands)
 
 
-def dot(x: float, y: float, tint: str, fullness: float) -> str:
-    return (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" fill="{tint}" fill-opacity="{fullness:g}" stroke="{tint}" '
-            f'stroke-width="1.4"/>')
+def dot(x: float, y: float, tint: str, fullness: float, place: int = 0) -> str:
+    """A point with the marker of its key."""
+    paint = f'fill="{tint}" fill-opacity="{fullness:g}" stroke="{tint}" stroke-width="1.4"'
+    if marker(place) == MARKERS[0]:
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" {paint}/>'
+    return f'<path d="M{x:.1f} {y:.1f} {_OUTLINES[MARKERS.index(marker(place)) - 1]}Z" {paint}/>'
 
 
 def text(x: float, y: float, words: str, anchor: str) -> str:
