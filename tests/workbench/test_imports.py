@@ -37,6 +37,39 @@ drawing.join()
 print(holoviews.Curve([]))
 """
 
+DRAWING_WHILE_IMPORTED = """
+import sys, threading, time
+import panel as pn
+from pyviz_comms import Comm
+from whimbrel_workbench.page import one_message
+
+words = pn.widgets.TextInput()
+words.jscallback(value="1")
+box = pn.Column(words)
+box.get_root(comm=Comm())
+begun = threading.Event()
+
+def draw():
+    with one_message(box):
+        begun.set()
+        time.sleep(1)
+        print("holoviews" in sys.modules)
+        box[:] = [words, pn.pane.HTML("drawn")]
+    print("drawn")
+
+drawing = threading.Thread(target=draw)
+drawing.start()
+begun.wait()
+import holoviews
+drawing.join()
+print(holoviews.Curve([]))
+"""
+
+
+def test_an_import_begins_when_what_is_drawn_is_done() -> None:
+    done = subprocess.run([sys.executable, "-c", DRAWING_WHILE_IMPORTED], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["False", "drawn", ":Curve   [x]   (y)"], done.stderr[-2000:]
+
 
 def test_a_cell_imports_holoviews_while_a_view_is_drawn() -> None:
     done = subprocess.run([sys.executable, "-c", IMPORTING_WHILE_DRAWING], capture_output=True, text=True, check=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ from panel.io.model import diff
 from panel.io.notebook import EXEC_MIME, LOAD_MIME, push
 from panel.io.state import state
 
+from whimbrel_workbench.page.imports import apart_from_imports, wait_for_import
 from whimbrel_workbench.page.notebook import executing, parent, watch_cells
 from whimbrel_workbench.page.scripts import guarded, scripts, with_styles
 
@@ -194,14 +194,14 @@ pn.extension.add_delete_action(_removed)
 @contextmanager
 def one_message(layout: pn.viewable.Viewable) -> Iterator[None]:
     """Send every change made inside as one message: the page then lays itself out once, not once per change."""
-    _let_import()
-    with pn.io.notebook.block_comm():
-        yield
-    heard = list(_take_heard(layout))
-    for view in layout._models:  # noqa: SLF001
-        _push(*pn.state._views[view][2:])  # noqa: SLF001
-    for held, events in heard:
-        held._held_events[:0] = events  # noqa: SLF001
+    with apart_from_imports():
+        with pn.io.notebook.block_comm():
+            yield
+        heard = list(_take_heard(layout))
+        for view in layout._models:  # noqa: SLF001
+            _push(*pn.state._views[view][2:])  # noqa: SLF001
+        for held, events in heard:
+            held._held_events[:0] = events  # noqa: SLF001
 
 
 def _push(document: Document, comm: Any) -> None:
@@ -245,8 +245,8 @@ def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
         said = comm.decode(message)
         reply = {"msg_type": "Ready", "content": "", "comm_id": said.pop("comm_id", None)}
         try:
-            _let_import()
             with lock:
+                wait_for_import()  # only that: what is asked for may reach views whose threads change them now
                 for each in _one_by_one(said):
                     comm._on_msg(each)  # noqa: SLF001
         except Exception as error:
@@ -256,16 +256,6 @@ def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
             comm.send(metadata=reply)
 
     comm._handle_msg = handle  # noqa: SLF001
-
-
-def _let_import() -> None:
-    """Wait while a cell imports HoloViews.
-
-    Panel looks for its parts as soon as there is something of that name, and a package that two threads import from
-    different ends is broken for both.
-    """
-    if "holoviews" in sys.modules:
-        import holoviews as hv  # noqa: F401
 
 
 def _one_by_one(said: dict[str, Any]) -> list[dict[str, Any]]:
