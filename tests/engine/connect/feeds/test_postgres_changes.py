@@ -66,10 +66,10 @@ def test_inserts_updates_and_deletions_are_told_when_they_are_committed(server: 
         begin(found)
         undone.execute("INSERT INTO orders VALUES (99, 0, 'never committed')")
         do(server, "INSERT INTO orders VALUES (2, 'NaN', 'ü', '2024-01-01 00:00:01.5+02'), (3, NULL, NULL, NULL)")
+        first, = rows(found, 2)
         do(server, "UPDATE orders SET x = 2.5 WHERE id = 2", "INSERT INTO others VALUES (7)",
            "DELETE FROM orders WHERE id = 3", "UPDATE orders SET id = 4 WHERE id = 2")
         undone.rollback()
-        first, = rows(found, 2)
         assert first.column("at").to_arrow().to_pylist() == [
             dt.datetime(2023, 12, 31, 22, 0, 1, 500_000, dt.UTC), None]
         assert abs(first.column("committed").to_arrow().to_pylist()[0] - dt.datetime.now(dt.UTC)
