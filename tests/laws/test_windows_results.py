@@ -22,6 +22,9 @@ QUERIES = {
                         " late=wb.count().where(col.flag))",
     "close": ".group_by('key').hopping_window(10, 5).aggregate(n=wb.count(), s=wb.sum(col.x), emit='close')",
     "close_at_end": ".hopping_window(12, 3, label='end').aggregate(n=wb.count(), m=wb.mean(col.y), emit='close')",
+    "close_in_order": ".group_by('key', 'k2').hopping_window(12, 2, offset=1).aggregate(a=wb.first(col.x),"
+                      " z=wb.last(col.x), hi=wb.max(col.y), m=wb.mean(col.x), some=wb.count(col.x), emit='close')",
+    "close_of_all": ".hopping_window(9, 1).aggregate(lo=wb.min(col.x), v=wb.var(col.x), emit='close')",
     "fill": ".group_by('key').tumbling_window(4).aggregate(n=wb.count(), s=wb.sum(col.x), lo=wb.min(col.y),"
             " name=wb.max(col.key), names=wb.count_distinct(col.k2), fill=True)",
     "fill_hopping": ".group_by('key', 'k2').hopping_window(6, 2, label='end').aggregate(n=wb.count(), fill=True)",

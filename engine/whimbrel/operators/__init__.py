@@ -16,6 +16,7 @@ from whimbrel.operators.edges import Edges, edges
 from whimbrel.operators.extend import Extend, extend
 from whimbrel.operators.fill import Fill
 from whimbrel.operators.finish import Finish
+from whimbrel.operators.hops import Hops
 from whimbrel.operators.ingest import Ingest
 from whimbrel.operators.join import How, Join, cross_join, join
 from whimbrel.operators.joined_row import On
@@ -54,12 +55,12 @@ from whimbrel.operators.window import (
 
 __all__ = [
     "AlterLifetime", "AsofJoin", "Assume", "Band", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect",
-    "Direction", "Edges", "Emit", "Extend", "Fill", "Finish", "GroupAggregate", "HoppingWindow", "How", "Ingest",
-    "ItemType", "Join", "Label", "LateRows", "Moment", "On", "OnBeat", "Outputs", "Pattern", "Pivot", "PointAtEnd",
-    "Quantize", "Results", "Revise", "Sample", "Select", "SelectMany", "SemiJoin", "SessionWindow", "SetDuration",
-    "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot", "Where",
-    "WideningWindow", "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join", "asof_join", "assume",
-    "chop", "clip", "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "event", "extend",
+    "Direction", "Edges", "Emit", "Extend", "Fill", "Finish", "GroupAggregate", "HoppingWindow", "Hops", "How",
+    "Ingest", "ItemType", "Join", "Label", "LateRows", "Moment", "On", "OnBeat", "Outputs", "Pattern", "Pivot",
+    "PointAtEnd", "Quantize", "Results", "Revise", "Sample", "Select", "SelectMany", "SemiJoin", "SessionWindow",
+    "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot",
+    "Where", "WideningWindow", "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join", "asof_join",
+    "assume", "chop", "clip", "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "event", "extend",
     "hopping_window", "join", "pivot", "point_at_end", "progressive_window", "quantize", "rename", "sample", "select",
     "select_many", "semi_join", "sequence", "session_window", "set_duration", "shift", "sliding_window", "stitch",
     "top_k", "tumbling_window", "union", "unpivot", "where", "where_exists", "where_not_exists", "with_columns",

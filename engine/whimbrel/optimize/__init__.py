@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from whimbrel.optimize.absorb_select import absorb_select
 from whimbrel.optimize.absorb_where import absorb_where
 from whimbrel.optimize.absorb_window import absorb_window
+from whimbrel.optimize.close_hops import close_hops
 from whimbrel.optimize.fuse_on_beat import fuse_on_beat
 from whimbrel.optimize.in_steps import split_windows
 from whimbrel.optimize.join_edges import join_edges
@@ -35,7 +36,7 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
     """
     plans = sort_as_needed(split_latencies(read_once(push_down(share(rewrite(roots, widen_hops))))))
     plans = fuse_on_beat(prune_columns(plans))  # a loop over a beat takes numbers only: texts must be gone, if they can
-    return prune_columns(join_edges(rewrite(rewrite(plans, split_windows), _settle)))
+    return prune_columns(join_edges(rewrite(rewrite(rewrite(plans, split_windows), close_hops), _settle)))
 
 
 def _settle(node: Node) -> Node:
