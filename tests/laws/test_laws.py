@@ -14,7 +14,19 @@ from hypothesis import strategies as st
 from tests.laws.conftest import DEEP_PLANS
 from whimbrel.errors import KernelError
 from whimbrel.kernels import tier
-from whimbrel.operators import Band, Coalesce, Finish, Ingest, LateRows, OnBeat, Revise, Sort, WideningWindow
+from whimbrel.operators import (
+    Band,
+    Coalesce,
+    Finish,
+    Hops,
+    Ingest,
+    LateRows,
+    OnBeat,
+    Revise,
+    SessionAggregate,
+    Sort,
+    WideningWindow,
+)
 from whimbrel.plan import Disorder, Operator
 from whimbrel.testing import Query, Rows, check_operator, laws, oracle, strategies
 from whimbrel.testing.oracle import INF, Fact
@@ -72,7 +84,9 @@ def stream(seed: int, rows: int = 24) -> list[Fact]:
 
 INPUTS = stream(1), stream(2, rows=15)
 
-MADE_BY_THE_PLANNER = {Band, Coalesce, Finish, Ingest, LateRows, OnBeat, Revise, Sort, WideningWindow}
+MADE_BY_THE_PLANNER = {
+    Band, Coalesce, Finish, Hops, Ingest, LateRows, OnBeat, Revise, SessionAggregate, Sort, WideningWindow,
+}
 """Operators that no method of a stream makes; they stand in the plans that run."""
 
 

@@ -48,6 +48,11 @@ QUERIES = {
     "session_cut": ".group_by('key', 'flag').session_window(6, max_duration=9)",
     "session_closed": ".group_by('key').session_window(4, emit='close').aggregate(n=wb.count())",
     "session_closed_and_cut": ".session_window(5, 7, emit='close').aggregate(n=wb.count())",
+    "session_closed_of_some": ".group_by('key', 'k2').session_window(4, emit='close').where(col.x > 1)"
+                              ".aggregate(n=wb.count(), a=wb.first(col.x), m=wb.median(col.y), s=wb.sum(col.x),"
+                              " hi=wb.max(col.y).where(col.flag))",
+    "session_closed_of_edges": ".group_by('key').aggregate(n=wb.count()).group_by('key')"
+                               ".session_window(3, 9, emit='close').aggregate(s=wb.sum(col.n), z=wb.max(col.n))",
     "session_of_edges": ".group_by('key').aggregate(n=wb.count()).session_window(3)",
     "union": ".union(t)",
     "union_of_many": ".select('x', 'key').union(t.select('key', 'x'), s.sliding_window(4).select('x', 'key'))",

@@ -34,6 +34,7 @@ from whimbrel.operators.sample import Sample, sample
 from whimbrel.operators.select import Select, select, with_columns
 from whimbrel.operators.select_many import ItemType, SelectMany, select_many
 from whimbrel.operators.semi_join import SemiJoin, anti_join, semi_join, where_exists, where_not_exists
+from whimbrel.operators.session_aggregate import SessionAggregate
 from whimbrel.operators.session_window import Emit, SessionWindow, session_window
 from whimbrel.operators.set_duration import SetDuration, set_duration
 from whimbrel.operators.shift import Shift, shift
@@ -57,11 +58,12 @@ __all__ = [
     "AlterLifetime", "AsofJoin", "Assume", "Band", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect",
     "Direction", "Edges", "Emit", "Extend", "Fill", "Finish", "GroupAggregate", "HoppingWindow", "Hops", "How",
     "Ingest", "ItemType", "Join", "Label", "LateRows", "Moment", "On", "OnBeat", "Outputs", "Pattern", "Pivot",
-    "PointAtEnd", "Quantize", "Results", "Revise", "Sample", "Select", "SelectMany", "SemiJoin", "SessionWindow",
-    "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot",
-    "Where", "WideningWindow", "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join", "asof_join",
-    "assume", "chop", "clip", "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "event", "extend",
-    "hopping_window", "join", "pivot", "point_at_end", "progressive_window", "quantize", "rename", "sample", "select",
-    "select_many", "semi_join", "sequence", "session_window", "set_duration", "shift", "sliding_window", "stitch",
-    "top_k", "tumbling_window", "union", "unpivot", "where", "where_exists", "where_not_exists", "with_columns",
+    "PointAtEnd", "Quantize", "Results", "Revise", "Sample", "Select", "SelectMany", "SemiJoin", "SessionAggregate",
+    "SessionWindow", "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union",
+    "Unpivot", "Where", "WideningWindow", "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join",
+    "asof_join", "assume", "chop", "clip", "clip_duration", "cross_join", "detect", "distinct", "drop", "edges",
+    "event", "extend", "hopping_window", "join", "pivot", "point_at_end", "progressive_window", "quantize", "rename",
+    "sample", "select", "select_many", "semi_join", "sequence", "session_window", "set_duration", "shift",
+    "sliding_window", "stitch", "top_k", "tumbling_window", "union", "unpivot", "where", "where_exists",
+    "where_not_exists", "with_columns",
 ]

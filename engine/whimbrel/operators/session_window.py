@@ -28,7 +28,7 @@ _assign = Compiled(assign_sessions)
 _PIECE_ROWS = 262_144
 """Most rows that pieces are put together to."""
 _NOTHING = frozen(np.zeros(0, np.bool_))
-_LONG_AGO = MIN_TIME // 2
+LONG_AGO = MIN_TIME // 2
 """A last event before every other, from which no duration overflows."""
 
 
@@ -169,7 +169,7 @@ class SessionKernel(Kernel):
         self.timeout, self.longest, self.where = timeout, longest, where
         self.key_exprs = tuple(keys)
         self.keys = KeyTable([type_of(expr, schema) for expr in keys])
-        self.last, self.current = np.full(1024, _LONG_AGO, np.int64), np.full(1024, -1, np.int64)
+        self.last, self.current = np.full(1024, LONG_AGO, np.int64), np.full(1024, -1, np.int64)
         self.closes, self.closing = np.zeros(1024, np.bool_), np.zeros(1024, np.int64)
         self.first, self.deadline, self.cut, self.owner = (np.zeros(0, np.int64) for _ in range(4))
         self.none = Batch.empty(schema)
@@ -212,7 +212,7 @@ class SessionKernel(Kernel):
         """The group and the session of each row; sessions that begin are added."""
         groups = self.keys.ids([evaluate(expr, rows) for expr in self.key_exprs], len(rows))
         if len(self.keys) > len(self.last):
-            self.last = extend(self.last, 2 * len(self.keys), _LONG_AGO)
+            self.last = extend(self.last, 2 * len(self.keys), LONG_AGO)
             self.current = extend(self.current, 2 * len(self.keys), -1)
             self.closes = extend(self.closes, 2 * len(self.keys), False)
             self.closing = extend(self.closing, 2 * len(self.keys), 0)

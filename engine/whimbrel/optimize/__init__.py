@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from whimbrel.optimize.absorb_select import absorb_select
+from whimbrel.optimize.absorb_session import absorb_session
 from whimbrel.optimize.absorb_where import absorb_where
 from whimbrel.optimize.absorb_window import absorb_window
 from whimbrel.optimize.close_hops import close_hops
@@ -20,7 +21,7 @@ from whimbrel.optimize.split_latencies import split_latencies
 from whimbrel.optimize.widen_hops import widen_hops
 from whimbrel.plan import Node, rewrite
 
-RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb_window)
+RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb_window, absorb_session)
 """Local rewrites of one node, repeated until none of them finds anything to do."""
 
 

@@ -126,3 +126,25 @@ def test_rows_may_be_held_in_any_pieces(emit: Any, rows_a_piece: int, monkeypatc
     monkeypatch.setattr(import_module("whimbrel.operators.session_window"), "_PIECE_ROWS", rows_a_piece)
     assert answer([facts[start : start + 7] for start in range(0, len(facts), 7)]) == expected
     assert len({row[2] for row in expected}) > 5  # of some users sessions go on for long, of others they are short
+
+
+def test_what_a_filter_leaves_out_keeps_its_session_open() -> None:
+    events = wb.from_arrow({"at": [0, 4, 8, 30, 50], "x": [1, 0, 1, 0, 1]}, time="at")
+    closed = events.session_window(5, emit="close").where(col.x > 0).aggregate(n=wb.count(), since=wb.first(col.x))
+    assert rows(closed) == [(0, 13, 2, 1), (50, 55, 1, 1)]
+
+
+def test_a_session_that_ends_first_waits_for_one_that_began_before() -> None:
+    events = wb.from_arrow({"at": [0, 1, 4, 8, 12, 16], "k": [1, 2, 1, 1, 1, 1]}, time="at")
+    closed = events.group_by("k").session_window(5, emit="close").aggregate(n=wb.count())
+    assert rows(closed) == [(0, 21, 1, 5), (1, 6, 2, 1)]
+
+
+def test_more_sessions_close_at_once_than_a_step_has_room_for() -> None:
+    keys = 70_000
+    events = wb.from_arrow({"at": [0] * keys + [1] * keys + [90], "k": [*range(keys), *range(keys), -1]}, time="at")
+    found = events.group_by("k").session_window(5, emit="close").aggregate(n=wb.count(), m=wb.median(col.k))
+    table = found.collect().to_pandas()
+    assert len(table) == keys + 1
+    assert (table.n[:keys] == 2).all()
+    assert (table.m == table.k).all()

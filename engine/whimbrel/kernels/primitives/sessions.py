@@ -1,4 +1,4 @@
-"""Which session each event of a group belongs to."""
+"""Which session each event of a group belongs to, and what each session holds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,19 @@ from typing import Any
 import numpy as np
 
 from whimbrel.clock.ticks import INF
+from whimbrel.kernels.primitives.panes import ADD, CLEAR, EMIT
+from whimbrel.kernels.primitives.table import index
 
 Array = np.ndarray[Any, Any]
+
+OPEN, READ, KEPT, DUE, OLDEST = 0, 1, 2, 3, 4
+"""Positions in the array of scalars: open sessions, how many of them a search for closed ones has read and kept, a time
+before which none closes, and one before which none began."""
+
+CELL = 8
+"""Numbers kept for each group, side by side so that a visit costs one cache line:"""
+IS_OPEN, BEGAN, CLOSES, CUT, LAST, ROWS = 0, 1, 2, 3, 4, 5
+"""Whether it has an open session, when that began, closes and is cut, the group's last event, rows in the session."""
 
 
 def assign_sessions(sync: Array, group: Array, timeout: int, longest: int, last: Array, current: Array, count: int,
@@ -38,3 +49,88 @@ def assign_sessions(sync: Array, group: Array, timeout: int, longest: int, last:
         deadline[place] = min(time + timeout, cut[place])
         session[row] = place
     return count
+
+
+def session_schedule(
+    row: int, sync: Array, group: Array, skip: Array, timeout: int, longest: int, scalars: Array, cells: Array,
+    groups: Array, kind: Array, who: Array, which: Array, target: Array, count: Array,
+    out_sync: Array, out_other: Array, out_group: Array, out_rows: Array,
+) -> int:
+    """Write operations for rows from `row` on: each enters the session of its group, if need be after the last closed.
+
+    A row to `skip` keeps its session open and does not enter it. `groups` lists those with an open session. Returns the
+    first row not done; less than there are when room ran out.
+    """
+    operations = 0
+    outputs = 0
+    while row < sync.shape[0] and operations + 3 <= kind.shape[0] and outputs < out_sync.shape[0]:
+        mine, time = index(group[row]), sync[row]
+        cell = CELL * mine
+        if cells[cell + IS_OPEN] == 0 or time >= cells[cell + CLOSES]:
+            if cells[cell + IS_OPEN] == 0:
+                cells[cell + IS_OPEN] = 1
+                groups[scalars[OPEN]] = mine
+                scalars[OPEN] += 1
+            elif cells[cell + ROWS] > 0:
+                kind[operations], who[operations], target[operations] = EMIT, mine, outputs
+                kind[operations + 1], who[operations + 1] = CLEAR, mine
+                operations += 2
+                out_sync[outputs], out_other[outputs] = cells[cell + BEGAN], cells[cell + CLOSES]
+                out_group[outputs], out_rows[outputs] = mine, cells[cell + ROWS]
+                outputs += 1
+            cells[cell + BEGAN] = time
+            cells[cell + ROWS] = 0
+            cells[cell + CUT] = INF
+            if longest > 0:
+                cells[cell + CUT] = time - time % longest + longest
+                # A session that goes on behind a cut is cut again a period later; a new one lasts a period at least.
+                if time - cells[cell + LAST] >= timeout and time % longest != 0:
+                    cells[cell + CUT] += longest
+            scalars[OLDEST] = min(scalars[OLDEST], time)
+            scalars[DUE] = min(scalars[DUE], time + timeout, cells[cell + CUT])
+        cells[cell + LAST] = time
+        cells[cell + CLOSES] = min(time + timeout, cells[cell + CUT])
+        if skip.shape[0] == 0 or not skip[row]:
+            cells[cell + ROWS] += 1
+            kind[operations], who[operations], which[operations] = ADD, mine, row
+            operations += 1
+        row += 1
+    count[0], count[1] = operations, outputs
+    return row
+
+
+def close_sessions(until: int, scalars: Array, cells: Array, groups: Array, kind: Array, who: Array, target: Array,
+                   count: Array, out_sync: Array, out_other: Array, out_group: Array, out_rows: Array) -> bool:
+    """Write operations for open sessions that close up to a time; False when room ran out before all were seen.
+
+    Of those that stay open, the least time at which one closes and the first beginning are found on the way.
+    """
+    operations = 0
+    outputs = 0
+    read, kept = scalars[READ], scalars[KEPT]
+    if read == 0:
+        scalars[OLDEST] = scalars[DUE] = INF
+    while read < scalars[OPEN] and operations + 2 <= kind.shape[0] and outputs < out_sync.shape[0]:
+        mine = index(groups[read])
+        cell = CELL * mine
+        read += 1
+        if cells[cell + CLOSES] > until:
+            groups[kept] = mine
+            kept += 1
+            scalars[OLDEST] = min(scalars[OLDEST], cells[cell + BEGAN])
+            scalars[DUE] = min(scalars[DUE], cells[cell + CLOSES])
+            continue
+        cells[cell + IS_OPEN] = 0
+        if cells[cell + ROWS] > 0:
+            kind[operations], who[operations], target[operations] = EMIT, mine, outputs
+            kind[operations + 1], who[operations + 1] = CLEAR, mine
+            operations += 2
+            out_sync[outputs], out_other[outputs] = cells[cell + BEGAN], cells[cell + CLOSES]
+            out_group[outputs], out_rows[outputs] = mine, cells[cell + ROWS]
+            outputs += 1
+    count[0], count[1] = operations, outputs
+    done = read == scalars[OPEN]
+    scalars[READ], scalars[KEPT] = (0, 0) if done else (read, kept)
+    if done:
+        scalars[OPEN] = kept
+    return done
