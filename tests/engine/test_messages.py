@@ -31,7 +31,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
     "no time": (lambda: at([1, None]).collect(),
         SourceError, "Row 1 has no time: 'at' is null.", "from_arrow(..., time='at')"),
     "the end of time": (lambda: at([2**63 - 1]).collect(),
-        SourceError, "Row 0 is at the end of time: 'at' is 9223372036854775807.", "from_arrow(..., time='at')"),
+        SourceError, "Row 0 is at the end of time: 'at' is 9223372036854775807.", 'time="at"'),
     "an edge that lasts for nothing": (lambda: edges([3], [3]).collect(),
         SourceError, "Row 0 lasts for nothing: 'at' and 'of' are both 3.", "from_edges(..., sync='at')"),
     "an end edge of nothing": (lambda: edges([1, 5], [None, 2]).collect(),

@@ -86,8 +86,6 @@ class Timeline:
 
     def _ends(self, data: pa.RecordBatch, sync: Ticks, first_row: int) -> Ticks | int:
         if self.end is None:
-            if sync.max() == INF:
-                self._refuse_lifetime(data, int(np.argmax(sync)), first_row)
             return 1
         other, valid = self._ticks(data.column(self.end), self.end, first_row)
         if valid is not None:
@@ -99,9 +97,6 @@ class Timeline:
 
     def _refuse_lifetime(self, data: pa.RecordBatch, row: int, first_row: int) -> None:
         start = _show(data.column(self.time)[row])
-        if self.end is None:
-            raise SourceError(f"Row {first_row + row:,} is at the end of time: {self.time!r} is {start}.",
-                              where=self.where, hint="times must be below 2**63 - 1 ticks")
         raise SourceError(f"Row {first_row + row:,} does not end after it starts: {self.time!r} is {start}, "
                           f"{self.end!r} is {_show(data.column(self.end)[row])}.", where=self.where,
                           hint="rows count from 0; an event is true from its start up to, not including, its end")

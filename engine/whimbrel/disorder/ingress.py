@@ -11,7 +11,7 @@ from whimbrel.disorder.partition_time import PartitionTime
 from whimbrel.disorder.sorter import Sorter
 from whimbrel.disorder.source_time import SourceTime
 from whimbrel.disorder.timekeeper import Array, Moments, Timekeeper
-from whimbrel.errors import DisorderError
+from whimbrel.errors import DisorderError, SourceError
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Disorder, Source
 
@@ -53,8 +53,10 @@ class Ingress(Kernel):
         first = self.rows
         self.rows += len(batch)
         on_time = isinstance(self.time, SourceTime) and self.time.on_time(batch)
-        if not on_time:
-            moments = self.time.follow(batch)
+        moments = None if on_time else self.time.follow(batch)
+        if self.time.newest == INF:  # looked for here, where the newest time is known, since a search reads every row
+            raise self._without_end(batch, first)
+        if moments is not None:
             self._measure(moments.newest - batch.sync)
             late = batch.sync < moments.current
             if late.any():
@@ -110,6 +112,11 @@ class Ingress(Kernel):
         self.late_dropped += int(np.count_nonzero(gone))
         self.late_adjusted += int(np.count_nonzero(late & ~gone))
         return batch.having(sync=moved, ends=ends).take(np.flatnonzero(~gone))
+
+    def _without_end(self, batch: Batch, first: int) -> SourceError:
+        row, name = int(np.argmax(batch.sync)), self.source.time
+        return SourceError(f"Row {first + row:,} is at the end of time: {name!r} is {INF}.", where=f'time="{name}"',
+                           hint="times must be below 2**63 - 1 ticks")
 
     def _error(self, batch: Batch, row: int, moments: Moments, first: int) -> DisorderError:
         schema, latency = self.source.schema, self.disorder.reorder_latency

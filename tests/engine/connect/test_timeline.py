@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import whimbrel as wb
 from tests.engine.connect.reading import rows
 from whimbrel.clock import INF
 from whimbrel.connect import ArrowSource
@@ -82,8 +83,11 @@ def test_rows_are_counted_over_all_batches() -> None:
     assert refusal(SourceError, chunks).what == "Row 3 has no time: 't' is null."
 
 
-def test_the_last_tick_of_all_has_no_end() -> None:
-    assert refusal(SourceError, table(pa.int64(), INF)).what == f"Row 0 is at the end of time: 't' is {INF}."
+@pytest.mark.parametrize("latency", [0, 5])
+def test_the_last_tick_of_all_has_no_end(latency: int) -> None:
+    stream = wb.from_arrow(table(pa.int64(), 3, INF), time="t", reorder_latency=latency)
+    with pytest.raises(SourceError, match=f"Row 1 is at the end of time: 't' is {INF}."):
+        stream.collect()
 
 
 def test_an_integer_beyond_64_bits_is_refused() -> None:
