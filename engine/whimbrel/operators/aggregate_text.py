@@ -11,6 +11,9 @@ from whimbrel.plan import Aggregate, Part, Steps
 
 Functions = dict[str, Callable[..., Any]]
 
+SHOW = "from whimbrel.kernels.primitives.show import show"
+"""How a loop writes a value that may be missing."""
+
 _OF = {Part.WHOLE: "state", Part.STATES: "state, shown as it is,", Part.MERGED: "merged state"}
 
 
@@ -23,11 +26,14 @@ def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
     fields = range(len(steps.init))
     state = ", ".join(f"state{field}" for field in fields)
     columns = range(len(steps.init)) if part is Part.MERGED else range(1)
+    shown = outputs(steps, part)
+    entering = _row("value", "row", steps, part, "start")
     lines = [
         comment(f"Replays a schedule of operations on the {_OF[part]} of {aggregate.name}."),
         "",
         "import numpy as np",
         *imports,
+        *([SHOW] if part is Part.WHOLE else []),
         "from whimbrel.kernels.primitives.table import index",
         "",
         "",
@@ -44,13 +50,12 @@ def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
         "            row = index(which[step])",
         "            counts = valid.shape[0] == 0 or valid[row]",
         "            if held0.shape[0]:",
-        *(f"                held{column}[slot[step]] = value{column}[row]" for column in columns),
+        f"                {into('held', 'slot[step]', columns)} = {into('value', 'row', columns)}",
         "                held_valid[slot[step]] = counts",
         *(["                held_start[slot[step]] = start[row]"] if steps.timed else []),
         *(_enter_stack() if stacks else []),
         "            if counts:",
-        f"                state = accumulate({_load(steps)}, {_row('value', 'row', steps, part, 'start')})",
-        *_store(steps, 16),
+        f"                {stored('state', 'group', fields, f'accumulate({_load(steps)}, {entering})')}",
         "        elif operation == 1:  # the row leaves",
         *_leave(steps, part),
         "        elif operation == 2:  # the value is shown",
@@ -59,13 +64,13 @@ def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
         "            to = target[step]",
         *_show(steps, part),
         "            if shown_valid.shape[0]:",
-        *(f"                shown{column}[group] = out{column}[to]" for column in outputs(steps, part)),
+        f"                {into('shown', 'group', shown)} = {into('out', 'to', shown)}",
         "                shown_valid[group] = out_valid[to]",
         "        elif operation == 3:  # what was shown ends",
-        *(f"            out{column}[target[step]] = shown{column}[group]" for column in outputs(steps, part)),
+        f"            {into('out', 'target[step]', shown)} = {into('shown', 'group', shown)}",
         "            out_valid[target[step]] = shown_valid[group]",
         "        else:  # the group is empty",
-        *(f"            state{field}[group] = {literal(steps.init[field])}" for field in fields),
+        f"            {into('state', 'group', fields)} = {literals(steps)}",
         "            stale[group] = False",
         *(["            if front.shape[0]:", "                front[group], newest[group] = -1, -1"] if stacks else []),
         "",
@@ -81,14 +86,12 @@ def finish_function(aggregate: Aggregate, steps: Steps) -> Compiled:
         comment(f"Makes values of states of {aggregate.name}."),
         "",
         *imports,
+        SHOW,
         "",
         "",
         f"def finish({_each('state', fields)}, out, out_valid):",
         "    for row in range(out.shape[0]):",
-        f"        value = result(({' '.join(f'state{field}[row],' for field in fields)}))",
-        "        out_valid[row] = value is not None",
-        "        if value is not None:",
-        "            out[row] = value",
+        f"        out_valid[row] = show(result({tuple_of('state', 'row', fields)}), out, row)",
         "",
     ])
     return load_text(text, "finish", functions)
@@ -121,9 +124,30 @@ def literal(number: float) -> str:
     return repr(number)
 
 
+def literals(steps: Steps) -> str:
+    """The state of no rows."""
+    return ", ".join(map(literal, steps.init))
+
+
+def tuple_of(name: str, place: str, fields: Sequence[int]) -> str:
+    """A state that lies in one array for each field."""
+    inside = into(name, place, fields)
+    return f"({inside},)" if len(fields) == 1 else f"({inside})"
+
+
+def into(name: str, place: str, fields: Sequence[int]) -> str:
+    """Where the fields of a state are, to be assigned to."""
+    return ", ".join(f"{name}{field}[{place}]" for field in fields)
+
+
+def stored(name: str, place: str, fields: Sequence[int], state: str) -> str:
+    """The assignment of a state to its fields."""
+    return f"{into(name, place, fields)} = {state}{'[0]' if len(fields) == 1 else ''}"
+
+
 def bind_steps(steps: Steps, suffix: str, roles: Sequence[str]) -> tuple[list[str], Functions]:
     """Import lines for the steps of an aggregate; functions that cannot be imported are handed over instead."""
-    lines: list[str] = []
+    imported: dict[str, list[str]] = {}
     functions: Functions = {}
     for role in roles:
         function = getattr(steps, role)
@@ -133,8 +157,8 @@ def bind_steps(steps: Steps, suffix: str, roles: Sequence[str]) -> tuple[list[st
         if not function.__module__.startswith("whimbrel.aggregates.") or "<" in function.__qualname__:
             functions[f"{role}{suffix}"] = function
         else:
-            lines.append(f"from {function.__module__} import {function.__name__} as {role}{suffix}")
-    return lines, functions
+            imported.setdefault(function.__module__, []).append(f"{function.__name__} as {role}{suffix}")
+    return [f"from {module} import {', '.join(names)}" for module, names in imported.items()], functions
 
 
 def _each(name: str, columns: Sequence[int]) -> str:
@@ -145,27 +169,17 @@ def _row(name: str, place: str, steps: Steps, part: Part, start: str) -> str:
     """What a row brings: a value and maybe its start, or the state of many rows."""
     if part is not Part.MERGED:
         return f"{name}0[{place}]" + (f", {start}[{place}]" if steps.timed else "")
-    inside = ", ".join(f"{name}{column}[{place}]" for column in range(len(steps.init)))
-    return f"({inside},)"
+    return tuple_of(name, place, range(len(steps.init)))
 
 
 def _show(steps: Steps, part: Part) -> list[str]:
     if part is not Part.WHOLE:
-        return [*(f"            out{column}[to] = state[{column}]" for column in outputs(steps, part)),
-                "            out_valid[to] = True"]
-    return ["            value = result(state)",
-            "            out_valid[to] = value is not None",
-            "            if value is not None:",
-            "                out0[to] = value"]
+        return [f"            {stored('out', 'to', outputs(steps, part), 'state')}", "            out_valid[to] = True"]
+    return ["            out_valid[to] = show(result(state), out0, to)"]
 
 
 def _load(steps: Steps) -> str:
-    inside = ", ".join(f"state{field}[group]" for field in range(len(steps.init)))
-    return f"({inside},)"
-
-
-def _store(steps: Steps, indent: int) -> list[str]:
-    return [f"{' ' * indent}state{field}[group] = state[{field}]" for field in range(len(steps.init))]
+    return tuple_of("state", "group", range(len(steps.init)))
 
 
 def _suffixes(steps: Steps) -> str:
@@ -179,8 +193,8 @@ def _leave(steps: Steps, part: Part) -> Sequence[str]:
     if steps.deaccumulate is None:
         return [*lines, "                stale[group] = True"]
     row = _row("held", "slot[step]", steps, part, "held_start")
-    return [*lines, f"                state = deaccumulate({_load(steps)}, {row})",
-            *_store(steps, 16)]
+    taken = stored("state", "group", range(len(steps.init)), f"deaccumulate({_load(steps)}, {row})")
+    return [*lines, f"                {taken}"]
 
 
 def _enter_stack() -> Sequence[str]:
@@ -202,7 +216,7 @@ def _leave_stack(steps: Steps, part: Part) -> Sequence[str]:
     All that end at one moment leave with the first of them, so that their order among each other does not matter.
     """
     fields = range(len(steps.init))
-    fresh = f"({', '.join(map(literal, steps.init))},)"
+    fresh = f"({literals(steps)},)"
     held = _row("held", "place", steps, part, "held_start")
     return [
         "            if front[group] == -2:",
@@ -219,26 +233,24 @@ def _leave_stack(steps: Steps, part: Part) -> Sequence[str]:
         "                    while place >= 0 and held_other[place] > now:",
         "                        if held_valid[place]:",
         f"                            state = merge(accumulate({fresh}, {held}), state)",
-        *(f"                        suffix{field}[place] = state[{field}]" for field in fields),
+        f"                        {stored('suffix', 'place', fields, 'state')}",
         "                        if top < 0:",
         "                            last[group] = place",
         "                        else:",
         "                            newer[place] = top",
-        "                        top = place",
-        "                        place = after[place]",
-        "                    if top < 0:",
-        "                        newest[group] = -1",
-        *(f"                    state{field}[group] = {literal(steps.init[field])}" for field in fields),
+        "                        top, place = place, after[place]",
+        "                    newest[group] = -1 if top < 0 else newest[group]",
+        f"                    {into('state', 'group', fields)} = {literals(steps)}",
         "                front[group] = top",
     ]
 
 
 def _both_stacks(steps: Steps) -> Sequence[str]:
-    top = ", ".join(f"suffix{field}[front[group]]" for field in range(len(steps.init)))
+    top = tuple_of("suffix", "front[group]", range(len(steps.init)))
     return [
         f"            state = {_load(steps)}",
         "            if front.shape[0] and front[group] >= 0:",
-        f"                state = merge(({top},), state)",
+        f"                state = merge({top}, state)",
     ]
 
 
@@ -249,12 +261,12 @@ def _recompute(steps: Steps, part: Part) -> Sequence[str]:
     return [
         "            if stale[group]:",
         "                now = moment[target[step]]",
-        f"                state = ({', '.join(map(literal, steps.init))},)",
+        f"                state = ({literals(steps)},)",
         "                place = head[group]",
         "                while place >= 0:",
         "                    if held_valid[place] and held_sync[place] <= now < held_other[place]:",
         f"                        state = accumulate(state, {_row('held', 'place', steps, part, 'held_start')})",
         "                    place = after[place]",
-        *_store(steps, 16),
+        f"                {stored('state', 'group', range(len(steps.init)), 'state')}",
         "                stale[group] = False",
     ]

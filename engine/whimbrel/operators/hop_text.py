@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.operators.aggregate_text import bind_steps, comment, literal
+from whimbrel.operators.aggregate_text import bind_steps, comment, into, literals, stored, tuple_of
 from whimbrel.plan import Aggregate, Steps
 
 
@@ -16,16 +16,16 @@ def hop_function(aggregate: Aggregate, steps: Steps) -> Compiled:
         *(_names(name, fields) for name in ("value", "filling", "full", "state", "out"))], [
         "for step in range(count):",
         "    group = index(who[step])",
-        f"    state = {_tuple('state', 'group', fields)}",
+        f"    state = {tuple_of('state', 'group', fields)}",
         "    if kind[step] == 0:  # a pane enters",
         "        row, place = index(which[step]), index(slot[step])",
-        f"        state = merge(state, {_tuple('value', 'row', fields)})",
-        *(f"        filling{field}[place] = value{field}[row]" for field in fields),
-        *(f"        state{field}[group] = state[{field}]" for field in fields),
+        f"        state = merge(state, {tuple_of('value', 'row', fields)})",
+        f"        {into('filling', 'place', fields)} = {into('value', 'row', fields)}",
+        f"        {stored('state', 'group', fields, 'state')}",
         "    else:  # the window is shown",
         "        if slot[step] >= 0:",
-        f"            state = merge({_tuple('full', 'index(slot[step])', fields)}, state)",
-        *(f"        out{field}[target[step]] = state[{field}]" for field in fields),
+        f"            state = merge({tuple_of('full', 'index(slot[step])', fields)}, state)",
+        f"        {stored('out', 'target[step]', fields, 'state')}",
     ])
 
 
@@ -38,9 +38,9 @@ def turn_function(aggregate: Aggregate, steps: Steps) -> Compiled:
         "for place in range(count - 1, -1, -1):",
         "    group, later = index(group_of[place]), after[place]",
         "    if later >= 0:",
-        f"        state = merge({_tuple('full', 'place', fields)}, {_tuple('full', 'index(later)', fields)})",
-        *(f"        full{field}[place] = state[{field}]" for field in fields),
-        *(f"    state{field}[group] = {literal(steps.init[field])}" for field in fields),
+        f"        state = merge({tuple_of('full', 'place', fields)}, {tuple_of('full', 'index(later)', fields)})",
+        f"        {stored('full', 'place', fields, 'state')}",
+        f"    {into('state', 'group', fields)} = {literals(steps)}",
     ])
 
 
@@ -67,7 +67,3 @@ def _load(name: str, aggregate: Aggregate, steps: Steps, head: list[str], body: 
 
 def _names(name: str, fields: range) -> str:
     return ", ".join(f"{name}{field}" for field in fields)
-
-
-def _tuple(name: str, place: str, fields: range) -> str:
-    return f"({' '.join(f'{name}{field}[{place}],' for field in fields)})"

@@ -14,7 +14,17 @@ import pyarrow as pa
 from whimbrel.batch import Batch
 from whimbrel.expr import SCALARS, Col, Expr, can_fail, predicate_source, to_source
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.operators.aggregate_text import Functions, bind_steps, comment, literal, outputs
+from whimbrel.operators.aggregate_text import (
+    SHOW,
+    Functions,
+    bind_steps,
+    comment,
+    into,
+    literals,
+    outputs,
+    stored,
+    tuple_of,
+)
 from whimbrel.operators.measure import Measure
 from whimbrel.plan import Part, Steps
 
@@ -90,7 +100,7 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
     guard = [] if condition is None else _guard(condition, leaves)
     alone = not keys
     under = () if condition is None else (condition,)
-    body = [line for number, measure in stateful for line in _accumulate(number, measure, leaves, under, alone=alone)]
+    body = _under_tests([_accumulate(number, measure, leaves, under, alone=alone) for number, measure in stateful])
     timed = any(measure.steps.timed for _, measure in stateful)
     inline_key = keys[0] if len(keys) == 1 and _inline(keys[0], batch) else None
     states = [f"s{number}_{part}" for number, measure in stateful for part in range(len(measure.steps.init))]
@@ -102,6 +112,7 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
     text = _render(
         title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
         imports=[*imports,
+                 *([SHOW] if any(measure.part is Part.WHOLE for _, measure in stateful) else []),
                  *([] if alone else [f"from whimbrel.kernels.primitives.table import {table}"]),
                  *(f"from {SCALARS[name].__module__} import {name}" for name in used)],
         parameters=["sync", "group_of", "absent", *(["start"] if timed else []), *leaves.parameters,
@@ -167,7 +178,17 @@ def _alone(stateful: Sequence[tuple[int, Measure]], left_out: list[str], body: l
         "if entered > 0:", "    touched[0], groups = 0, 1", "    rows[0] += entered"]
 
 
-def _accumulate(number: int, measure: Measure, leaves: _Leaves, under: tuple[Expr, ...], *, alone: bool) -> list[str]:
+def _under_tests(lines: Sequence[tuple[str, str]]) -> list[str]:
+    """Lines with what must hold for each: those under one test together."""
+    by_test: dict[str, list[str]] = {}
+    for test, line in lines:
+        by_test.setdefault(test, []).append(line)
+    return [line for test, mine in by_test.items() for line in ([f"if {test}:", *_inner(mine)] if test else mine)]
+
+
+def _accumulate(number: int, measure: Measure, leaves: _Leaves, under: tuple[Expr, ...], *,
+                alone: bool) -> tuple[str, str]:
+    """What must hold for a row to be taken in, if anything, and the line that takes it in."""
     aggregate, schema = measure.aggregate, leaves.batch.schema
     tests = []
     value = "1"
@@ -178,29 +199,27 @@ def _accumulate(number: int, measure: Measure, leaves: _Leaves, under: tuple[Exp
         text, valid = to_source(aggregate.expr, schema, lambda leaf: leaves.bind(leaf, *under))
         tests += [] if valid is None else [valid]
         value = f"np.{measure.value_dtypes[0]}({text})" if aggregate.name != "count" else "1"
-    state = f"state{number}" if alone else _state(number, measure.steps)
     started = ", start[row]" if measure.steps.timed else ""
-    entered = f"accumulate{number}({state}, {value}{started})  {comment(measure.name + '=' + aggregate.show())}"
-    lines = [f"state{number} = {entered}"] if alone else [
-        f"state = {entered}", *(f"s{number}_{part}[group] = state[{part}]" for part in range(len(measure.steps.init)))]
-    return [f"if {' and '.join(tests)}:", *(f"    {line}" for line in lines)] if tests else lines
+    note, fields = comment(measure.name + "=" + aggregate.show()), range(len(measure.steps.init))
+    if alone:
+        line = f"state{number} = accumulate{number}(state{number}, {value}{started})  {note}"
+    else:
+        entered = f"accumulate{number}({_state(number, measure.steps)}, {value}{started})"
+        line = f"{stored(f's{number}_', 'group', fields, entered)}  {note}"
+    return " and ".join(tests), line
 
 
 def _state(number: int, steps: Steps) -> str:
-    inside = ", ".join(f"s{number}_{part}[group]" for part in range(len(steps.init)))
-    return f"({inside},)" if len(steps.init) == 1 else f"({inside})"
+    return tuple_of(f"s{number}_", "group", range(len(steps.init)))
 
 
 def _emit(number: int, measure: Measure) -> list[str]:
-    steps = measure.steps
+    steps, fields = measure.steps, range(len(measure.steps.init))
     if measure.part is Part.STATES:
-        shown = [f"out{number}_{field}[done] = s{number}_{field}[group]" for field in range(len(steps.init))]
+        shown = f"{into(f'out{number}_', 'done', fields)} = {into(f's{number}_', 'group', fields)}"
     else:
-        shown = [f"value{number} = result{number}({_state(number, steps)})",
-                 f"out{number}_valid[done] = value{number} is not None",
-                 f"if value{number} is not None:",
-                 f"    out{number}_0[done] = value{number}"]
-    return [*shown, *(f"s{number}_{field}[group] = {literal(start)}" for field, start in enumerate(steps.init))]
+        shown = f"out{number}_valid[done] = show(result{number}({_state(number, steps)}), out{number}_0, done)"
+    return [shown, f"{into(f's{number}_', 'group', fields)} = {literals(steps)}"]
 
 
 def _render(*, title: str, imports: list[str], parameters: list[str], emit: list[str], rows: list[str]) -> str:

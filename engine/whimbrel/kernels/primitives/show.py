@@ -1,0 +1,17 @@
+"""A value that may be missing goes where results are written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def show(value: Any, out: Array, place: int) -> bool:
+    """Write a value if there is one; whether there is."""
+    if value is None:
+        return False
+    out[place] = value
+    return True
