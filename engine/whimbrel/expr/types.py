@@ -153,6 +153,8 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
     if op in COMPARISONS:
         common = common_type(expr, left, right)
         require(expr, is_ordered(common), f"{op!r} cannot compare", left_type, right_type)
+        if common == INT and t.is_uint64(left_type) != t.is_uint64(right_type):  # of which none holds both: as they are
+            return (left_type, INT, BOOL) if t.is_uint64(left_type) else (INT, right_type, BOOL)
         return common, common, BOOL
     if t.is_timestamp(left_type) or t.is_timestamp(right_type) or t.is_duration(left_type) or t.is_duration(right_type):
         return _time_arithmetic(expr, left, right)

@@ -211,3 +211,17 @@ def test_integers_that_no_column_can_hold_are_compared_as_they_are(type_, litera
     column = evaluate(expr, of)
     assert column.to_arrow().to_pylist() == [None if x is None else x in (literal, 0) for x in held]
     assert same(column, interpreted(expr, of, column))
+
+
+@pytest.mark.parametrize("type_", [pa.int8(), pa.int64(), pa.uint64()])
+def test_columns_of_which_none_holds_the_other_are_compared_as_they_are(type_):
+    limits = np.iinfo(type_.to_pandas_dtype())
+    pairs = [(x, y) for x in (0, 5, 2**63 - 1, 2**63, 2**64 - 1, None)
+             for y in (int(limits.min), 0, 5, int(limits.max), None)]
+    of = batch(u=pa.array([x for x, _ in pairs], pa.uint64()), i=pa.array([y for _, y in pairs], type_))
+    for op in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+        for expr, expected in ((op(col.u, col.i), [None if None in pair else op(*pair) for pair in pairs]),
+                               (op(col.i, col.u), [None if None in pair else op(*reversed(pair)) for pair in pairs])):
+            column = evaluate(expr, of)
+            assert column.to_arrow().to_pylist() == expected, expr.show()
+            assert same(column, interpreted(expr, of, column))
