@@ -46,7 +46,7 @@ def table_from_batches(schema: Schema, batches: Sequence[Batch], storage: Storag
              *(_kept(batch.column(name), storage).to_arrow() for name in names)],
             schema=arrow_schema,
         )
-        for batch in (batch.compact() for batch in batches)
+        for batch in (batch.compact(storage) for batch in batches)
         if len(batch)
     ]
     if not tables:  # not schema.empty_table(): it loads pandas
@@ -66,8 +66,7 @@ def _ends(schema: Schema, batch: Batch, storage: Storage | None) -> pa.Array:
     if isinstance(ends, int):
         room = None if storage is None else storage.empty(len(batch), np.int64)
         return Column(schema.time_type, np.add(batch.sync, ends, out=room)).to_arrow()
-    open_ended = ends == INF
-    column = Column(schema.time_type, ends, ~open_ended if open_ended.any() else None)
+    column = Column(schema.time_type, ends, ends != INF if ends.max() == INF else None)
     return _kept(column, storage).to_arrow()
 
 

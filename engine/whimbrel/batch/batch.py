@@ -10,6 +10,7 @@ import numpy as np
 
 from whimbrel.batch.column import Column, Mask, frozen
 from whimbrel.batch.schema import Schema
+from whimbrel.batch.storage import Storage
 
 Ticks = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -96,10 +97,11 @@ class Batch:
                      None if self.ids is None else self.ids[start:stop],
                      None if self.began is None else self.began[start:stop])
 
-    def take(self, rows: np.ndarray[Any, Any]) -> Batch:
-        """The rows at these positions, in this order."""
-        return Batch(self.schema, self.sync[rows], self.ends if isinstance(self.ends, int) else self.ends[rows],
-                     tuple(column.take(rows) for column in self.columns),
+    def take(self, rows: np.ndarray[Any, Any], storage: Storage | None = None) -> Batch:
+        """The rows at these positions, in this order; in a `storage`, where they stay."""
+        taken = np.ndarray.__getitem__ if storage is None else storage.take
+        return Batch(self.schema, taken(self.sync, rows), self.ends if isinstance(self.ends, int) else
+                     taken(self.ends, rows), tuple(column.take(rows, storage) for column in self.columns),
                      None if self.absent is None else self.absent[rows],
                      None if self.ids is None else self.ids[rows],
                      None if self.began is None else self.began[rows])
@@ -114,11 +116,13 @@ class Batch:
         """Also without these rows; moves no data."""
         return self.having(absent=absent if self.absent is None else self.absent | absent)
 
-    def compact(self) -> Batch:
+    def only(self, kept: Mask, storage: Storage | None = None) -> Batch:
+        """The rows that are kept, the others dropped for good; in a `storage`, where they stay."""
+        return self.having(absent=None).take(np.flatnonzero(kept), storage)
+
+    def compact(self, storage: Storage | None = None) -> Batch:
         """Drop absent rows for good."""
-        if self.absent is None:
-            return self
-        return self.having(absent=None).take(np.flatnonzero(~self.absent))
+        return self if self.absent is None else self.only(~self.absent, storage)
 
     @staticmethod
     def concat(batches: Sequence[Batch]) -> Batch:

@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from whimbrel.batch.storage import Storage
+
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -75,11 +77,12 @@ class Column:
             return Column(self.type, self.values.slice(start, stop - start))
         return Column(self.type, self.values[start:stop], None if self.valid is None else self.valid[start:stop])
 
-    def take(self, rows: np.ndarray[Any, Any]) -> Column:
-        """The rows at these positions, in this order."""
+    def take(self, rows: np.ndarray[Any, Any], storage: Storage | None = None) -> Column:
+        """The rows at these positions, in this order; in a `storage`, where they stay."""
         if not isinstance(self.values, np.ndarray):
             return Column(self.type, self.values.take(Column(pa.int64(), rows.astype(np.int64, copy=False)).to_arrow()))
-        return Column(self.type, self.values[rows], None if self.valid is None else self.valid[rows])
+        values = self.values[rows] if storage is None else storage.take(self.values, rows)
+        return Column(self.type, values, None if self.valid is None else self.valid[rows])
 
     def to_arrow(self) -> pa.Array:
         """As an Arrow array of the logical type; without a copy where the layouts agree."""
@@ -120,7 +123,7 @@ class Column:
         physical = numpy_type(type_)
         if physical is None:
             return Column(type_, pa.nulls(rows, type_))
-        return Column(type_, np.zeros(rows, physical), np.zeros(rows, np.bool_))
+        return Column(type_, np.zeros(rows, physical), np.zeros(rows, np.bool_) if rows else None)
 
     @staticmethod
     def concat(columns: Sequence[Column]) -> Column:

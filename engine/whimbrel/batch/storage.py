@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import weakref
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,10 @@ _PIECE = 64 << 10
 """Bytes of the smallest array that is worth a piece of a block."""
 _LINE = 64
 """Bytes of a cache line: Arrow wants its buffers to begin at one."""
+_SPARE_BLOCKS = 4
+"""Most blocks that wait to be used again; together as much as :func:`keep_freed_memory` leaves to the allocator."""
+
+_spare: list[Array] = []
 
 
 class Storage:
@@ -24,7 +29,11 @@ class Storage:
 
     The columns of a result come in pieces that fit the cache. Were they kept where they were written, every piece would
     need fresh memory, and touching that page by page costs more than most kernels do. Copied out of the cache instead,
-    they leave behind memory that the next piece is written to.
+    they leave behind memory that the next piece is written to. Whoever knows that its rows stay asks for their memory
+    here, and then nothing is copied.
+
+    Blocks of which nobody holds anything any more are used again, here or elsewhere, a few at most: the pages of a new
+    one cost twice what writing to them does.
     """
 
     def __init__(self) -> None:
@@ -37,21 +46,43 @@ class Storage:
         if not _PIECE <= size <= _BLOCK // 4:
             return np.empty(rows, dtype)
         if self._given + size > len(self._block):
-            self._block, self._given = np.empty(_BLOCK, np.uint8), 0
+            self._block, self._given = _block(), 0
         piece = self._block[self._given : self._given + size]
         self._given += -(-size // _LINE) * _LINE
         return piece.view(dtype)
 
+    def take(self, array: Array, rows: Array) -> Array:
+        """The values at these positions, none of which is negative."""
+        if array.dtype == np.bool_:  # Arrow packs them elsewhere
+            return array[rows]
+        return np.take(array, rows, out=self.empty(len(rows), array.dtype), mode="clip")  # others make a copy first
+
     def keep(self, array: Array) -> Array:
-        """The values, moved here, unless they are a part of Arrow's memory, which stays anyway, or of little else."""
+        """The values, moved here, unless they are in memory that stays anyway, Arrow's or a block's, or is small."""
         owner: Any = array
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
-        if isinstance(owner.base, pa.Buffer) or owner.nbytes < _PIECE:
+        if isinstance(owner.base, pa.Buffer | memoryview) or owner.nbytes < _PIECE:
             return array
         copy = self.empty(len(array), array.dtype)
         copy[:] = array
         return copy
+
+
+def _block() -> Array:
+    """A block that is spare, or a new one."""
+    try:
+        memory = _spare.pop()
+    except IndexError:
+        memory = np.empty(_BLOCK, np.uint8)
+    block = np.frombuffer(memory.data, np.uint8)  # parts of it hold this view, and not the memory itself
+    weakref.finalize(block, _give_back, memory).atexit = False
+    return block
+
+
+def _give_back(memory: Array) -> None:
+    if len(_spare) < _SPARE_BLOCKS:
+        _spare.append(memory)
 
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3

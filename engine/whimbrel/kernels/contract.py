@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from whimbrel.batch import Batch
+from whimbrel.batch import Batch, Storage
 from whimbrel.clock import MIN_TIME
 from whimbrel.kernels.state import restore_attributes
 
@@ -27,6 +27,8 @@ class Kernel(ABC):
 
     frontier: int = MIN_TIME
     """No output row with sync below this can follow."""
+    storage: Storage | None = None
+    """Where rows may be written to that stay, because they are part of an answer; whoever has them copies them else."""
 
     @abstractmethod
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:

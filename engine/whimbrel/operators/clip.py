@@ -128,9 +128,8 @@ class ClipKernel(Kernel):
         groups = left.groups(rows, self.keys)
         theirs = self.sides[1].groups(starts, self.keys)
         base = left.keep(rows, groups, self.keys)
-        who, when = self._clipped(rows, groups, base, starts, theirs)
-        pieces = self.coverage.step(base, rows, who, when, left.ends[who], self.frontier)
-        left.ends[who] = when
+        who, when, until = self._clipped(rows, base, starts, theirs)
+        pieces = self.coverage.step(base, rows, who, when, until, self.frontier)
         out = [each.batch(self.schema, left.active.take(each.slot).columns) for each in pieces]
         if self.frontier == INF:
             left.end()
@@ -138,18 +137,19 @@ class ClipKernel(Kernel):
             self.coverage.stay(alive)
         return out
 
-    def _clipped(self, rows: Batch, groups: Array, base: int, starts: Batch, theirs: Array) -> tuple[Array, Array]:
-        """Slots of the rows that a right start ends, and when."""
+    def _clipped(self, rows: Batch, base: int, starts: Batch, theirs: Array) -> tuple[Array, ...]:
+        """Slots of the rows that a right start ends, when, and when they would have ended."""
         left = self.sides[0]
         cursor = np.zeros(2, np.int64)
-        found: list[tuple[Array, Array]] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+        found: list[tuple[Array, ...]] = [tuple(np.empty(0, np.int64) for _ in range(3))]
         while cursor[LEFT] < len(rows) or cursor[RIGHT] < len(starts):
-            slots, when = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.int64)
-            done = int(_clip(cursor, rows.sync, rows.other, groups, base, starts.sync, theirs,
-                             left.links, left.head, slots, when))
-            found.append((slots[:done], when[:done]))
-        who, when = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-        return who, when
+            room = [np.empty(_ROOM, np.int64) for _ in range(3)]
+            done = int(_clip(cursor, rows.sync, base, left.group, left.ends, left.blocks, left.slots, left.used,
+                             starts.sync, theirs, *room))
+            found.append(tuple(array[:done] for array in room))
+            if done < _ROOM and cursor[LEFT] < len(rows):
+                left.hang_again(base + int(cursor[LEFT]), int(rows.sync[cursor[LEFT]]))
+        return tuple(np.concatenate(arrays) for arrays in zip(*found, strict=True))
 
     @property
     def buffered_rows(self) -> int:

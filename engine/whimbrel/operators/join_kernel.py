@@ -49,6 +49,10 @@ class JoinKernel(Kernel):
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.frontier = self.pairing.tell(frontier, port)
+        if not self.coverages:
+            out = [found.rows for found in self.pairing.step(self.frontier, self.storage)]
+            self.pairing.forget(self.frontier)
+            return out
         found = list(self.pairing.step(self.frontier))
         out = [each.rows for each in found]
         lonely = [self._lonely(side, pieces) for side in self.coverages for pieces in self._pieces(side, found)]

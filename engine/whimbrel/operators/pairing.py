@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.batch import Batch, Schema
+from whimbrel.batch import Batch, Schema, Storage
 from whimbrel.clock import INF
 from whimbrel.expr import Expr, predicate
 from whimbrel.kernels import Compiled, KeyTable
-from whimbrel.kernels.primitives.join import FRESH, LEFT, PLACE, RIGHT, temporal_join
+from whimbrel.kernels.primitives.join import LEFT, MET, RIGHT, temporal_join
 from whimbrel.operators.joined_row import Pairs
 from whimbrel.operators.side import Side
 
@@ -77,36 +77,51 @@ class Pairing:
         self.sides[port].frontier = frontier
         return min(side.frontier for side in self.sides)
 
-    def step(self, time: int) -> Iterator[Found]:
-        """Pairs that begin up to `time`, as far as they were not found before."""
+    def step(self, time: int, storage: Storage | None = None) -> Iterator[Found]:
+        """Pairs that begin up to `time`, as far as they were not found before; in a `storage`, where they stay."""
         self.new = [side.take_waiting(time, inclusive=True) for side in self.sides]
+        if not any(map(len, self.new)):
+            self.base = [len(side.active) for side in self.sides]
+            return
         groups = [side.groups(rows, self.keys) for side, rows in zip(self.sides, self.new, strict=True)]
         self.base = [side.keep(rows, ids, self.keys)
                      for side, rows, ids in zip(self.sides, self.new, groups, strict=True)]
         left, right = self.new
-        if not len(left) and not len(right):
-            return
-        cursor = np.zeros(4, np.int64)
-        cursor[PLACE] = FRESH
-        chains = [array for side in self.sides for array in (side.links, side.head)]
+        cursor = np.zeros(3, np.int64)
         while cursor[LEFT] < len(left) or cursor[RIGHT] < len(right):
             pairs = [np.empty(_ROOM, np.int64) for _ in range(4)]
-            done = int(_join(cursor, time, left.sync, left.other, groups[0], self.base[0],
-                             right.sync, right.other, groups[1], self.base[1], *chains, *pairs))
+            sides = (part for side, rows, base in zip(self.sides, self.new, self.base, strict=True) for part in (
+                rows.sync, base, side.group, side.ends, side.blocks, side.slots, side.used))
+            done = int(_join(cursor, time, *sides, *pairs))
             if done:
-                found = self._found(*(array[:done] if 2 * done > _ROOM else array[:done].copy() for array in pairs))
+                found = self._found(storage, *(array[:done] if 2 * done > _ROOM else array[:done].copy()
+                                               for array in pairs))
                 if len(found.rows):
                     yield found
+            if done < _ROOM:
+                self._make_room(*cursor[:MET].tolist())
 
-    def _found(self, left: Array, right: Array, start: Array, end: Array) -> Found:
+    def _found(self, storage: Storage | None, left: Array, right: Array, start: Array, end: Array) -> Found:
         slots = left, right
-        taken = [iter(side.active.columns(slots[port], [name for home, name in self.columns if home == port]))
+        if self.condition is not None:
+            storage = None  # some go at once
+        if storage is not None:
+            start, end = storage.keep(start), storage.keep(end)
+        taken = [iter(side.active.columns(slots[port], [name for home, name in self.columns if home == port], storage))
                  for port, side in enumerate(self.sides)]
         rows = Batch(self.schema, start, end, tuple(next(taken[home]) for home, _ in self.columns))
         if self.condition is None:
             return Found(rows, slots)
         true = np.flatnonzero(predicate(self.condition, rows))
         return Found(rows.take(true), (left[true], right[true]))
+
+    def _make_room(self, *done: int) -> None:
+        """Let the next row hang, where so many of the new ones do already."""
+        following = [(int(rows.sync[count]), port)
+                     for port, (rows, count) in enumerate(zip(self.new, done, strict=True)) if count < len(rows)]
+        if following:
+            time, port = min(following)
+            self.sides[port].hang_again(self.base[port] + done[port], time)
 
     def forget(self, frontier: int) -> list[Array | None]:
         """Let go of what is over; answers, for each side, the slots that stay, if others go."""

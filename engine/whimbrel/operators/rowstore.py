@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Mask, Schema
+from whimbrel.batch import Batch, Column, Mask, Schema, Storage
 
 Array = np.ndarray[Any, Any]
 
@@ -40,16 +40,16 @@ class RowStore:
         places, back = self._places(slots)
         return Batch.concat([chunk.take(place) for chunk, place in zip(self.chunks, places, strict=True)]).take(back)
 
-    def columns(self, slots: Array, names: Sequence[str]) -> list[Column]:
-        """These columns of rows by slot, without their lifetimes."""
+    def columns(self, slots: Array, names: Sequence[str], storage: Storage | None = None) -> list[Column]:
+        """These columns of rows by slot, without their lifetimes; in a `storage`, where they stay."""
         self._join_for(slots)
         if len(self.chunks) == 1:
-            return [self.chunks[0].column(name).take(slots) for name in names]
+            return [self.chunks[0].column(name).take(slots, storage) for name in names]
         if not self.chunks:
             return [Column.nulls(self.schema.type_of(name), 0) for name in names]
         places, back = self._places(slots)
         return [Column.concat([chunk.column(name).take(place) for chunk, place in zip(
-            self.chunks, places, strict=True)]).take(back) for name in names]
+            self.chunks, places, strict=True)]).take(back, storage) for name in names]
 
     def _join_for(self, slots: Array) -> None:
         """Join all batches where more rows are asked for than there are: that costs less than looking in each."""

@@ -11,19 +11,19 @@ import numpy as np
 from whimbrel.batch import Batch, Mask, Schema, frozen
 from whimbrel.clock import MIN_TIME
 from whimbrel.kernels import Compiled, KeyTable
-from whimbrel.kernels.primitives.join import forget_ended
+from whimbrel.kernels.primitives.join import OF_BLOCK, hang_all
 from whimbrel.operators.measure import extend
 from whimbrel.operators.rowstore import RowStore
 
 Array = np.ndarray[Any, Any]
 
-_forget_ended = Compiled(forget_ended)
+_hang_all = Compiled(hang_all)
 _CROWDED = 65_536
 _SLOTS_AT_FIRST = 1024
 
 
 class Side:
-    """Rows by slot, hung in one chain per key.
+    """Rows by slot; those of each key that may meet others stand in a block (``kernels.primitives.join``).
 
     Parameters
     ----------
@@ -34,11 +34,12 @@ class Side:
 
     Attributes
     ----------
-    links, group : numpy.ndarray
-        Per slot: when the row ends, and the slot behind it in its chain, side by side; the id of its key (-1 where one
-        is null).
-    head : numpy.ndarray
-        Per key: the first slot of its chain, or -1.
+    ends, group : numpy.ndarray
+        Per slot: when the row ends; the id of its key (-1 where one is null).
+    blocks : numpy.ndarray
+        Per key: where its block begins, its first row stands, and its block ends.
+    slots, used : numpy.ndarray
+        What stands in the blocks, and how much of that is taken.
     """
 
     def __init__(self, schema: Schema, keys: Sequence[str], kept: Sequence[str]) -> None:
@@ -46,23 +47,18 @@ class Side:
         self.waiting: list[Batch] = []
         self.frontier = MIN_TIME
         self.active = RowStore(schema.select(kept))
-        self.links = np.zeros(2 * _SLOTS_AT_FIRST, np.int64)
-        self.group = np.zeros(_SLOTS_AT_FIRST, np.int32)
-        self.head = np.full(_SLOTS_AT_FIRST, -1, np.int64)
+        self.ends, self.group = np.zeros(_SLOTS_AT_FIRST, np.int64), np.zeros(_SLOTS_AT_FIRST, np.int32)
+        self.blocks = np.zeros(OF_BLOCK * _SLOTS_AT_FIRST, np.int32)
+        self.slots, self.used = np.zeros(_SLOTS_AT_FIRST, np.int32), np.zeros(1, np.int64)
         self.crowded = _CROWDED
         self.last_end = MIN_TIME
 
     def fork(self) -> Side:
         twin = copy.copy(self)
         twin.waiting, twin.active = list(self.waiting), self.active.fork()
-        for name in ("links", "group", "head"):
+        for name in ("ends", "group", "blocks", "slots", "used"):
             setattr(twin, name, getattr(self, name).copy())
         return twin
-
-    @property
-    def ends(self) -> Array:
-        """Per slot: when the row ends."""
-        return self.links[::2]
 
     def __len__(self) -> int:
         """Rows held."""
@@ -88,40 +84,57 @@ class Side:
 
     def groups(self, rows: Batch, table: KeyTable) -> Array:
         """Ids of the keys; -1 where one is null."""
+        if not len(rows):
+            return frozen(np.empty(0, np.int32))
         columns = [rows.column(name) for name in self.keys]
         ids = table.ids(columns, len(rows))
         for column in columns:
-            missing: Mask = ~column.validity()
-            ids[missing] = -1
+            if column.valid is not None or not column.fixed:
+                missing: Mask = ~column.validity()
+                ids[missing] = -1
         return frozen(ids)
 
     def keep(self, rows: Batch, groups: Array, table: KeyTable) -> int:
         """Give slots to rows, not hung yet; answers the first one's. All keys of the table have room from now on."""
-        base = len(self.active)
-        self.active.append(rows.select(self.kept))
+        base, ends = len(self.active), rows.other
+        if len(rows):
+            self.active.append(rows.select(self.kept))
+            self.last_end = max(self.last_end, int(ends.max()))
         total = base + len(rows)
         if total > len(self.group):
-            self.links, self.group = extend(self.links, 4 * total, 0), extend(self.group, 2 * total, 0)
-        if len(table) > len(self.head):
-            self.head = extend(self.head, 2 * len(table), -1)
-        self.group[base:total] = groups
-        if len(rows):
-            self.last_end = max(self.last_end, int(rows.other.max()))
+            self.ends, self.group = extend(self.ends, 2 * total, 0), extend(self.group, 2 * total, 0)
+        if OF_BLOCK * len(table) > len(self.blocks):
+            self.blocks = extend(self.blocks, 2 * OF_BLOCK * len(table), 0)
+        self.ends[base:total], self.group[base:total] = ends, groups
         return base
+
+    def hang_again(self, count: int, time: int) -> None:
+        """Hang the first `count` slots anew, but for rows that end by `time`: then there is room again."""
+        self._take_down(count)
+        self.slots = np.zeros(max(_SLOTS_AT_FIRST, 4 * count), np.int32)
+        self.used[0] = _hang_all(count, time, self.group, self.ends, self.blocks, self.slots)
+
+    def _take_down(self, count: int) -> None:
+        group = self.group[:count]
+        self.blocks.reshape(-1, OF_BLOCK)[group[group >= 0]] = 0
 
     def end(self) -> None:
         """Let go of everything: both sides have ended."""
         self.waiting, self.active = [], RowStore(self.schema.select(self.kept))
-        self.links, self.group = np.zeros(2, np.int64), np.zeros(1, np.int32)
+        self.ends, self.group = np.zeros(1, np.int64), np.zeros(1, np.int32)
+        self.slots = np.zeros(1, np.int32)
+        self.blocks[:], self.used[0] = 0, 0
 
     def forget(self, time: int) -> Array | None:
         """Let go of events that ended before `time`, once many or all did; answers the slots that stay, if any go."""
         kept = len(self.active)
         if not kept or (kept < self.crowded and self.last_end >= time):
             return None
-        alive = np.empty(kept, np.int64)
-        alive = alive[: int(_forget_ended(time, kept, self.group, self.links, self.head, alive))]
-        self.last_end = int(self.links[: 2 * len(alive) : 2].max()) if len(alive) else MIN_TIME
+        self._take_down(kept)
+        alive = np.flatnonzero(self.ends[:kept] >= time)
+        self.ends[: len(alive)], self.group[: len(alive)] = self.ends[alive], self.group[alive]
+        self.hang_again(len(alive), time)
+        self.last_end = int(self.ends[: len(alive)].max()) if len(alive) else MIN_TIME
         self.crowded = max(_CROWDED, 2 * len(alive))
         rows = self.active.take(alive)
         self.active = RowStore(rows.schema)

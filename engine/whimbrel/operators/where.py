@@ -99,7 +99,9 @@ class WhereKernel(Stateless):
 
     def apply(self, batch: Batch) -> Batch:
         kept = predicate(self.condition, batch)
-        if kept.all():
+        if batch.absent is not None:
+            kept = kept & ~batch.absent
+        rows = np.count_nonzero(kept)
+        if rows == len(batch):
             return batch
-        batch = batch.with_absent(~kept)
-        return batch if 2 * np.count_nonzero(kept) > len(batch) else batch.compact()
+        return batch.having(absent=~kept) if 2 * rows > len(batch) else batch.only(kept, self.storage)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from whimbrel.batch import Batch, keep_freed_memory
+from whimbrel.batch import Batch, Storage, keep_freed_memory
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.disorder import EdgeIngress, Ingress
 from whimbrel.kernels import Kernel, Thrift
+from whimbrel.operators import Select
 from whimbrel.plan import Node, Source, walk
 from whimbrel.run.work import Work
 
@@ -81,6 +82,18 @@ class Pipeline:
         for number in sorted(self._needed(plans)):
             for port, below in enumerate(self.nodes[number].inputs):
                 self._consumers[self._position[id(below)]].append((number, port))
+        for root in {self._roots[plan] for plan in plans}:
+            if not self._consumers[root]:
+                self._let_stay(root)
+
+    def _let_stay(self, number: int) -> None:
+        """A kernel's rows are part of an answer and go nowhere else; a projection hands on columns as they are."""
+        self._kernels[number].storage = Storage()
+        node = self.nodes[number]
+        if isinstance(node.op, Select):
+            below = self._position[id(node.inputs[0])]
+            if len(self._consumers[below]) == 1 and not self._gives[below]:
+                self._let_stay(below)
 
     def push(self, source: int, batch: Batch) -> list[list[Batch]]:
         """Rows of a source, in the order of arrival; answers with each plan's result rows that are settled."""

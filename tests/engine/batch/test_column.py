@@ -54,3 +54,9 @@ def test_fixed_width_values_are_shared_with_arrow_and_read_only() -> None:
 def test_what_lies_under_a_null_is_harmless() -> None:
     dirty = pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\x01"), pa.py_buffer(np.array([5, 2**62]).tobytes())])
     assert Column.from_arrow(dirty).values.tolist() == [5, 0]
+
+
+def test_no_rows_have_no_nulls() -> None:
+    """A column that begins with nothing would keep a mask for ever."""
+    nothing = Column.nulls(pa.int64(), 0)
+    assert Column.concat([nothing, Column.from_arrow(pa.array([1, 2]))]).valid is None

@@ -27,6 +27,26 @@ def test_more_than_a_block_holds():
     assert [int(each[0]) for each in kept] == [int(each[-1]) for each in kept] == list(range(100))
 
 
+def test_a_block_is_used_again_when_nobody_holds_a_part_of_it():
+    storage = Storage()
+    part = storage.keep(np.full(ROWS, 1))
+    place = part.__array_interface__["data"][0]
+    array = Column(pa.int64(), part[10:]).to_arrow()
+    del storage, part
+    assert Storage().keep(np.full(ROWS, 2)).__array_interface__["data"][0] != place
+    assert array.to_pylist() == [1] * (ROWS - 10)
+    del array
+    later = [Storage().keep(np.full(ROWS, 3)) for _ in range(8)]
+    assert place in [each.__array_interface__["data"][0] for each in later]
+
+
+def test_what_is_gathered_into_a_block_is_not_copied_again():
+    storage = Storage()
+    taken = storage.take(np.arange(ROWS), np.arange(ROWS)[::-1])
+    assert taken.tolist() == list(range(ROWS))[::-1]
+    assert storage.keep(taken) is taken
+
+
 def test_what_arrow_holds_is_not_copied():
     array = Column.from_arrow(pa.array(np.arange(ROWS))).values
     assert Storage().keep(array) is array
@@ -61,3 +81,25 @@ def test_results_of_many_batches_are_right():
     assert np.array_equal(out["start"].to_numpy(), at)
     assert np.array_equal(out["end"].to_numpy(), at + 7)
     assert np.array_equal(out["twice"].to_numpy(), at % 97 * 2)
+
+
+def test_an_answer_stays_as_it_is_while_others_are_made():
+    at = np.arange(300_000)
+    log = wb.from_arrow(pa.table({"at": at, "k": at % 7, "x": at}), time="at", name="log")
+
+    def joined(first: int) -> pa.Table:
+        left = log.where(col.x % 50 == first).set_duration(1_000).select("k", a=col.x)
+        return left.join(log.select("k", b=col.x), on="k").select("k", "a", "b").collect()
+
+    tables = [joined(first) for first in range(3)]
+    del tables[1]
+    tables += [joined(first) for first in range(3, 6)]
+    for first, table in zip([0, 2, 3, 4, 5], tables, strict=True):
+        a, b = table["a"].to_numpy(), table["b"].to_numpy()
+        assert table["start"].to_numpy().tolist() == b.tolist()
+        assert set((a % 50).tolist()) == {first}
+        assert (table["k"].to_numpy() == a % 7).all()
+        assert set(((b - a) % 7).tolist()) == {0}
+        assert (b - a).min() >= 0
+        assert (b - a).max() < 1_000
+        assert np.array_equal(table["end"].to_numpy(), b + 1)

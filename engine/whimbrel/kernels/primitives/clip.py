@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.kernels.primitives.join import LEFT, RIGHT
+from whimbrel.kernels.primitives.join import FIRST, LEFT, OF_BLOCK, RIGHT, STOP, hang, has_room
+from whimbrel.kernels.primitives.table import index
 
 Array = np.ndarray[Any, Any]
 
 
 def clip_starts(
-    cursor: Array, left_sync: Array, left_other: Array, left_group: Array, left_base: int,
-    right_sync: Array, right_group: Array, links: Array, head: Array, out_slot: Array, out_start: Array,
+    cursor: Array, left_sync: Array, left_base: int, left_group: Array, left_ends: Array, blocks: Array, slots: Array,
+    used: Array, right_sync: Array, right_group: Array, out_slot: Array, out_start: Array, out_end: Array,
 ) -> int:
     """Write, for each right start in time order, the left rows of its key that began before it and last beyond it.
 
-    A row is written once and leaves its chain. Of simultaneous rows the right ones come first, so that they meet left
-    rows with an earlier start only. Returns the number written; stops early when room runs out.
+    A row is written once, with the end it had; it ends at that start from now on, and leaves its group. Of simultaneous
+    rows the right ones come first, so that they meet left rows with an earlier start only. Returns the number written;
+    stops early when room for those or for blocks runs out.
     """
     done = 0
     while cursor[LEFT] < left_sync.shape[0] or cursor[RIGHT] < right_sync.shape[0]:
@@ -26,21 +28,24 @@ def clip_starts(
         from_right = left == left_sync.shape[0] or (
             right < right_sync.shape[0] and right_sync[right] <= left_sync[left])
         if from_right:
-            group = right_group[right]
-            while group >= 0 and head[group] >= 0:
-                slot = head[group]
-                if links[2 * slot] > right_sync[right]:
-                    if done == out_slot.shape[0]:
-                        return done
-                    out_slot[done], out_start[done] = slot, right_sync[right]
-                    done += 1
-                head[group] = links[2 * slot + 1]
+            if right_group[right] >= 0:
+                block = OF_BLOCK * index(right_group[right])
+                while blocks[block + FIRST] < blocks[block + STOP]:
+                    slot = slots[blocks[block + FIRST]]
+                    if left_ends[slot] > right_sync[right]:
+                        if done == out_slot.shape[0]:
+                            return done
+                        out_slot[done], out_start[done], out_end[done] = slot, right_sync[right], left_ends[slot]
+                        left_ends[slot] = right_sync[right]
+                        done += 1
+                    blocks[block + FIRST] += 1
             cursor[RIGHT] += 1
         else:
-            slot, group = left_base + left, left_group[left]
-            links[2 * slot], links[2 * slot + 1] = left_other[left], -1
-            if group >= 0:
-                links[2 * slot + 1] = head[group]
-                head[group] = slot
+            slot = left_base + left
+            if left_group[slot] >= 0:
+                group = index(left_group[slot])
+                if not has_room(group, blocks, slots, used):
+                    return done
+                hang(slot, group, blocks, slots)
             cursor[LEFT] += 1
     return done

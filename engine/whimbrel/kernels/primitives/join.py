@@ -1,7 +1,8 @@
 """Temporal equi-join of two time-ordered inputs: each row meets the rows of the other side that are still active.
 
-Rows of one group hang in a chain per side, newest first. Row r of an input has slot ``base + r``; ``links[2 s]`` is the
-end of slot s and ``links[2 s + 1]`` the slot behind it in its chain: a step along a chain touches one cache line.
+Row r of an input has slot ``base + r``. The active rows of one key and side stand next to each other in a block of
+`slots`, newest first: whoever meets them reads a stretch of memory, not a cache line for each. A new row takes the room
+before the first one; a block without room moves to one twice as large, and leaves a hole.
 """
 
 from __future__ import annotations
@@ -14,104 +15,138 @@ from whimbrel.kernels.primitives.table import index
 
 Array = np.ndarray[Any, Any]
 
-LEFT, RIGHT, PLACE, BEFORE = 0, 1, 2, 3
-"""Positions in the cursor: next row of each side, and where in a chain an interrupted walk goes on."""
-FRESH = -2
+LEFT, RIGHT, MET = 0, 1, 2
+"""Positions in the cursor: next row of each side, and how many partners of the next row are written already."""
+LOW, FIRST, STOP, OF_BLOCK = 0, 1, 2, 3
+"""Of each key's block: where it begins, where its first row stands, and where it ends; and how many numbers that is."""
 
 
 def temporal_join(
-    cursor: Array, time: int, left_sync: Array, left_other: Array, left_group: Array, left_base: int,
-    right_sync: Array, right_other: Array, right_group: Array, right_base: int,
-    left_links: Array, left_head: Array, right_links: Array, right_head: Array,
+    cursor: Array, time: int,
+    left_sync: Array, left_base: int, left_group: Array, left_ends: Array, left_blocks: Array, left_slots: Array,
+    left_used: Array,
+    right_sync: Array, right_base: int, right_group: Array, right_ends: Array, right_blocks: Array, right_slots: Array,
+    right_used: Array,
     out_left: Array, out_right: Array, out_start: Array, out_end: Array,
 ) -> int:
-    """Match rows in time order (left first on ties) until both inputs or the room for matches run out.
+    """Match rows in time order (left first on ties) until both inputs, the room for matches or that for blocks run out.
 
     A row without group (-1) matches nothing. Rows at `time` may still follow, earlier ones cannot. Returns the number
     of matches written.
     """
-    left, right, place, before = cursor[LEFT], cursor[RIGHT], cursor[PLACE], cursor[BEFORE]
+    left, right, met = cursor[LEFT], cursor[RIGHT], cursor[MET]
     lefts, rights = left_sync.shape[0], right_sync.shape[0]
     done = 0
     while left < lefts or right < rights:
         if right == rights or (left < lefts and left_sync[left] <= right_sync[right]):
-            slot = left_base + left
-            left_links[2 * slot], left_links[2 * slot + 1] = left_other[left], -1
-            if left_group[left] >= 0:
-                group = index(left_group[left])
-                if place == FRESH:
-                    place, before = right_head[group], -1
-                if place >= 0:
-                    place, before, done = meet(place, before, group, left_sync[left], left_other[left], slot,
-                                               right_links, right_head, out_left, out_right, out_start, out_end, done)
-                    if place >= 0:
-                        break
-                place = FRESH
-                left_links[2 * slot + 1] = left_head[group]
-                left_head[group] = slot
+            slot, sync = left_base + left, left_sync[left]
+            if left_group[slot] >= 0:
+                group = index(left_group[slot])
+                if not has_room(group, left_blocks, left_slots, left_used):
+                    break
+                met, done = meet(met, group, sync, slot, left_ends[slot], right_ends, right_blocks, right_slots,
+                                 out_left, out_right, out_start, out_end, done)
+                if met >= 0:
+                    break
+                met = 0
+                hang(slot, group, left_blocks, left_slots)
             left += 1
         else:
-            slot = right_base + right
-            right_links[2 * slot], right_links[2 * slot + 1] = right_other[right], -1
-            if right_group[right] >= 0:
-                group = index(right_group[right])
-                if place == FRESH:
-                    place, before = left_head[group], -1
-                if place >= 0:
-                    place, before, done = meet(place, before, group, right_sync[right], right_other[right], slot,
-                                               left_links, left_head, out_right, out_left, out_start, out_end, done)
-                    if place >= 0:
-                        break
-                place = FRESH
-                point = right_other[right] <= right_sync[right] + 1
-                if not point or right_sync[right] >= time:  # the left rows that a point can meet are here already
-                    right_links[2 * slot + 1] = right_head[group]
-                    right_head[group] = slot
+            slot, sync = right_base + right, right_sync[right]
+            if right_group[slot] >= 0:
+                group = index(right_group[slot])
+                # The left rows that a point can meet are here already, unless more of its time may follow.
+                stays = right_ends[slot] > sync + 1 or sync >= time
+                if stays and not has_room(group, right_blocks, right_slots, right_used):
+                    break
+                met, done = meet(met, group, sync, slot, right_ends[slot], left_ends, left_blocks, left_slots,
+                                 out_right, out_left, out_start, out_end, done)
+                if met >= 0:
+                    break
+                met = 0
+                if stays:
+                    hang(slot, group, right_blocks, right_slots)
             right += 1
-    cursor[LEFT], cursor[RIGHT], cursor[PLACE], cursor[BEFORE] = left, right, place, before
+    cursor[LEFT], cursor[RIGHT], cursor[MET] = left, right, met
     return done
 
 
-def meet(place: int, before: int, group: int, sync: int, other: int, slot: int, links: Array, head: Array,
-         out_mine: Array, out_theirs: Array, out_start: Array, out_end: Array, done: int) -> tuple[int, int, int]:
-    """Write the matches of one row with the chain of its group, unhanging what has ended.
+def meet(met: int, group: int, sync: int, slot: int, end: int, ends: Array, blocks: Array, slots: Array,
+         out_mine: Array, out_theirs: Array, out_start: Array, out_end: Array, done: int) -> tuple[int, int]:
+    """Write the matches of one row with the block of its group, but for the first `met` of them.
 
-    Returns where the walk stands, -1 at the end of the chain, the slot before it, and the number of matches.
+    Returns how many it has met where there was no room for all, else -1; and the number of matches.
     """
-    while place >= 0:
-        end, behind = links[2 * place], links[2 * place + 1]
-        if end <= sync:
-            if before >= 0:
-                links[2 * before + 1] = behind
-            else:
-                head[group] = behind
-        else:
-            if done == out_start.shape[0]:
-                break
-            out_mine[done], out_theirs[done] = slot, place
-            out_start[done], out_end[done] = sync, min(other, end)
-            done += 1
-            before = place
-        place = behind
-    return place, before, done
+    first, stop = without_ended(group, sync, ends, blocks, slots), blocks[OF_BLOCK * group + STOP]
+    here = min(stop - first - met, out_start.shape[0] - done)
+    for number in range(here):
+        theirs = slots[first + met + number]
+        out_mine[done + number], out_theirs[done + number] = slot, theirs
+        out_start[done + number], out_end[done + number] = sync, min(end, ends[theirs])
+    met += here
+    return met if met < stop - first else -1, done + here
 
 
-def forget_ended(time: int, kept: int, group_of: Array, links: Array, head: Array, alive: Array) -> int:
-    """Let go of rows that ended before `time`: the others move to the first slots, in order, and are hung again.
+def without_ended(group: int, sync: int, ends: Array, blocks: Array, slots: Array) -> int:
+    """Drop rows from a block that have ended by now; answers where its first row stands then."""
+    first, stop = blocks[OF_BLOCK * group + FIRST], blocks[OF_BLOCK * group + STOP]
+    ended = 0
+    for place in range(first, stop):
+        ended += ends[slots[place]] <= sync
+    if ended == 0:
+        return first
+    first = stop
+    for place in range(stop - 1, blocks[OF_BLOCK * group + FIRST] - 1, -1):
+        if ends[slots[place]] > sync:
+            first -= 1
+            slots[first] = slots[place]
+    blocks[OF_BLOCK * group + FIRST] = first
+    return first
 
-    Writes which slots they had and returns how many there are.
+
+def has_room(group: int, blocks: Array, slots: Array, used: Array) -> bool:
+    """Whether the block of a group can take one more row; it is moved where it can only so."""
+    low, first, stop = (blocks[OF_BLOCK * group + LOW], blocks[OF_BLOCK * group + FIRST],
+                        blocks[OF_BLOCK * group + STOP])
+    if first > low:
+        return True
+    held = stop - first
+    size = max(2 * held, 1)
+    low = used[0]
+    if low + size > slots.shape[0]:
+        return False
+    used[0] = low + size
+    for place in range(held):
+        slots[low + size - held + place] = slots[first + place]
+    blocks[OF_BLOCK * group + LOW], blocks[OF_BLOCK * group + STOP] = low, low + size
+    blocks[OF_BLOCK * group + FIRST] = low + size - held
+    return True
+
+
+def hang(slot: int, group: int, blocks: Array, slots: Array) -> None:
+    """Put a row before the others of its group, where there is room."""
+    first = blocks[OF_BLOCK * group + FIRST] - 1
+    slots[first] = slot
+    blocks[OF_BLOCK * group + FIRST] = first
+
+
+def hang_all(count: int, time: int, group_of: Array, ends: Array, blocks: Array, slots: Array) -> int:
+    """Hang the first `count` rows, as far as they last beyond `time`, in blocks as large as needed; none is hung yet.
+
+    Returns how much of `slots` is used.
     """
-    for slot in range(kept):
-        if group_of[slot] >= 0:
-            head[index(group_of[slot])] = -1
-    staying = 0
-    for slot in range(kept):
-        if links[2 * slot] >= time:
-            group = group_of[slot]
-            alive[staying] = slot
-            group_of[staying], links[2 * staying], links[2 * staying + 1] = group, links[2 * slot], -1
-            if group >= 0:
-                links[2 * staying + 1] = head[index(group)]
-                head[index(group)] = staying
-            staying += 1
-    return staying
+    for slot in range(count):
+        if group_of[slot] >= 0 and ends[slot] > time:
+            block = OF_BLOCK * index(group_of[slot])
+            blocks[block + LOW] = -1
+            blocks[block + STOP] += 1
+    used = 0
+    for slot in range(count):
+        if group_of[slot] >= 0 and ends[slot] > time:
+            block = OF_BLOCK * index(group_of[slot])
+            if blocks[block + LOW] < 0:
+                blocks[block + LOW] = used
+                used += blocks[block + STOP]
+                blocks[block + FIRST] = blocks[block + STOP] = used
+            hang(slot, index(group_of[slot]), blocks, slots)
+    return used

@@ -1,0 +1,32 @@
+"""Whose rows are an answer, and go nowhere else, writes them where they stay."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import Stream, col
+from whimbrel.operators.join import Join
+from whimbrel.operators.join_kernel import JoinKernel
+from whimbrel.optimize import optimize_together
+from whimbrel.run import Pipeline
+
+LOG = wb.from_arrow(pa.table({"at": [1, 2, 3], "k": [1, 1, 2], "x": [1, 2, 3]}), time="at", name="log")
+JOINED = LOG.set_duration(5).select("k", a=col.x).join(LOG.select("k", b=col.x), on="k")
+
+
+@pytest.mark.parametrize(("queries", "stays"), [
+    ((JOINED,), True),
+    ((JOINED.select("b"),), True),
+    ((JOINED.where(col.b > 0),), False),
+    ((JOINED.set_duration(2).aggregate(n=wb.count()),), False),
+    ((JOINED, JOINED.where(col.b > 0)), False),
+    ((JOINED.select("b"), JOINED.select("a")), False),
+], ids=["the answer", "projected", "filtered", "aggregated", "also filtered", "projected twice"])
+def test_a_join_keeps_its_rows_if_they_are_the_answer(queries: tuple[Stream, ...], stays: bool) -> None:
+    pipeline = Pipeline(*optimize_together([query.node for query in queries]))
+    place, = [place for place, node in enumerate(pipeline.nodes) if isinstance(node.op, Join)]
+    kernel = pipeline.kernels[place]
+    assert isinstance(kernel, JoinKernel)
+    assert (kernel.storage is not None) == stays
