@@ -40,18 +40,18 @@ def table_from_batches(schema: Schema, batches: Sequence[Batch], storage: Storag
     """
     arrow_schema = table_schema(schema)
     names = arrow_schema.names[2:]
-    tables = [
-        pa.Table.from_arrays(
-            [_kept(Column(schema.time_type, batch.sync), storage).to_arrow(), _ends(schema, batch, storage),
-             *(_kept(batch.column(name), storage).to_arrow() for name in names)],
-            schema=arrow_schema,
-        )
-        for batch in (batch.compact(storage) for batch in batches)
-        if len(batch)
-    ]
+    tables = [pa.Table.from_arrays(_arrays(schema, names, batch, storage), schema=arrow_schema)
+              for batch in (batch.compact(storage) for batch in batches) if len(batch)]
     if not tables:  # not schema.empty_table(): it loads pandas
         return pa.Table.from_arrays([pa.nulls(0, field.type) for field in arrow_schema], schema=arrow_schema)
     return pa.concat_tables(tables)
+
+
+def _arrays(schema: Schema, names: Sequence[str], batch: Batch, storage: Storage | None) -> list[pa.Array]:
+    start = _kept(Column(schema.time_type, batch.sync), storage)
+    columns = (Column(column.type, start.values) if batch.is_time(column) else _kept(column, storage)
+               for column in map(batch.column, names))
+    return [start.to_arrow(), _ends(schema, batch, storage), *(column.to_arrow() for column in columns)]
 
 
 def _kept(column: Column, storage: Storage | None) -> Column:

@@ -36,7 +36,8 @@ class Batch:
         The other end of each lifetime, in ticks; or the duration that all rows have, and then no array is kept.
         Read it as :attr:`other`.
     columns : tuple of Column
-        Payload, in the order of the schema. End edges repeat the payload of their start.
+        Payload, in the order of the schema. End edges repeat the payload of their start. One that says when the rows
+        happen may share the array of `sync`, and goes on to share it wherever they are moved.
     absent : numpy.ndarray of bool, optional
         True for rows filtered out but not yet moved; None when all rows are there.
     ids : numpy.ndarray of int64, optional
@@ -82,6 +83,10 @@ class Batch:
     def column(self, name: str) -> Column:
         return self.columns[self.schema.index(name)]
 
+    def is_time(self, column: Column) -> bool:
+        """Whether a column is the array that says when the rows happen."""
+        return column.values is self.sync and column.valid is None
+
     @property
     def nbytes(self) -> int:
         """Bytes of the payload and the timeline."""
@@ -90,9 +95,10 @@ class Batch:
 
     def slice(self, start: int, stop: int) -> Batch:
         """Rows [start, stop) without copying."""
-        return Batch(self.schema, self.sync[start:stop],
-                     self.ends if isinstance(self.ends, int) else self.ends[start:stop],
-                     tuple(column.slice(start, stop) for column in self.columns),
+        sync = self.sync[start:stop]
+        return Batch(self.schema, sync, self.ends if isinstance(self.ends, int) else self.ends[start:stop],
+                     tuple(Column(column.type, sync) if self.is_time(column) else column.slice(start, stop)
+                           for column in self.columns),
                      None if self.absent is None else self.absent[start:stop],
                      None if self.ids is None else self.ids[start:stop],
                      None if self.began is None else self.began[start:stop])
@@ -100,8 +106,10 @@ class Batch:
     def take(self, rows: np.ndarray[Any, Any], storage: Storage | None = None) -> Batch:
         """The rows at these positions, in this order; in a `storage`, where they stay."""
         taken = np.ndarray.__getitem__ if storage is None else storage.take
-        return Batch(self.schema, taken(self.sync, rows), self.ends if isinstance(self.ends, int) else
-                     taken(self.ends, rows), tuple(column.take(rows, storage) for column in self.columns),
+        sync = frozen(taken(self.sync, rows))
+        return Batch(self.schema, sync, self.ends if isinstance(self.ends, int) else taken(self.ends, rows),
+                     tuple(Column(column.type, sync) if self.is_time(column) else column.take(rows, storage)
+                           for column in self.columns),
                      None if self.absent is None else self.absent[rows],
                      None if self.ids is None else self.ids[rows],
                      None if self.began is None else self.began[rows])
@@ -132,11 +140,13 @@ class Batch:
         compact = [batch.compact() for batch in batches]
         with_ids = any(batch.ids is not None for batch in compact)
         rounded = any(batch.began is not None for batch in compact)
+        sync = frozen(np.concatenate([batch.sync for batch in compact]))
         return Batch(
             compact[0].schema,
-            np.concatenate([batch.sync for batch in compact]),
+            sync,
             _ends(compact),
-            tuple(Column.concat(parts) for parts in zip(*(batch.columns for batch in compact), strict=True)),
+            tuple(Column(parts[0].type, sync) if all(map(Batch.is_time, compact, parts)) else Column.concat(parts)
+                  for parts in zip(*(batch.columns for batch in compact), strict=True)),
             ids=np.concatenate([_ids(batch) for batch in compact]) if with_ids else None,
             began=np.concatenate([batch.first_start for batch in compact]) if rounded else None,
         )

@@ -74,8 +74,12 @@ class Timeline:
     def _batch(self, data: pa.RecordBatch, schema: Schema, first_row: int) -> Batch:
         sync = self._starts(data, first_row)
         ends = self._ends(data, sync, first_row)
-        columns = tuple(Column.from_arrow(plain_array(data.column(name))) for name in schema.names)
-        return Batch(schema, sync, ends, columns)
+        return Batch(schema, sync, ends, tuple(self._column(data.column(name), name, sync) for name in schema.names))
+
+    def _column(self, array: pa.Array, name: str, sync: Ticks) -> Column:
+        if name == self.time and array.type == self.schema.time_type:
+            return Column(array.type, sync)  # one array for both: it is moved once
+        return Column.from_arrow(plain_array(array))
 
     def _starts(self, data: pa.RecordBatch, first_row: int) -> Ticks:
         sync, valid = self._ticks(data.column(self.time), self.time, first_row)

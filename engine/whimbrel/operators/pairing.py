@@ -89,27 +89,41 @@ class Pairing:
         left, right = self.new
         cursor = np.zeros(3, np.int64)
         while cursor[LEFT] < len(left) or cursor[RIGHT] < len(right):
-            pairs = [np.empty(_ROOM, np.int64) for _ in range(4)]
+            pairs = [np.empty(_ROOM, np.int64) for _ in range(2)]
+            times = [np.empty(0 if self._point_side is not None else _ROOM, np.int64) for _ in range(2)]
             sides = (part for side, rows, base in zip(self.sides, self.new, self.base, strict=True) for part in (
                 rows.sync, base, side.group, side.ends, side.blocks, side.slots, side.used))
-            done = int(_join(cursor, time, *sides, *pairs))
+            done = int(_join(cursor, time, *sides, *pairs, *times))
             if done:
                 found = self._found(storage, *(array[:done] if 2 * done > _ROOM else array[:done].copy()
-                                               for array in pairs))
+                                               for array in (*pairs, *times)))
                 if len(found.rows):
                     yield found
             if done < _ROOM:
                 self._make_room(*cursor[:MET].tolist())
 
-    def _found(self, storage: Storage | None, left: Array, right: Array, start: Array, end: Array) -> Found:
+    @property
+    def _point_side(self) -> int | None:
+        """A side of points: whatever meets one does so for that tick."""
+        return next((port for port, side in enumerate(self.sides) if side.points), None)
+
+    def _found(self, storage: Storage | None, left: Array, right: Array, *times: Array) -> Found:
         slots = left, right
-        if self.condition is not None:
-            storage = None  # some go at once
-        if storage is not None:
-            start, end = storage.keep(start), storage.keep(end)
-        taken = [iter(side.active.columns(slots[port], [name for home, name in self.columns if home == port], storage))
-                 for port, side in enumerate(self.sides)]
-        rows = Batch(self.schema, start, end, tuple(next(taken[home]) for home, _ in self.columns))
+        storage = storage if self.condition is None else None  # else some go at once
+        names = [[name for home, name in self.columns if home == port] for port in (0, 1)]
+        points = self._point_side
+        start: Array
+        ends: Array | int
+        if points is None:
+            start, ends = times if storage is None else map(storage.keep, times)
+            met = [side.active.columns(slots[port], names[port], storage) for port, side in enumerate(self.sides)]
+        else:
+            those = self.sides[points].active.take(slots[points], names[points], storage)
+            others = self.sides[1 - points].active.columns(slots[1 - points], names[1 - points], storage)
+            start, ends = those.sync, those.ends
+            met = [list(those.columns), others] if points == 0 else [others, list(those.columns)]
+        columns = [iter(each) for each in met]
+        rows = Batch(self.schema, start, ends, tuple(next(columns[home]) for home, _ in self.columns))
         if self.condition is None:
             return Found(rows, slots)
         true = np.flatnonzero(predicate(self.condition, rows))

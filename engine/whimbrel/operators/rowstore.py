@@ -30,15 +30,18 @@ class RowStore:
             last = self.chunks.pop()
             self.chunks[-1] = Batch.concat([self.chunks[-1], last])
 
-    def take(self, slots: Array) -> Batch:
-        """Rows by slot, in the order asked."""
+    def take(self, slots: Array, names: Sequence[str] | None = None, storage: Storage | None = None) -> Batch:
+        """Rows by slot, in the order asked, with these columns or all; in a `storage`, where they stay."""
         self._join_for(slots)
-        if len(self.chunks) == 1:
-            return self.chunks[0].take(slots)
-        if not self.chunks:
-            return Batch.empty(self.schema)
+        names = self.schema.names if names is None else names
+        chunks = [chunk.select(names) for chunk in self.chunks]
+        if len(chunks) == 1:
+            return chunks[0].take(slots, storage)
+        if not chunks:
+            return Batch.empty(self.schema.select(names))
         places, back = self._places(slots)
-        return Batch.concat([chunk.take(place) for chunk, place in zip(self.chunks, places, strict=True)]).take(back)
+        found = Batch.concat([chunk.take(place) for chunk, place in zip(chunks, places, strict=True)])
+        return found.take(back, storage)
 
     def columns(self, slots: Array, names: Sequence[str], storage: Storage | None = None) -> list[Column]:
         """These columns of rows by slot, without their lifetimes; in a `storage`, where they stay."""

@@ -40,6 +40,8 @@ class Side:
         Per key: where its block begins, its first row stands, and its block ends.
     slots, used : numpy.ndarray
         What stands in the blocks, and how much of that is taken.
+    points : bool
+        Whether all rows so far last one tick, as they say together.
     """
 
     def __init__(self, schema: Schema, keys: Sequence[str], kept: Sequence[str]) -> None:
@@ -52,6 +54,7 @@ class Side:
         self.slots, self.used = np.zeros(_SLOTS_AT_FIRST, np.int32), np.zeros(1, np.int64)
         self.crowded = _CROWDED
         self.last_end = MIN_TIME
+        self.points = True
 
     def fork(self) -> Side:
         twin = copy.copy(self)
@@ -99,6 +102,7 @@ class Side:
         base, ends = len(self.active), rows.other
         if len(rows):
             self.active.append(rows.select(self.kept))
+            self.points = self.points and isinstance(rows.ends, int) and rows.ends == 1
             self.last_end = max(self.last_end, int(ends.max()))
         total = base + len(rows)
         if total > len(self.group):

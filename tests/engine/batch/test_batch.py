@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import whimbrel as wb
 from whimbrel.batch import Batch, Column, Field, Schema, table_from_batches
 from whimbrel.clock import INF
 from whimbrel.errors import SchemaError
@@ -47,3 +48,19 @@ def test_an_unknown_column_is_named_with_the_near_match() -> None:
 def test_a_name_used_twice_is_refused() -> None:
     with pytest.raises(SchemaError, match="Two columns would be named 'x'"):
         SCHEMA.with_fields([Field("x", pa.int64()), Field("x", pa.string())])
+
+
+def test_a_column_of_times_is_one_with_them_wherever_rows_go() -> None:
+    at = np.arange(5)
+    source = wb.from_arrow(pa.table({"at": at, "x": at}), time="at").node.op
+    assert isinstance(source, wb.plan.Source)
+    batch = next(source.read(["at", "x"]))
+    assert batch is not None
+    moved = Batch.concat([batch.slice(1, 4).take(np.array([2, 0])), batch]).select(["x", "at"])
+    assert moved.column("at").values is moved.sync
+    assert moved.column("x").values is not moved.sync
+    assert moved.column("at").values.tolist() == moved.column("x").values.tolist() == [3, 1, 0, 1, 2, 3, 4]
+    shifted = moved.having(sync=moved.sync + 10).take(np.array([0, 1]))
+    assert (shifted.sync.tolist(), shifted.column("at").values.tolist()) == ([13, 11], [3, 1])
+    table = table_from_batches(batch.schema, [batch])
+    assert table["start"].chunk(0).buffers()[1].address == table["at"].chunk(0).buffers()[1].address

@@ -8,7 +8,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel.batch import Batch
-from whimbrel.kernels import tier
+from whimbrel.kernels import Tier, tier
 from whimbrel.operators import pairing, side
 from whimbrel.optimize import optimize
 from whimbrel.run import Pipeline
@@ -29,7 +29,12 @@ def rows_of(seed: int) -> dict[str, list[int | None]]:
 
 def stream(rows: dict[str, list[int | None]], name: str) -> wb.Stream:
     table = pa.table({column: pa.array(values, pa.int64()) for column, values in rows.items()})
-    return wb.from_arrow(table, time="at", end="until").select("k", **{name: wb.col.n})
+    end = None if rows["until"] == points_of(rows)["until"] else "until"  # without one, batches say so all at once
+    return wb.from_arrow(table, time="at", end=end).select("k", **{name: wb.col.n})
+
+
+def points_of(rows: dict[str, list[int | None]]) -> dict[str, list[int | None]]:
+    return rows | {"until": [at + 1 for at in rows["at"] if at is not None]}
 
 
 def fed(query: wb.Stream, size: int) -> list[Batch]:
@@ -59,13 +64,15 @@ def expected(left: dict[str, list[int | None]], right: dict[str, list[int | None
     return sorted(found)
 
 
+@pytest.mark.parametrize("points", [(), (0,), (1,), (0, 1)], ids=["intervals", "points left", "points right", "points"])
 @pytest.mark.parametrize("size", [1, 7, 90, ROWS])
 @pytest.mark.parametrize("how", ["interpreted", "primitives"])
-def test_pairs_are_the_same_however_little_room_there_is(size: int, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_are_the_same_however_little_room_there_is(size: int, how: Tier, points: tuple[int, ...],
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side, "_SLOTS_AT_FIRST", 2)
     monkeypatch.setattr(side, "_CROWDED", 16)
     monkeypatch.setattr(pairing, "_ROOM", 5)
-    left, right = rows_of(1), rows_of(2)
+    left, right = (points_of(rows) if port in points else rows for port, rows in enumerate((rows_of(1), rows_of(2))))
     with tier(how):
         found = pairs(fed(stream(left, "x").join(stream(right, "y"), on="k"), size))
     assert sorted(found) == expected(left, right)

@@ -31,8 +31,8 @@ def temporal_join(
 ) -> int:
     """Match rows in time order (left first on ties) until both inputs, the room for matches or that for blocks run out.
 
-    A row without group (-1) matches nothing. Rows at `time` may still follow, earlier ones cannot. Returns the number
-    of matches written.
+    A row without group (-1) matches nothing. Rows at `time` may still follow, earlier ones cannot. When matches start
+    and end is not written where there is no room for that at all. Returns the number of matches written.
     """
     left, right, met = cursor[LEFT], cursor[RIGHT], cursor[MET]
     lefts, rights = left_sync.shape[0], right_sync.shape[0]
@@ -78,11 +78,12 @@ def meet(met: int, group: int, sync: int, slot: int, end: int, ends: Array, bloc
     Returns how many it has met where there was no room for all, else -1; and the number of matches.
     """
     first, stop = without_ended(group, sync, ends, blocks, slots), blocks[OF_BLOCK * group + STOP]
-    here = min(stop - first - met, out_start.shape[0] - done)
+    here = min(stop - first - met, out_mine.shape[0] - done)
     for number in range(here):
-        theirs = slots[first + met + number]
-        out_mine[done + number], out_theirs[done + number] = slot, theirs
-        out_start[done + number], out_end[done + number] = sync, min(end, ends[theirs])
+        out_mine[done + number], out_theirs[done + number] = slot, slots[first + met + number]
+    if out_start.shape[0] > 0:
+        for number in range(here):
+            out_start[done + number], out_end[done + number] = sync, min(end, ends[slots[first + met + number]])
     met += here
     return met if met < stop - first else -1, done + here
 
