@@ -138,17 +138,38 @@ class AsofKernel(Kernel):
             return
         if kept < self.crowded:
             return
-        start, group = self.start[:kept], self.group[:kept]
-        needed = start >= earliest
-        if self.direction != FORWARD:
-            latest = np.full(len(self.first), np.iinfo(np.int64).min)
-            latest[group[~needed]] = start[~needed]  # in time order: the last one stays
-            needed |= (start == latest[group]) & (earliest - start <= self.tolerance)
-        alive = np.flatnonzero(needed)
+        group = self.group[:kept]
+        alive = self._needed(earliest, kept)
         self.crowded = max(_CROWDED, 2 * len(alive))
         rows, groups = self.store.take(alive), group[alive]
         self._let_go()
         self._hang(rows, groups)
+
+    def _needed(self, earliest: int, kept: int) -> Array:
+        """The slots that left rows from `earliest` on can match."""
+        start, group = self.start[:kept], self.group[:kept]
+        past = int(np.searchsorted(start, earliest))
+        if self.direction == FORWARD:
+            return np.arange(past, kept)
+        before = start[:past]
+        if self.direction == BACKWARD and past:
+            self._pass(int(before[-1]))
+            latest = before == start[self.last[group[:past]]]
+        else:
+            latest_start = np.full(len(self.first), np.iinfo(np.int64).min)
+            latest_start[group[:past]] = before  # in time order: the last one stays
+            latest = before == latest_start[group[:past]]
+        if self.tolerance < INF:
+            latest &= earliest - before <= self.tolerance
+        return np.concatenate([np.flatnonzero(latest), np.arange(past, kept)])
+
+    def _pass(self, time: int) -> None:
+        """Let right rows up to a time be passed, as a left row without a key does."""
+        cursor = np.array([0, FRESH, self.passed])
+        row, nobody = frozen(np.full(1, time)), frozen(np.full(1, -1, np.int32))
+        _latest_match(cursor, self.tolerance, len(self.store), row, nobody, self.start, self.group, self.after,
+                      self.last, np.empty(1, np.int64), np.empty(1, np.int64))
+        self.passed = int(cursor[PASSED])
 
     def _let_go(self) -> None:
         self.store = RowStore(self.store.schema)

@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 
 import whimbrel as wb
 from tests.engine.operators.twosided import ROWS, Row, answer, in_order, stream, thorough
+from whimbrel import col
+from whimbrel.batch import Batch
 from whimbrel.errors import WhimbrelError
 from whimbrel.operators import Direction
 from whimbrel.operators.asof_kernel import AsofKernel
+from whimbrel.optimize import optimize
 from whimbrel.run import Pipeline
 
 LEFT: list[Row] = [(5, 8, "a", 1)]
@@ -106,6 +109,31 @@ def test_state_is_the_latest_of_each_key(monkeypatch: pytest.MonkeyPatch) -> Non
                 pipeline.push(number, batch.slice(begin, begin + 100))
             most = max(most, pipeline.kernels[-1].buffered_rows)
     assert 0 < most < 1000
+
+
+@pytest.mark.parametrize("tolerance", [None, 30])
+def test_what_no_left_row_has_passed_is_forgotten_too(tolerance: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A left row comes seldom; meanwhile many right ones do, some of them at one time."""
+    monkeypatch.setattr("whimbrel.operators.asof_kernel._CROWDED", 16)
+    at = np.arange(3000) // 2
+    ticks = wb.from_arrow({"at": at, "k": np.arange(3000) % 7 % 3, "y": np.arange(3000)}, time="at")
+    seldom = ticks.where((col.y % 700 == 0) | (col.y > 2_990)).select("k", x=col.y)
+    pipeline = Pipeline(optimize(seldom.asof_join(ticks.select("k", "y"), on="k", tolerance=tolerance).node))
+    source, = pipeline.sources
+    rows = Batch.concat([batch for batch in source.read(source.schema.names) if batch is not None])
+    found, most = [], 0
+    for first in range(0, len(rows), 50):
+        found += pipeline.push(0, rows.slice(first, first + 50))[0]
+        most = max(most, pipeline.kernels[-1].buffered_rows)
+    found += pipeline.finish(0)[0]
+    assert most < 200
+    pairs = [(int(x), int(y)) for batch in found for x, y in zip(batch.column("x").values, batch.column("y").values,
+                                                                 strict=True)]
+    expected = []
+    for x in [number for number in range(3000) if number % 700 == 0 or number > 2_990]:
+        before = [y for y in range(3000) if y % 7 % 3 == x % 7 % 3 and at[y] <= at[x]]
+        expected += [(x, y) for y in before if at[y] == at[before[-1]]]
+    assert sorted(pairs) == sorted(expected)
 
 
 @pytest.mark.parametrize(("wrong", "words"), [

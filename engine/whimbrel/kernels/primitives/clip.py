@@ -46,6 +46,6 @@ def clip_starts(
                 group = index(left_group[slot])
                 if not has_room(group, blocks, slots, used):
                     return done
-                hang(slot, group, blocks, slots)
+                hang(slot, group, left_ends, blocks, slots)
             cursor[LEFT] += 1
     return done

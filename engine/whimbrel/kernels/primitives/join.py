@@ -17,8 +17,9 @@ Array = np.ndarray[Any, Any]
 
 LEFT, RIGHT, MET = 0, 1, 2
 """Positions in the cursor: next row of each side, and how many partners of the next row are written already."""
-LOW, FIRST, STOP, OF_BLOCK = 0, 1, 2, 3
-"""Of each key's block: where it begins, where its first row stands, and where it ends; and how many numbers that is."""
+LOW, FIRST, STOP, SOONEST, OF_BLOCK = 0, 1, 2, 3, 4
+"""Of each key's block: where it begins, where its first row stands, where it ends, and the slot of the row that ends
+first; and how many numbers that is."""
 
 
 def temporal_join(
@@ -49,7 +50,7 @@ def temporal_join(
                 if met >= 0:
                     break
                 met = 0
-                hang(slot, group, left_blocks, left_slots)
+                hang(slot, group, left_ends, left_blocks, left_slots)
             left += 1
         else:
             slot, sync = right_base + right, right_sync[right]
@@ -65,7 +66,7 @@ def temporal_join(
                     break
                 met = 0
                 if stays:
-                    hang(slot, group, right_blocks, right_slots)
+                    hang(slot, group, right_ends, right_blocks, right_slots)
             right += 1
     cursor[LEFT], cursor[RIGHT], cursor[MET] = left, right, met
     return done
@@ -91,18 +92,13 @@ def meet(met: int, group: int, sync: int, slot: int, end: int, ends: Array, bloc
 def without_ended(group: int, sync: int, ends: Array, blocks: Array, slots: Array) -> int:
     """Drop rows from a block that have ended by now; answers where its first row stands then."""
     first, stop = blocks[OF_BLOCK * group + FIRST], blocks[OF_BLOCK * group + STOP]
-    ended = 0
-    for place in range(first, stop):
-        ended += ends[slots[place]] <= sync
-    if ended == 0:
+    if first == stop or ends[blocks[OF_BLOCK * group + SOONEST]] > sync:
         return first
-    first = stop
-    for place in range(stop - 1, blocks[OF_BLOCK * group + FIRST] - 1, -1):
+    blocks[OF_BLOCK * group + FIRST] = stop
+    for place in range(stop - 1, first - 1, -1):
         if ends[slots[place]] > sync:
-            first -= 1
-            slots[first] = slots[place]
-    blocks[OF_BLOCK * group + FIRST] = first
-    return first
+            hang(slots[place], group, ends, blocks, slots)
+    return blocks[OF_BLOCK * group + FIRST]
 
 
 def has_room(group: int, blocks: Array, slots: Array, used: Array) -> bool:
@@ -124,11 +120,13 @@ def has_room(group: int, blocks: Array, slots: Array, used: Array) -> bool:
     return True
 
 
-def hang(slot: int, group: int, blocks: Array, slots: Array) -> None:
+def hang(slot: int, group: int, ends: Array, blocks: Array, slots: Array) -> None:
     """Put a row before the others of its group, where there is room."""
-    first = blocks[OF_BLOCK * group + FIRST] - 1
-    slots[first] = slot
-    blocks[OF_BLOCK * group + FIRST] = first
+    first = blocks[OF_BLOCK * group + FIRST]
+    if first == blocks[OF_BLOCK * group + STOP] or ends[slot] < ends[blocks[OF_BLOCK * group + SOONEST]]:
+        blocks[OF_BLOCK * group + SOONEST] = slot
+    slots[first - 1] = slot
+    blocks[OF_BLOCK * group + FIRST] = first - 1
 
 
 def hang_all(count: int, time: int, group_of: Array, ends: Array, blocks: Array, slots: Array) -> int:
@@ -149,5 +147,5 @@ def hang_all(count: int, time: int, group_of: Array, ends: Array, blocks: Array,
                 blocks[block + LOW] = used
                 used += blocks[block + STOP]
                 blocks[block + FIRST] = blocks[block + STOP] = used
-            hang(slot, index(group_of[slot]), blocks, slots)
+            hang(slot, index(group_of[slot]), ends, blocks, slots)
     return used
