@@ -47,6 +47,7 @@ class Side:
     def __init__(self, schema: Schema, keys: Sequence[str], kept: Sequence[str]) -> None:
         self.schema, self.keys, self.kept = schema, tuple(keys), tuple(kept)
         self.waiting: list[Batch] = []
+        self.nothing = Batch.empty(schema)
         self.frontier = MIN_TIME
         self.active = RowStore(schema.select(kept))
         self.ends, self.group = np.zeros(_SLOTS_AT_FIRST, np.int64), np.zeros(_SLOTS_AT_FIRST, np.int32)
@@ -83,7 +84,7 @@ class Side:
                 self.waiting[0] = rows.slice(cut, len(rows))
                 break
             self.waiting.pop(0)
-        return Batch.concat(gone) if gone else Batch.empty(self.schema)
+        return Batch.concat(gone) if gone else self.nothing
 
     def groups(self, rows: Batch, table: KeyTable) -> Array:
         """Ids of the keys; -1 where one is null."""
