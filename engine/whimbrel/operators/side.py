@@ -37,7 +37,7 @@ class Side:
     ends, group : numpy.ndarray
         Per slot: when the row ends; the id of its key (-1 where one is null).
     blocks : numpy.ndarray
-        Per key: where its block begins, its first row stands, and its block ends; which row ends first.
+        Per key: where its block begins, its first row stands, and its block ends; whether rows end in another order.
     slots, used : numpy.ndarray
         What stands in the blocks, and how much of that is taken.
     points : bool

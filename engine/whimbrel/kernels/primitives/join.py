@@ -17,9 +17,9 @@ Array = np.ndarray[Any, Any]
 
 LEFT, RIGHT, MET = 0, 1, 2
 """Positions in the cursor: next row of each side, and how many partners of the next row are written already."""
-LOW, FIRST, STOP, SOONEST, OF_BLOCK = 0, 1, 2, 3, 4
-"""Of each key's block: where it begins, where its first row stands, where it ends, and the slot of the row that ends
-first; and how many numbers that is."""
+LOW, FIRST, STOP, MIXED, OF_BLOCK = 0, 1, 2, 3, 4
+"""Of each key's block: where it begins, where its first row stands, where it ends, and whether a row may end before an
+older one does; and how many numbers that is."""
 
 
 def temporal_join(
@@ -80,11 +80,14 @@ def meet(met: int, group: int, sync: int, slot: int, end: int, ends: Array, bloc
     """
     first, stop = without_ended(group, sync, ends, blocks, slots), blocks[OF_BLOCK * group + STOP]
     here = min(stop - first - met, out_mine.shape[0] - done)
-    for number in range(here):
-        out_mine[done + number], out_theirs[done + number] = slot, slots[first + met + number]
+    theirs = slots[first + met : first + met + here]
+    out_mine[done : done + here] = slot
+    out_theirs[done : done + here] = theirs
     if out_start.shape[0] > 0:
+        out_start[done : done + here] = sync
+        until = out_end[done : done + here]
         for number in range(here):
-            out_start[done + number], out_end[done + number] = sync, min(end, ends[slots[first + met + number]])
+            until[number] = min(end, ends[theirs[number]])
     met += here
     return met if met < stop - first else -1, done + here
 
@@ -92,7 +95,15 @@ def meet(met: int, group: int, sync: int, slot: int, end: int, ends: Array, bloc
 def without_ended(group: int, sync: int, ends: Array, blocks: Array, slots: Array) -> int:
     """Drop rows from a block that have ended by now; answers where its first row stands then."""
     first, stop = blocks[OF_BLOCK * group + FIRST], blocks[OF_BLOCK * group + STOP]
-    if first == stop or ends[blocks[OF_BLOCK * group + SOONEST]] > sync:
+    if blocks[OF_BLOCK * group + MIXED] == 0:
+        while first < stop and ends[slots[stop - 1]] <= sync:
+            stop -= 1
+        blocks[OF_BLOCK * group + STOP] = stop
+        return first
+    ended = 0
+    for place in range(first, stop):
+        ended += ends[slots[place]] <= sync
+    if ended == 0:
         return first
     blocks[OF_BLOCK * group + FIRST] = stop
     for place in range(stop - 1, first - 1, -1):
@@ -123,8 +134,10 @@ def has_room(group: int, blocks: Array, slots: Array, used: Array) -> bool:
 def hang(slot: int, group: int, ends: Array, blocks: Array, slots: Array) -> None:
     """Put a row before the others of its group, where there is room."""
     first = blocks[OF_BLOCK * group + FIRST]
-    if first == blocks[OF_BLOCK * group + STOP] or ends[slot] < ends[blocks[OF_BLOCK * group + SOONEST]]:
-        blocks[OF_BLOCK * group + SOONEST] = slot
+    if first == blocks[OF_BLOCK * group + STOP]:
+        blocks[OF_BLOCK * group + MIXED] = 0
+    elif ends[slot] < ends[slots[first]]:
+        blocks[OF_BLOCK * group + MIXED] = 1
     slots[first - 1] = slot
     blocks[OF_BLOCK * group + FIRST] = first - 1
 
