@@ -113,6 +113,6 @@ def _intervals(answer: wb.Estimate) -> tuple[Array, Array, Array, Array]:
                  for end in ("low", "high"))
     order = np.lexsort((sample.starts, ~sample.read.exact))
     errors = np.array([sample.spread.deviations(number)[order] for number in range(len(NAMES))])
-    given = np.array([np.isfinite(sample.spread.widths(number, 0.05))[order] for number in range(len(NAMES))])
+    given = np.array([np.isfinite(sample.spread.widths(0.05)[number])[order] for number in range(len(NAMES))])
     with np.errstate(divide="ignore", invalid="ignore"):
         return given & (errors > 0), low, high, (high - low) / (2 * NORMAL_95 * errors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,13 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whimbrel.batch import Column, Mask, Ticks
+from whimbrel.batch import Batch, Column, Mask, Ticks
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.columnar import BATCH_ROWS, ColumnarSource
 from whimbrel.connect.partitions import Partitions
 from whimbrel.connect.row_groups import may_meet
 from whimbrel.errors import MissingExtraError, SchemaError, SourceError
 from whimbrel.expr import Expr
+from whimbrel.plan.excerpts import Excerpts
 from whimbrel.plan.properties import Beat
 from whimbrel.plan.source import Blocks, Disorder, Source
 
@@ -89,6 +90,13 @@ class ArrowSource(ColumnarSource):
         vars(twin).pop("_times", None)
         return twin
 
+    def excerpts(self, columns: Sequence[str]) -> Excerpts:
+        needed = self.table.select(self.timeline.needed(columns))
+        if any(column.num_chunks != 1 for column in needed.columns):
+            return super().excerpts(columns)
+        rows, = needed.to_batches()
+        return RecordExcerpts(self, rows, columns)
+
     def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
         def ends(rows: pa.Table) -> Callable[[str], Column | None]:
             return lambda name: _ends(rows.column(name)) if name in rows.column_names else None
@@ -114,6 +122,31 @@ class ArrowSource(ColumnarSource):
 
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
         yield from self.table.select(columns).slice(offset).to_batches(max_chunksize=BATCH_ROWS)
+
+
+class RecordExcerpts(Excerpts):
+    """Parts of one record batch, which is not taken apart anew for each.
+
+    Parameters
+    ----------
+    source : ArrowSource
+    rows : pyarrow.RecordBatch
+        All of its rows.
+    columns : sequence of str
+    """
+
+    def __init__(self, source: ArrowSource, rows: pa.RecordBatch, columns: Sequence[str]) -> None:
+        super().__init__(source, columns)
+        self._rows, self._timeline = rows, source.timeline
+        self._shared = self._timeline.shared(rows, columns)
+
+    def read(self, first: int, stop: int) -> Iterator[Batch | None]:
+        for row in range(first, stop, BATCH_ROWS):
+            end = min(row + BATCH_ROWS, stop)
+            if self._shared is None:
+                yield from self._timeline.batches([self._rows.slice(row, end - row)], self.columns, row)
+            else:
+                yield self._shared.slice(row, end)
 
 
 def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,

@@ -16,9 +16,11 @@ from whimbrel.batch import Mask, Ticks
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.columnar import ColumnarSource
 from whimbrel.connect.files import FilePath, parquet_files
+from whimbrel.connect.parquet_excerpts import ParquetExcerpts
 from whimbrel.connect.parquet_files import ParquetFiles
 from whimbrel.connect.partitions import Partitions
 from whimbrel.expr import Expr
+from whimbrel.plan.excerpts import Excerpts
 from whimbrel.plan.properties import Beat
 from whimbrel.plan.source import Blocks, Disorder, Source
 
@@ -106,8 +108,15 @@ class ParquetSource(ColumnarSource):
         return Blocks(first, np.append(first[1:], self._ranges[-1, 1]), earliest, latest)
 
     def excerpt(self, first: int, stop: int) -> Source:
+        return self._of(self._files.between(*self.groups(first, stop), stop - first))
+
+    def excerpts(self, columns: Sequence[str]) -> Excerpts:
+        return ParquetExcerpts(self, self._files.opened(), columns)
+
+    def groups(self, first: int, stop: int) -> tuple[int, int]:
+        """The row groups, by number, that these rows fill: from the first up to the second."""
         begin, end = np.searchsorted(self._ranges[:, 0], [first, stop]).tolist()
-        return self._of(self._files.between(begin, end, stop - first))
+        return begin, end
 
     def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
         begins = np.searchsorted(self._ranges[:, 0], blocks.first)

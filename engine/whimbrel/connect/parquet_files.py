@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _REPEATED_BYTES = 4
 """Text that takes fewer bytes a value is stored as a dictionary, and cheaper to keep as one than to spell out."""
+_MOST_OPEN = 64
+"""Files that are left open."""
 WHOLE_BYTES = 128 << 20
 """Row groups up to here are decoded at once, which is a fifth faster."""
 
@@ -72,6 +75,7 @@ class ParquetFiles:
         self._footers = [footer for footer, _ in footers]
         self._kept = [list(range(footer.num_row_groups)) for footer in self._footers]
         self._repeated = _repeated_text([footer for footer, _ in footers], self.schema)
+        self._left_open: dict[Path, pq.ParquetFile] | None = None
 
     def where(self, conditions: Sequence[Expr]) -> ParquetFiles:
         """Without the row groups none of whose rows can meet all conditions."""
@@ -102,6 +106,12 @@ class ParquetFiles:
         vars(twin).update(paths=paths, _footers=footers, _kept=kept, rows=rows)
         return twin
 
+    def opened(self) -> ParquetFiles:
+        """The same, but that files are left open once they were read, some of them: for one thread, and many reads."""
+        twin = copy.copy(self)
+        vars(twin).update(_left_open={})
+        return twin
+
     def holding(self, conditions: Sequence[Expr]) -> list[bool]:
         """Of each row group, whether some of its rows may meet all conditions."""
         return [may_hold(footer.row_group(number), self.schema, conditions)
@@ -121,6 +131,12 @@ class ParquetFiles:
         """How many row groups are read, and how many there are."""
         return sum(map(len, self._kept)), sum(footer.num_row_groups for footer in self._footers)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns once decoded, as writers of footers say."""
+        return sum(footer.row_group(number).total_byte_size
+                   for footer, kept in zip(self._footers, self._kept, strict=True) for number in kept)
+
     def bounds(self, name: str) -> list[tuple[int, Column]] | None:
         """Rows of each row group, and the smallest and largest value of a column in it; None if one is unknown."""
         found = [(footer.row_group(number).num_rows, smallest_and_largest(footer.row_group(number), self.schema, name))
@@ -131,6 +147,10 @@ class ParquetFiles:
     def record_batches(self, columns: Sequence[str], offset: int) -> Generator[pa.RecordBatch]:
         """Rows from `offset` on with these columns, at most :data:`BATCH_ROWS` at a time."""
         return read_ahead(self._decode(list(columns), offset))
+
+    def decoded(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The same, on the calling thread."""
+        return self._decode(list(columns), 0)
 
     def _decode(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
         for file, footer, kept in zip(self.paths, self._footers, self._kept, strict=True):
@@ -145,12 +165,22 @@ class ParquetFiles:
     def _decode_file(self, file: Path, footer: pq.FileMetaData, columns: list[str], row_groups: list[int],
                      skip: int) -> Generator[pa.RecordBatch]:
         try:
-            with self._open(file, self._repeated, footer) as reader:
+            with self._reader(file, footer) as reader:
                 for data in _record_batches(reader, columns, row_groups):
                     yield data.slice(skip)
                     skip = max(0, skip - data.num_rows)
         except (OSError, pa.ArrowException) as error:
             raise self._broken(file, error) from None
+
+    def _reader(self, file: Path, footer: pq.FileMetaData) -> AbstractContextManager[pq.ParquetFile]:
+        left_open = self._left_open
+        if left_open is None:
+            return self._open(file, self._repeated, footer)
+        if file not in left_open:
+            if len(left_open) >= _MOST_OPEN:
+                left_open.pop(next(iter(left_open))).close()
+            left_open[file] = self._open(file, self._repeated, footer)
+        return nullcontext(left_open[file])
 
     def _footer(self, file: Path) -> tuple[pq.FileMetaData, pa.Schema]:
         try:

@@ -97,6 +97,33 @@ def finish_function(aggregate: Aggregate, steps: Steps) -> Compiled:
     return load_text(text, "finish", functions)
 
 
+def slopes_function(aggregate: Aggregate, steps: Steps) -> Compiled:
+    """The loop that makes values of states, and says how much each value grows with each field, by changing it."""
+    imports, functions = bind_steps(steps, "", ("result",))
+    fields = range(len(steps.init))
+    lines = [
+        comment(f"Makes values of states of {aggregate.name}, and sees what they depend on."),
+        "",
+        *imports,
+        SHOW,
+        "",
+        "",
+        f"def slopes({_each('state', fields)}, {_each('step', fields)}, {_each('varies', fields)}, out, out_valid,",
+        f"           {_each('slope', fields)}):",
+        "    for row in range(out.shape[0]):",
+        f"        out_valid[row] = show(result({tuple_of('state', 'row', fields)}), out, row)",
+    ]
+    for field in fields:
+        moved = " ".join(f"state{at}[row]{f' + step{at}[row]' if at == field else ''}," for at in fields)
+        lines += [
+            f"        slope = 0.0  # of field {field}",
+            f"        if varies{field} and out_valid[row] and show(result(({moved})), slope{field}, row):",
+            f"            slope = (slope{field}[row] - out[row]) / step{field}[row]",
+            f"        slope{field}[row] = slope if slope - slope == 0 else 0.0  # not a finite number",
+        ]
+    return load_text("\n".join([*lines, ""]), "slopes", functions)
+
+
 def outputs(steps: Steps, part: Part) -> range:
     """The columns that an aggregate makes: its value, or the fields of its state."""
     return range(len(steps.init)) if part is not Part.WHOLE else range(1)

@@ -66,6 +66,7 @@ class Measure(Measurement):
         fields = [np.asarray(value).dtype for value in steps.init]
         self.value_dtypes = fields if part is Part.MERGED else [_dtype(input_type)]
         self.out_dtypes = fields if part is not Part.WHOLE else [_dtype(self.type)]
+        self.field_types = state_types(steps)
         self.replay = replay_function(aggregate, self.steps, part)
         self.state = [np.full(GROUPS_AT_FIRST, value) for value in self.steps.init]
         self.stale = np.zeros(GROUPS_AT_FIRST, np.bool_)
@@ -146,7 +147,7 @@ class Measure(Measurement):
     def columns(self, outs: Outs, rows: int) -> list[Column]:
         *values, valid = (array[:rows] for array in outs)
         if self.part is not Part.WHOLE:
-            return [Column(type_, array.copy()) for type_, array in zip(state_types(self.steps), values, strict=True)]
+            return [Column(type_, array.copy()) for type_, array in zip(self.field_types, values, strict=True)]
         return [self.column(values[0], valid)]
 
     def column(self, values: Array, valid: Mask) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,6 +61,8 @@ class PaneKernel(Kernel):
         self.schedule = Schedule()
         self.texts: dict[tuple[bool, ...], PaneText] = {}
         self.compiled: dict[tuple[bool, ...], Callable[..., int]] = {}
+        self.closing: tuple[PaneText, Callable[..., int]] | None = None
+        """The loop in use, given no rows: what else it is to be given is its state."""
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
@@ -102,18 +105,20 @@ class PaneKernel(Kernel):
         if tier == "interpreted":
             return text, text.step.interpreted
         if nulls not in self.compiled:
-            arguments = (*self._read(text, batch.slice(0, 0)), *self._state(text), 0)
+            arguments = (*self._read(text, batch.slice(0, 0)), *self._state(text), 0, False)
             if not text.step.ready(*arguments):
                 return None
             self.compiled[nulls] = text.step.best(*arguments)
         return text, self.compiled[nulls]
 
     def _run_fused(self, text: PaneText, loop: Callable[..., int], batch: Batch) -> list[Batch]:
+        if self.closing is None or self.closing[0] is not text:
+            self.closing = text, functools.partial(loop, *self._read(text, batch.slice(0, 0)))
         read = self._read(text, batch)
         out: list[Batch] = []
         row = 0
         while row < len(batch):
-            row = int(loop(*read, *self._state(text), row))
+            row = int(loop(*read, *self._state(text), row, False))
             full, outputs = self.schedule.count
             if outputs:
                 out.append(self._batch(int(outputs)))
@@ -180,6 +185,10 @@ class PaneKernel(Kernel):
         """Emit the open pane, as a row past its end would."""
         groups = int(self.pane[1])
         self._make_output_room()
+        if self.closing is not None:
+            text, loop = self.closing
+            loop(*self._state(text), 0, True)
+            return [self._batch(groups)]
         schedule, gone = self.schedule, self.touched[:groups]
         schedule.kind[:groups], schedule.kind[groups : 2 * groups] = EMIT, CLEAR
         schedule.who[:groups] = schedule.who[groups : 2 * groups] = gone

@@ -2,6 +2,7 @@
 
 from whimbrel.plan.aggregate import Aggregate, Part, State, Steps
 from whimbrel.plan.collection import Bag, Sketch, Summary, is_ordered
+from whimbrel.plan.excerpts import Excerpts
 from whimbrel.plan.explain import explain, explain_together
 from whimbrel.plan.expressions import reads_exactly, reads_lifetime
 from whimbrel.plan.fluent import FLUENT, Operators, fluent
@@ -29,8 +30,9 @@ from whimbrel.plan.source import (
 
 __all__ = [
     "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Blocks", "Disorder",
-    "Exact", "Excerpt", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Operator", "Operators", "Part", "Position",
-    "Promising", "Properties", "Pruned", "Reach", "Relief", "Sink", "Sketch", "Source", "State", "Steps", "Summary",
-    "Token", "Unsorted", "Wanted", "ceil_to", "check_lookahead", "earlier", "explain", "explain_together", "floor_to",
-    "fluent", "is_ordered", "later", "partition_columns", "reads_exactly", "reads_lifetime", "rewrite", "walk",
+    "Exact", "Excerpt", "Excerpts", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Operator", "Operators",
+    "Part", "Position", "Promising", "Properties", "Pruned", "Reach", "Relief", "Sink", "Sketch", "Source", "State",
+    "Steps", "Summary", "Token", "Unsorted", "Wanted", "ceil_to", "check_lookahead", "earlier", "explain",
+    "explain_together", "floor_to", "fluent", "is_ordered", "later", "partition_columns", "reads_exactly",
+    "reads_lifetime", "rewrite", "walk",
 ]

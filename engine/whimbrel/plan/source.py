@@ -14,6 +14,7 @@ import numpy as np
 from whimbrel.batch import Batch, Mask, Schema, Ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
+from whimbrel.plan.excerpts import Excerpts
 from whimbrel.plan.properties import Beat
 from whimbrel.plan.relief import Relief
 
@@ -204,6 +205,10 @@ class Source(ABC):
     def excerpt(self, first: int, stop: int) -> Source:
         """The rows from `first` up to `stop`, which are whole blocks."""
         return Excerpt(self, first, stop)
+
+    def excerpts(self, columns: Sequence[str]) -> Excerpts:
+        """What reads one excerpt after the other, with these columns."""
+        return Excerpts(self, columns)
 
     def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
         """Of each block, whether some row of it may meet all conditions; True wherever nobody knows."""

@@ -80,16 +80,16 @@ def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], rig
              final: bool) -> Comparison:
     """Compare a value of two rows: each interval may fail with half of what the comparison may."""
     places = [_find(sample, row) for row in (left, right)]
-    numbers = sample.numbers(value)[places]
+    numbers = sample.numbers[value, places]
     difference = float(numbers[0] - numbers[1])
     if final or bool(sample.read.exact[places].all()):
         return Comparison(name, left, right, difference, 1.0)
     low, high = _FINEST, 1.0  # the smallest alpha at which the intervals lie apart, by bisection on its logarithm
-    if difference == 0 or not sample.adds_up(value):
+    if difference == 0 or not sample.adds_up[value]:
         return Comparison(name, left, right, difference, 0.0)
 
     def apart(alpha: float) -> bool:
-        return float(sample.spread.widths(value, alpha / 2)[places].sum()) < abs(difference)
+        return float(sample.spread.widths(alpha / 2)[value, places].sum()) < abs(difference)
 
     if not apart(0.999):
         return Comparison(name, left, right, difference, 0.0)

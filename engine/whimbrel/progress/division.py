@@ -7,10 +7,13 @@ from functools import cached_property
 
 from whimbrel.aggregates import Count, CountDistinct, Max, Min, SumOfSquares
 from whimbrel.batch import Schema
-from whimbrel.kernels import Stateless
+from whimbrel.kernels import Compiled, Stateless
 from whimbrel.operators import Finish, GroupAggregate, HoppingWindow, Results, Select, TopK, Where
+from whimbrel.operators.aggregate_text import slopes_function
+from whimbrel.operators.finish import FinishKernel
 from whimbrel.optimize.in_steps import above, states_of_windows, takes_any_order
 from whimbrel.plan import Beat, Node, Operator, Source
+from whimbrel.progress.values import Values
 
 _KEEPS_ROWS = (TopK, Where)
 """Operators whose output rows are rows of their input, with perhaps a column more."""
@@ -67,6 +70,18 @@ class Division:
         """Of what stands below the tail."""
         return (self.finish if self.results is None else self.results).schema(
             *(self.merged,) if self.results is None else (self.finish.schema(self.merged),))
+
+    @cached_property
+    def slopes(self) -> tuple[Compiled, ...]:
+        """For each aggregate, what makes values of states and sees how they depend on them."""
+        finish = self.to_values[0]
+        assert isinstance(finish, FinishKernel)
+        return tuple(slopes_function(measure.aggregate, measure.steps) for measure in finish.measures)
+
+    @cached_property
+    def values(self) -> Values:
+        """What is known beforehand of the values below the tail."""
+        return Values(self)
 
     @property
     def cuts(self) -> Beat | None:

@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Column, table_from_batches
+from whimbrel.batch import Column
 from whimbrel.errors import PlanError, near_match
+from whimbrel.kernels import Compiled
+from whimbrel.kernels.primitives.intervals import interval_ends
 from whimbrel.progress.compare import Comparison, compared
 from whimbrel.progress.sample import Sample, as_floats
 from whimbrel.run import Metrics
 
 Array = np.ndarray[Any, Any]
+
+_interval_ends = Compiled(interval_ends)
+_NONE = np.empty(0)
 
 
 class Estimate:
@@ -65,10 +70,11 @@ class Estimate:
             table = self._rows()
             return table if sample is None else self._beside(table, sample)
         assert sample is not None
-        rows, batch, (low, high) = self._order, sample.answer, self.bounds
-        if (rows[1:] < rows[:-1]).any():
-            batch, low, high = batch.take(rows), low[rows], high[rows]
-        return self._with_bounds(table_from_batches(batch.schema, [batch]), low, high)
+        order, told = self._order, dict(zip(sample.told.column_names, sample.told.columns, strict=True))
+        columns = dict(zip(sample.values, sample.answer.columns[-len(sample.values) :], strict=True))
+        found = told | _with_ends(columns, *self.bounds) | told  # a value of the name of a start is none
+        table = pa.Table.from_arrays(list(found.values()), list(found))
+        return table if order is None else table.take(Column(pa.int64(), order).to_arrow())
 
     @property
     def settled(self) -> int:
@@ -80,9 +86,12 @@ class Estimate:
         return int(self.sample.read.exact.sum())
 
     @cached_property
-    def _order(self) -> Array:
+    def _order(self) -> Array | None:
+        """Exact rows first, each in the order of start; None where they are so."""
         assert self.sample is not None
-        return np.lexsort((self.sample.starts, ~self.sample.read.exact))
+        starts, open_ = self.sample.starts, ~self.sample.read.exact
+        follows = (open_[1:] > open_[:-1]) | ((open_[1:] == open_[:-1]) & (starts[1:] >= starts[:-1]))
+        return None if follows.all() else np.lexsort((starts, open_))
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
@@ -98,10 +107,10 @@ class Estimate:
         low, high = self.bounds
         out = np.empty(low.shape)
         for value in range(low.shape[1]):
-            size = np.abs(sample.numbers(value))
+            size = np.abs(sample.numbers[value])
             half = (high[:, value] - low[:, value]) / 2
             with np.errstate(divide="ignore", invalid="ignore"):
-                out[:, value] = np.where(half == 0, 0.0, half / size) if sample.adds_up(value) else np.nan
+                out[:, value] = np.where(half == 0, 0.0, half / size) if sample.adds_up[value] else np.nan
         return out
 
     @property
@@ -120,7 +129,7 @@ class Estimate:
 
     def bounded(self, value: str) -> bool:
         """Whether a value is made of sums over blocks, so that its intervals have two ends once enough was read."""
-        return self.sample is not None and value in self._value_names and self.sample.adds_up(self._value(value))
+        return self.sample is not None and value in self._value_names and bool(self.sample.adds_up[self._value(value)])
 
     def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
         """Which of two rows has the larger value, and how sure that is.
@@ -143,7 +152,7 @@ class Estimate:
         if self.sample is None:
             return self.final, []
         number = 0 if value is None else self._value(value)
-        order = np.argsort(-np.nan_to_num(self.sample.numbers(number), nan=-np.inf), kind="stable")
+        order = np.argsort(-np.nan_to_num(self.sample.numbers[number], nan=-np.inf), kind="stable")
         top, rest = order[:k], order[k:]
         low, high = (bound[:, number] for bound in bounds(self.sample, self._alpha / max(k, 1)))
         above = [*(low[top[:-1]] >= high[top[1:]]), *(low[top[-1:]] >= high[rest].max(initial=-np.inf))]
@@ -213,34 +222,26 @@ class Estimate:
 
 def bounds(sample: Sample, alpha: float) -> tuple[Array, Array]:
     """Intervals of all values, by row and value."""
-    exact = sample.read.exact
-    low, high = np.empty((2, len(sample.values), len(sample)))
-    for value in range(len(sample.values)):
-        numbers = sample.numbers(value)
-        bottom, top = np.full((2, len(sample)), [[-np.inf], [np.inf]])
-        if sample.adds_up(value):
-            width = sample.spread.widths(value, alpha)
-            bottom, top = numbers - width, numbers + width
-            if sample.before is not None:
-                known_low, known_high = (bound[:, value] for bound in sample.before)
-                bottom, top = _both(bottom, top, _extended(known_low, len(sample), -np.inf),
-                                    _extended(known_high, len(sample), np.inf))
-        bottom, top = _both(*sample.certain(value), bottom, top)
-        low[value] = np.where(exact, numbers, bottom)
-        high[value] = np.where(exact, numbers, top)
+    read, two_ended = sample.read, sample.adds_up
+    if read.exact_windows.all():
+        return sample.numbers.T, sample.numbers.T
+    shape = len(sample.values), len(sample)
+    low, high = np.empty((2, *shape))
+    least, most = np.full((2, *shape), [[[-np.inf]], [[np.inf]]])
+    for value in range(shape[0]):
+        ends = sample.certain(value)
+        if ends is not None:
+            least[value], most[value] = ends
+    widths = sample.spread.widths(alpha) if two_ended.any() else low
+    earlier = (_NONE, _NONE) if sample.before is None else (_by_value(bound) for bound in sample.before)
+    with sample.waiting:
+        _interval_ends(sample.numbers.reshape(-1), widths.reshape(-1), two_ended, least.reshape(-1),
+                       most.reshape(-1), *earlier, read.window, read.exact_windows, low.reshape(-1), high.reshape(-1))
     return low.T, high.T
 
 
-def _extended(bound: Array, rows: int, unknown: float) -> Array:
-    """Ends of intervals, also of rows that were not known when they were computed."""
-    return np.concatenate([bound, np.full(rows - len(bound), unknown)])
-
-
-def _both(low: Array | float, high: Array | float, other_low: Array, other_high: Array) -> tuple[Array, Array]:
-    """What two intervals have in common; the first where they have nothing."""
-    both_low, both_high = np.maximum(low, other_low), np.minimum(high, other_high)
-    apart = both_low > both_high
-    return (np.where(apart, low, both_low), np.where(apart, high, both_high)) if apart.any() else (both_low, both_high)
+def _by_value(bound: Array) -> Array:
+    return np.array(bound.T, order="C").reshape(-1)
 
 
 def with_ends(table: pa.Table, settled: int, grows: Mapping[str, bool]) -> pa.Table:
@@ -256,18 +257,34 @@ def with_ends(table: pa.Table, settled: int, grows: Mapping[str, bool]) -> pa.Ta
 
 def _with_columns(table: pa.Table, names: list[str], low: Array, high: Array) -> pa.Table:
     """Each value, moved into its interval, followed by the ends of that; values without a number have none."""
-    columns: dict[str, Any] = {}
-    for field, held in zip(table.schema, table.columns, strict=True):
-        name = field.name
-        columns[name] = held
-        if name in names and (pa.types.is_integer(field.type) or pa.types.is_floating(field.type)):
-            number = names.index(name)
-            ends = low[:, number], high[:, number]
-            columns[name] = _inside(_column(table, name), *ends).to_arrow()
-            for end, values in zip(("low", "high"), ends, strict=True):
-                known = np.isfinite(values)
-                columns[f"{name}_{end}"] = Column(pa.float64(), np.where(known, values, 0.0), known).to_arrow()
-    return pa.Table.from_arrays(list(columns.values()), list(columns))
+    there = [number for number, name in enumerate(names) if name in table.column_names]
+    ends = _with_ends({names[number]: _column(table, names[number]) for number in there}, low[:, there], high[:, there])
+    found: dict[str, Any] = {}
+    for name, held in zip(table.column_names, table.columns, strict=True):
+        found[name] = ends.get(name, held)
+        found |= {end: ends[end] for end in _end_names(name) if name in names and end in ends}
+    return pa.Table.from_arrays(list(found.values()), list(found))
+
+
+def _with_ends(columns: Mapping[str, Column], low: Array, high: Array) -> dict[str, pa.Array]:
+    """Values, each moved into its interval, and followed by the ends of that if it is a number."""
+    ends = np.stack([low.T, high.T], axis=1)
+    known = np.isfinite(ends)
+    filled, all_known = np.where(known, ends, 0.0), known.all(axis=2)
+    found = {}
+    for number, (name, column) in enumerate(columns.items()):
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            found[name] = _inside(column, *ends[number]).to_arrow()
+            for end, called in enumerate(_end_names(name)):
+                valid = None if all_known[number, end] else known[number, end]
+                found[called] = Column(pa.float64(), filled[number, end], valid).to_arrow()
+        else:
+            found[name] = column.to_arrow()
+    return found
+
+
+def _end_names(name: str) -> tuple[str, str]:
+    return f"{name}_low", f"{name}_high"
 
 
 def _inside(column: Column, low: Array, high: Array) -> Column:

@@ -309,24 +309,25 @@ class Progress(Iterator[Estimate]):
     def _by_blocks(self) -> Iterator[Estimate]:
         total = int(self.blocks.rows.sum())
         self.looks.begin(total)
+        in_order = self.blocks.in_order
         while self.scan.next is not None or self._next_phase():
-            block = self.scan.next
+            block, rows = self.scan.next, self.scan.rows()
             assert block is not None
-            at_once = (self._hurries or not self.looks.before(total)) and self.blocks.in_order
+            assert rows is not None
+            size = rows[1] - rows[0]
+            at_once = (self._hurries or not self.looks.before(total)) and in_order
             with ExitStack() as waiting:
                 if total > _WORTH_COMPILING_ROWS:
                     first = self.latest is None and not at_once
-                    most_s = _INTERPRETED_S * int(self.blocks.rows[block]) if first else math.inf
-                    waiting.enter_context(patience(most_s))
+                    waiting.enter_context(patience(_INTERPRETED_S * size if first else math.inf))
                 if at_once:
                     self._read_rest()
                 else:
-                    self._add(self.states.of((int(self.blocks.first[block]), int(self.blocks.stop[block]))),
-                              int(self.blocks.rows[block]))
+                    self._add(self.states.of_block(rows, self.scan.rows(1)), size)
                     self.scan.took(block)
-            rows = self.scan.rows_read
-            if self.looks.due(rows, total):
-                yield self._estimate(rows, total)
+            read = self.scan.rows_read
+            if self.looks.due(read, total):
+                yield self._estimate(read, total)
 
     def _add(self, batches: list[Batch], rows: int) -> None:
         """Merge states of a block, or keep them until somebody looks: together they are merged faster."""
@@ -344,7 +345,7 @@ class Progress(Iterator[Estimate]):
     def _read_rest(self) -> None:
         """Read all that is left as one, in the order of time: nobody looks before it is exact."""
         self._merge()
-        for batch in self.states.of(*self.scan.rest):
+        for batch in self.states.of_rest(self.scan.rest):
             self.panes.add(batch, None)
             if self._shifts is not None:
                 self.windows.add(batch, None, shifts=self._shifts)
@@ -389,7 +390,7 @@ class Progress(Iterator[Estimate]):
         sample = self._sample
         final = rows == total
         finished = None
-        if final:
+        if final and self._shifts is not None:
             finished = self._exact
         elif self.division.tail:
             finished = lambda: self._tail.of(sample.answer, states=False)  # noqa: E731
@@ -400,6 +401,7 @@ class Progress(Iterator[Estimate]):
                         alpha=self._alpha, rows=finished)
 
     def _exact(self) -> pa.Table:
+        """The answer of panes, which are merged into windows as those of any query are."""
         self._merge()
         panes = self.panes
         rows = panes.keys.values(np.arange(len(panes), dtype=np.int32))

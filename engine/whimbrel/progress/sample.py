@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from whimbrel.aggregates import Count, Max, Min, Std, SumOfSquares, Var
-from whimbrel.batch import Batch, Column
+from whimbrel.batch import Batch, Column, table_from_batches
 from whimbrel.clock import INF, MIN_TIME
+from whimbrel.kernels import Compiled, patience
+from whimbrel.kernels.primitives.blocks_of_windows import KINDS
+from whimbrel.kernels.primitives.scaled_states import scaled_states
 from whimbrel.operators.finish import FinishKernel
-from whimbrel.operators.results import reduced_in
-from whimbrel.plan import Aggregate
+from whimbrel.operators.measure import told_in_words
 from whimbrel.progress.division import Division
 from whimbrel.progress.scan import Scan
-from whimbrel.progress.spread import Spread, ratio
+from whimbrel.progress.spread import Spread
 from whimbrel.progress.totals import Totals
 
 Array = np.ndarray[Any, Any]
 
+_FEW = 2_000
+"""Rows for which nobody waits for the compiler."""
+
+_scaled_states = Compiled(scaled_states)
+
 
 class Part(NamedTuple):
-    """Of each row of an answer, how many blocks may hold events of it; their rows, and the squares of their rows."""
+    """Of each window, how many blocks may hold events of it; their rows, and the squares of their rows."""
 
     blocks: Array
     rows: Array
@@ -33,18 +42,21 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Read:
-    """Of each row, the blocks that may hold events of it.
+    """Of each window, the blocks that may hold events of it.
 
     Attributes
     ----------
+    window : numpy.ndarray of int64
+        Of each row of the answer, the number of its window.
     drawn, left, later, before : Part
         Read in this phase; of this phase, not read yet; of later phases; read in earlier ones.
     rows_inside : numpy.ndarray
-        Source rows that were not read and can be of no other row.
+        Source rows that were not read and can be of no other window.
     random : bool
         Whether what was drawn is a random sample of the phase.
     """
 
+    window: Array
     drawn: Part
     left: Part
     later: Part
@@ -53,9 +65,14 @@ class Read:
     random: bool
 
     @cached_property
-    def exact(self) -> Array:
-        """Rows of which no block is left."""
+    def exact_windows(self) -> Array:
+        """Windows of which no block is left."""
         return (self.left.blocks == 0) & (self.later.blocks == 0)
+
+    @cached_property
+    def exact(self) -> Array:
+        """Rows of the answer of which no block is left."""
+        return self.exact_windows[self.window]
 
     @cached_property
     def phase(self) -> Array:
@@ -91,7 +108,7 @@ class Sample:
         self.division, self.totals, self.before = division, totals, before
         self._rows = totals.rows
         self.fields = [array[:rows].copy() for array in totals.fields]
-        self.known = [array[:rows].copy() for array in totals.known]
+        self._known = [array[:rows] for array in totals.known]  # another list when the next phase begins
         self.blocks = totals.blocks[:rows].copy()
         width = totals.width
         self.sums, self.products, self.crosses, self.powers = (
@@ -99,8 +116,7 @@ class Sample:
                 (totals.sums, width), (totals.products, width * (width + 1) // 2), (totals.crosses, width),
                 (totals.powers, width * 4)))
         self.scan = scan
-        self._drawn, self._left, self._later, self._random = scan.drawn, scan.left, scan.later, scan.random
-        self._read = np.flatnonzero(scan.read)
+        self._kinds, self._random = scan.kinds, scan.random
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -111,113 +127,102 @@ class Sample:
         return self._rows.keys
 
     @property
+    def told(self) -> pa.Table:
+        """Starts, ends and keys of rows; the same table until there are more rows."""
+        if self._rows.told is None:
+            keys = self.answer.select([field.name for field in self.totals.key_fields])
+            self._rows.told = table_from_batches(keys.schema, [keys])
+        return self._rows.told
+
+    @property
     def starts(self) -> Array:
         return np.asarray(self.keys[0].values)
 
     @cached_property
     def read(self) -> Read:
-        first, last = times_behind(self.division, self._rows.starts)
-        which = self._rows.which
-        found = self.scan.overlapping([self._drawn, self._left, self._later, self._read], first, last)
-        found[3] -= found[0]
-        inside = self.scan.rows_within(np.concatenate([self._left, self._later]), first, last)
-        drawn, left, later, before = (Part(*each) for each in found.take(which, axis=2))
-        return Read(drawn, left, later, before, inside[which], self._random)
+        found, inside = self.scan.overlapping(self._kinds, *times_behind(self.division, self._rows.starts))
+        drawn, left, later, before = (Part(*each) for each in found)
+        return Read(self._rows.which, drawn, left, later, before, inside, self._random)
 
-    @cached_property
+    @property
     def scaled(self) -> list[Array]:
         """The fields as they would be if rows that are left were like those that were read."""
-        read = self.read
-        more = ratio(read.left.rows, read.drawn.rows)
-        density = ratio(read.later.rows + np.where(read.drawn.rows == 0, read.left.rows, 0),
-                         read.drawn.rows + read.before.rows)
-        thinned, exact = density.any(), read.exact.any()
-        out = []
-        for place, (known, now) in enumerate(zip(self.known, self.fields, strict=True)):
-            if not self.totals.additive[place] or not now.any():
-                out.append(now)
-                continue
-            grown = now + (now.astype(np.float64) - known) * more
-            if thinned:
-                grown += now * density
-            if self._counts[place]:
-                grown = np.minimum(grown, now + read.rows_left)
-            if now.dtype.kind != "f":
-                grown = np.rint(np.minimum(np.maximum(grown, -(2.0**62)), 2.0**62)).astype(np.int64)
-            out.append(np.where(read.exact, now, grown) if exact else grown)
-        return out
+        return self._scaled[0]
+
+    @property
+    def steps(self) -> Array:
+        """By how much each may be changed to see what depends on it, by field and row."""
+        return self._scaled[1]
 
     @cached_property
-    def names(self) -> list[str]:
-        """Of each field, the aggregate of whose state it is."""
-        return [measure.name for measure in self.totals.measures for _ in measure.steps.init]
-
-    @cached_property
-    def _counts(self) -> list[bool]:
-        """Of each field, whether it counts rows, so that there are no more of them than rows of the source."""
-        return [isinstance(measure.aggregate, Count) for measure in self.totals.measures for _ in measure.steps.init]
+    def _scaled(self) -> tuple[list[Array], Array]:
+        read, values = self.read, self.division.values
+        shape = len(self.fields), len(self)
+        scaled, steps = np.empty((2, *shape))
+        with self.waiting:
+            _scaled_states(np.concatenate(self.fields, dtype=np.float64), np.concatenate(self._known, dtype=np.float64),
+                           values.additive, values.counted, values.whole, read.window, read.drawn.rows, read.left.rows,
+                           read.later.rows, read.before.rows, read.exact_windows, scaled.reshape(-1), steps.reshape(-1))
+        some_exact = bool(read.exact_windows.any())
+        fields = []
+        for now, estimated, adds_up in zip(self.fields, scaled, values.additive.tolist(), strict=True):
+            grown = estimated.astype(now.dtype, copy=False) if adds_up else now
+            fields.append(np.where(read.exact, now, grown) if some_exact else grown)
+        return fields, steps
 
     @cached_property
     def answer(self) -> Batch:
         """Keys and values, with scaled states."""
-        return self.values_of(self.scaled)
+        if self.division.results is not None:
+            return self.values_of(self.scaled)
+        states = self.totals.batch(self.scaled, self.keys, self.division.window.hop)
+        keys = states.columns[: len(self.totals.key_fields)]
+        return states.having(schema=self.division.answer, columns=(*keys, *self._alone[0]))
 
-    @cached_property
+    @property
     def values(self) -> Sequence[str]:
         """The names of the answer's values."""
-        return self.division.answer.names[len(self.totals.key_fields) :]
+        return self.division.values.names
 
-    @cached_property
-    def needs(self) -> list[set[str]]:
-        """The aggregates of which each value is made, by name."""
-        results = self.division.results
-        if results is None:
-            return [{name} for name in self.values]
-        return [{part.show() for part in reduced_in(expr) if isinstance(part, Aggregate)}
-                for _, expr in results.columns]
+    @property
+    def adds_up(self) -> Array:
+        """Of each value, whether it is made of states that add up, so that there is an interval."""
+        return self.division.values.adds_up
 
-    def of(self, value: int) -> Aggregate | None:
-        """The aggregate that a value is; None where it is computed of several, or of one."""
-        results, measures = self.division.results, dict(self.division.finish.of.measures)
-        if results is None:
-            return measures[self.values[value]]
-        expr = dict(results.columns)[self.values[value]]
-        return measures[expr.show()] if isinstance(expr, Aggregate) else None
-
-    def adds_up(self, value: int) -> bool:
-        """Whether a value is made of states that add up, so that there is an interval."""
-        return all(measure.steps.additive for measure in self.totals.measures if measure.name in self.needs[value])
+    @property
+    def waiting(self) -> AbstractContextManager[None]:
+        """Around loops over the rows: of many, the compiler is waited for."""
+        return patience() if len(self) > _FEW else nullcontext()
 
     @cached_property
     def spread(self) -> Spread:
         """How far the values may be off."""
         return Spread(self)
 
-    def certain(self, value: int) -> tuple[Array | float, Array | float]:
-        """Between what a value is, by row, whatever the rows hold that were not read."""
-        aggregate = self.of(value)
+    def certain(self, value: int) -> tuple[Array | float, Array | float] | None:
+        """Between what a value is, by row, whatever the rows hold that were not read; None where that may be all."""
+        aggregate = self.division.values.made_of[value]
         if isinstance(aggregate, Min):
-            return -np.inf, self.numbers(value)
+            return -np.inf, self.numbers[value]
         if isinstance(aggregate, Max):
-            return self.numbers(value), np.inf
+            return self.numbers[value], np.inf
         if isinstance(aggregate, Var | Std):
             return 0.0, np.inf
         if isinstance(aggregate, Count | SumOfSquares):
             if isinstance(aggregate, SumOfSquares):
                 return self.numbers_of(self.values_of(self.fields), value), np.inf
-            name, = self.needs[value]
-            seen = self.fields[next(place for place, field in enumerate(self.names) if field == name)]
-            inside = self.read.rows_inside if self.division.keeps_rows and aggregate.counts_rows else 0
-            return seen + inside, seen + self.read.rows_left
-        return -np.inf, np.inf
+            seen, read = self.fields[self.division.values.first_field(value)], self.read
+            inside = read.rows_inside[read.window] if self.division.keeps_rows and aggregate.counts_rows else 0
+            return seen + inside, seen + read.rows_left[read.window]
+        return None
 
     def unseen(self, alpha: float) -> float:
         """The largest share of the blocks of a phase that a group may be in, and be in none that was drawn.
 
         So many draws without replacement all miss it with probability alpha (hypergeometric).
         """
-        drawn, left = len(self._drawn), len(self._left) + len(self._later)
-        if not self._random or len(self._later):
+        drawn, left, later, _ = np.bincount(self._kinds, minlength=KINDS).tolist()
+        if not self._random or later:
             return 1.0
         total, missed = drawn + left, 1.0
         for number in range(left + 1):
@@ -226,22 +231,56 @@ class Sample:
             missed *= max(left - number, 0) / (total - number) if total > number else 0.0
         return (left + 1) / total
 
-    def numbers(self, value: int) -> Array:
-        """A value of the answer as floats, by row; NaN for null."""
-        return self.numbers_of(self.answer, value)
+    @cached_property
+    def numbers(self) -> Array:
+        """The values as floats, by value and row; NaN for null."""
+        return np.stack([self.numbers_of(self.answer, value) for value in range(len(self.values))])
 
     def numbers_of(self, batch: Batch, value: int) -> Array:
         """A value of a batch as :meth:`values_of` makes it."""
         return as_floats(batch.columns[len(self.totals.key_fields) + value])
 
-    def values_alone(self, value: int, states: Sequence[Array]) -> Array:
-        """A value that is one aggregate, of other states of it, as floats by row; NaN for null."""
-        finish = self.division.to_values[0]
+    @cached_property
+    def slopes(self) -> Array:
+        """By value, field and row: how much the value grows with the field, seen by changing it."""
+        if self.division.results is None:
+            return self._alone[1]
+        values = self.division.values
+        slopes = np.zeros((len(self.values), len(self.fields), len(self)))
+        for place, (additive, field, step) in enumerate(zip(values.additive, self.scaled, self.steps, strict=True)):
+            if additive and field.any():
+                moved = self.values_of([field + step.astype(field.dtype) if at == place else other
+                                        for at, other in enumerate(self.scaled)])
+                for value in np.flatnonzero(values.needed[:, place]).tolist():
+                    slope = (self.numbers_of(moved, value) - self.numbers[value]) / step
+                    slopes[value, place] = np.where(np.isfinite(slope), slope, 0.0)
+        return slopes
+
+    @cached_property
+    def _alone(self) -> tuple[list[Column], Array]:
+        """The columns of values that each are one aggregate, and their slopes."""
+        division, rows = self.division, len(self)
+        finish, = division.to_values
         assert isinstance(finish, FinishKernel)
-        if finish.measures[value].counts_rows:
-            return states[0].astype(np.float64)
-        values, valid = finish.values(value, states)
-        return np.where(valid, values, np.nan)
+        columns, slopes = [], np.zeros((len(finish.measures), len(self.fields), rows))
+        for value, measure in enumerate(finish.measures):
+            own = np.flatnonzero(division.values.needed[value])
+            states = [self.scaled[place] for place in own]
+            if measure.counts_rows:
+                slopes[value, own] = 1.0
+                columns.append(Column(measure.type, states[0]))
+            elif not measure.steps.additive:
+                out, valid = finish.values(value, states)
+                columns.append(measure.column(np.where(valid, out, 0), valid))
+            else:
+                out, valid = np.zeros(rows, measure.out_dtypes[0]), np.empty(rows, np.bool_)
+                with told_in_words(finish.measures), self.waiting:
+                    division.slopes[value](
+                        *states, *(self.steps[place].astype(state.dtype, copy=False)
+                                   for place, state in zip(own, states, strict=True)),
+                        *(bool(state.any()) for state in states), out, valid, *slopes[value, own[0] : own[-1] + 1])
+                columns.append(measure.column(out, valid))
+        return columns, slopes
 
     def values_of(self, fields: Sequence[Array]) -> Batch:
         """Keys and values of other states."""

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from whimbrel.batch import Mask, Ticks
+from whimbrel.kernels import Compiled, patience
+from whimbrel.kernels.primitives.blocks_of_windows import BEFORE, DRAWN, KINDS, LATER, LEFT, blocks_of_windows
 from whimbrel.plan import Blocks
 
 Array = np.ndarray[Any, Any]
 Order = Literal["random", "newest", "oldest"]
+
+_FEW_WINDOWS = 500
+"""For which nobody waits for the compiler."""
+
+_blocks_of_windows = Compiled(blocks_of_windows)
 
 
 class Scan:
@@ -63,6 +70,14 @@ class Scan:
         """The block that is next; None at the end of a phase."""
         return int(self._phase[self._at]) if self._at < len(self._phase) else None
 
+    def rows(self, ahead: int = 0) -> tuple[int, int] | None:
+        """Where the block that is next lies in the source, or one that comes so many later; None: not in this phase."""
+        at = self._at + ahead
+        if at >= len(self._phase):
+            return None
+        block = self._phase[at]
+        return int(self.blocks.first[block]), int(self.blocks.stop[block])
+
     def go_on(self) -> bool:
         """Begin the phase of those that were not preferred, when one has ended; False if there are none."""
         if len(self.later):
@@ -110,46 +125,37 @@ class Scan:
             else blocks[np.argsort(self.blocks.earliest[blocks], kind="stable")])
         self._at, self.later = 0, later
 
-    # Of which blocks a range of time may hold rows.
+    @property
+    def kinds(self) -> Array:
+        """Of each block, what this phase knows of it."""
+        kinds = np.where(self.read, BEFORE, LATER)
+        kinds[self.drawn], kinds[self.left] = DRAWN, LEFT
+        return kinds
 
-    def overlapping(self, sets: Sequence[Array], first: Ticks, last: Ticks) -> Array:
-        """How many blocks of each set may lie within each range of time, ends included; their rows, and the squares."""
-        weights = np.zeros((len(sets), *self._powers.shape))
-        for number, blocks in enumerate(sets):
-            weights[number][:, blocks] = self._powers[:, blocks]
-        return self._begun.below(weights, last, "right") - self._ended.below(weights, first, "left")
+    def overlapping(self, kinds: Array, first: Ticks, last: Ticks) -> tuple[Array, Array]:
+        """How many blocks may lie within each range of time, ends included, and rows that were not read and do.
 
-    def rows_within(self, blocks: Array, first: Ticks, last: Ticks) -> Array:
-        """How many rows of some blocks lie within each range of time, whatever their times are; never too many."""
-        rows = np.zeros(len(self.blocks))
-        rows[blocks] = self.blocks.rows[blocks]
-        inside = self._ended.below(rows, last, "right") - self._begun.below(rows, first, "left")
-        return np.maximum(inside, 0.0)
-
-    @cached_property
-    def _powers(self) -> Array:
-        """Of each block 1, its rows, and their square."""
-        return self.blocks.rows.astype(np.float64) ** np.arange(3)[:, None]
+        The first by kind and range, each with their rows and the squares of those; rows are never too many.
+        """
+        found, inside = np.empty((KINDS, 3, len(first))), np.empty(len(first))
+        with patience() if len(first) > _FEW_WINDOWS else nullcontext():
+            _blocks_of_windows(kinds, *self._sorted, first, last, found.reshape(-1), inside)
+        return found, inside
 
     @cached_property
-    def _begun(self) -> _Times:
-        return _Times(self.blocks.earliest)
+    def uneven(self) -> float:
+        """The fourth moment of the sizes of blocks over the square of their second."""
+        sizes = self.blocks.rows.astype(np.float64)
+        return float((sizes**4).mean() / (sizes**2).mean() ** 2)
 
     @cached_property
-    def _ended(self) -> _Times:
-        return _Times(self.blocks.latest)
+    def most_rows(self) -> int:
+        """Of a block."""
+        return int(self.blocks.rows.max())
 
-
-class _Times:
-    """Times of blocks, in order."""
-
-    def __init__(self, times: Ticks) -> None:
-        order = np.argsort(times, kind="stable")
-        self._times = times[order]
-        self._order = order if (order[1:] < order[:-1]).any() else None
-
-    def below(self, weights: Array, bounds: Ticks, side: Literal["left", "right"]) -> Array:
-        """Sums, along the last axis, of the weights of blocks whose time is below each bound, or at it."""
-        sums = np.zeros((*weights.shape[:-1], len(self._times) + 1))
-        np.cumsum(weights if self._order is None else weights[..., self._order], axis=-1, out=sums[..., 1:])
-        return sums.take(np.searchsorted(self._times, bounds, side), axis=-1)
+    @cached_property
+    def _sorted(self) -> tuple[Array, ...]:
+        """Rows of blocks; their first times in order, and which blocks have these; the same of their last times."""
+        begun, ended = self.blocks.earliest, self.blocks.latest
+        by_begin, by_end = np.argsort(begun, kind="stable"), np.argsort(ended, kind="stable")
+        return self.blocks.rows.astype(np.float64), begun[by_begin], by_begin, ended[by_end], by_end

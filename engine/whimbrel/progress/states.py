@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from whimbrel.batch import Batch
 from whimbrel.optimize import optimize
-from whimbrel.plan import Beat, Blocks, Disorder, Node, Pruned, Source, Unsorted
+from whimbrel.plan import Beat, Blocks, Disorder, Excerpts, Node, Pruned, Source, Unsorted
 from whimbrel.progress.held import Held
 from whimbrel.run import Pipeline
+
+Rows = tuple[int, int]
+"""From a row of the source up to another one."""
 
 
 class BlockStates:
@@ -24,6 +29,7 @@ class BlockStates:
         seen, = self.pipeline.sources
         self.columns = seen.schema.names
         self.source = _unwrapped(seen)
+        self._excerpts: Excerpts | None = None
 
     def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
         """The blocks of the source; None where they cannot be read in any order."""
@@ -34,17 +40,30 @@ class BlockStates:
 
     def hold(self) -> None:
         """Read all rows, once, into memory: then blocks may be of any size."""
-        self.source = Held(self.source, self.columns)
+        self.source, self._excerpts = Held(self.source, self.columns), None
 
-    def of(self, *parts: tuple[int, int]) -> list[Batch]:
-        """States of the rows of one block, or of several parts of the source, in the order of time, as if of one."""
+    def of_block(self, block: Rows, then: Rows | None) -> list[Batch]:
+        """States of the rows of one block, while the one that is probably next is read."""
+        if self._excerpts is None:
+            self._excerpts = self.source.excerpts(self.columns)
+        batches = self._excerpts.read(*block)
+        if then is not None:
+            self._excerpts.expect(*then)
+        return self._states([(block[0], batches)])
+
+    def of_rest(self, parts: Sequence[Rows]) -> list[Batch]:
+        """States of several parts of the source, in the order of time, as if of one block."""
+        return self._states((part[0], self.source.excerpt(*part).read(self.columns)) for part in parts)
+
+    def _states(self, parts: Iterable[tuple[int, Iterator[Batch | None]]]) -> list[Batch]:
+        """States of rows that begin at these rows of the source."""
         self.pipeline.begin_again()
         out: list[Batch] = []
         try:
-            for first, stop in parts:
+            for first, batches in parts:
                 for entrance in self.pipeline.ingresses:
                     entrance.rows = first
-                for batch in self.source.excerpt(first, stop).read(self.columns):
+                for batch in batches:
                     if batch is not None:
                         out += self.pipeline.push(0, batch)[0]
             return [*out, *self.pipeline.finish(0)[0]]

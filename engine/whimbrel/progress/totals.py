@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.batch import Batch, Column, Schema, frozen
 from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.primitives.co_moments import add_block
 from whimbrel.operators import Finish
-from whimbrel.operators.measure import Measure, extend, state_names, told_in_words
+from whimbrel.operators.measure import NO_MASK, Measure, extend, state_names, told_in_words
 from whimbrel.operators.schedule import Schedule
 from whimbrel.plan import Part
 
 Array = np.ndarray[Any, Any]
 
 _add_block = Compiled(add_block)
-_NONE = np.empty(0, np.int64)
+_NONE = frozen(np.empty(0, np.int64))
 _REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE)
 
 
-class Rows(NamedTuple):
-    """Starts and keys of the rows that there are, the different starts, and which of them each row has."""
+@dataclass
+class Rows:
+    """Starts and keys of the rows that there are, the different starts, and which of them each row has.
+
+    `told` is for whoever made a table of them, so that the next one is not made anew.
+    """
 
     keys: tuple[Column, ...]
     starts: Array
     which: Array
+    told: pa.Table | None = None
 
 
 class Totals:
@@ -141,23 +148,23 @@ class Totals:
         schedule.kind[:rows], schedule.who[:rows], schedule.which[:rows] = 0, ids, np.arange(rows)
         schedule.count[:] = rows, 0
         outs = schedule.outs([measure.out_dtypes for measure in self.measures])
-        given = Batch(Schema(tuple(Field(name, column.type) for name, column in zip(self.names, fields, strict=True))),
-                      np.zeros(rows, np.int64), 1, tuple(fields))
+        given = iter(frozen(np.asarray(column.values)) for column in fields)
         with told_in_words(self.measures, None):
             for measure, out in zip(self.measures, outs, strict=True):
-                measure.apply(schedule, measure.read(given), _REMEMBERS_NONE, out)
+                states = tuple(itertools.islice(given, len(measure.steps.init)))
+                measure.apply(schedule, (states, NO_MASK, _NONE), _REMEMBERS_NONE, out)
 
     def _compare(self, ids: Array, fields: list[Column], rows: Array, *, alone: bool) -> None:
-        values = np.stack([np.asarray(column.values, np.float64) for column in fields], axis=1)
-        values[:, ~self.additive] = 0.0
-        groups = ids.astype(np.int64)
+        values = np.concatenate([column.values for column in fields], dtype=np.float64).reshape(self.width, len(ids))
+        values[~self.additive] = 0.0
         if not alone:  # several panes of one window are one sum of the block
-            groups, places = np.unique(groups, return_inverse=True)
-            summed = np.zeros((len(groups), self.width))
-            np.add.at(summed, places.reshape(-1), values)
-            values, rows = summed, np.full(len(groups), rows[0])
-        _add_block(groups, np.ascontiguousarray(values).reshape(-1), rows.astype(np.float64), self.usual, self.width,
-                   self.blocks, self.sums, self.products, self.crosses, self.powers)
+            ids, places = np.unique(ids, return_inverse=True)
+            summed = np.zeros((self.width, len(ids)))
+            for field, states in zip(summed, values, strict=True):
+                np.add.at(field, places.reshape(-1), states)
+            values, rows = summed, np.full(len(ids), rows[0])
+        _add_block(ids, values.reshape(-1), rows.astype(np.float64), self.usual, self.width, self.blocks, self.sums,
+                   self.products, self.crosses, self.powers)
 
     def _grow(self, rows: int) -> None:
         if rows <= self.room:

@@ -18,6 +18,7 @@ from IPython.core.formatters import DisplayFormatter
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import CheckpointError, PlanError
+from whimbrel.plan import Excerpts
 
 ROWS = 6_000
 CHANCE = np.random.default_rng(3)
@@ -271,7 +272,9 @@ def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, ask
         return SimpleNamespace(read=read)
 
     with monkeypatch.context() as patch:
-        patch.setattr(progress.states, "source", SimpleNamespace(excerpt=interrupted))
+        patch.setattr(progress.states, "source", SimpleNamespace(
+            excerpt=interrupted, excerpts=lambda columns: Excerpts(progress.states.source, columns)))
+        patch.setattr(progress.states, "_excerpts", None)
         with pytest.raises(KeyboardInterrupt):
             ask(progress)
     assert rows(progress.finish()) == rows(asked.collect())

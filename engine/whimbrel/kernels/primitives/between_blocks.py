@@ -17,8 +17,9 @@ _NEGLIGIBLE = 1e-12
 
 
 def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneven: float, blocks: Array, sums: Array,
-                   products: Array, crosses: Array, powers: Array, drawn: Array, rows: Array, squares: Array,
-                   left: Array, all_blocks: Array, errors: Array, degrees: Array) -> None:
+                   products: Array, crosses: Array, powers: Array, window: Array, exact: Array, sampled: Array,
+                   drawn: Array, rows: Array, squares: Array, left: Array, all_blocks: Array, errors: Array,
+                   degrees: Array) -> None:
     """Write the standard errors of values, by value and group, and the degrees of freedom of their variances.
 
     The variance is that of what each block adds to a value, to first order, beyond what its size lets one expect. It
@@ -41,9 +42,14 @@ def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneve
         Of each group, blocks that had rows of it.
     sums, products, crosses, powers : numpy.ndarray of float64
         As :func:`~whimbrel.kernels.primitives.co_moments.add_block` makes them.
+    window : numpy.ndarray of int64
+        By group, the place of its window in what follows.
+    exact, sampled : numpy.ndarray of bool
+        Whether nothing is left of a window, and whether what was drawn of it is a sample of the rest; where it is not
+        the error is infinite.
     drawn, rows, squares, left, all_blocks : numpy.ndarray of float64
-        Of each group: the blocks that were drawn and may hold rows of it, their rows and the squares of those; the rows
-        of blocks that are left; all blocks, drawn or left.
+        Of each window: the blocks that were drawn and may hold rows of it, their rows and the squares of those; the
+        rows of blocks that are left; all blocks, drawn or left.
     errors, degrees : numpy.ndarray of float64
         What is written.
     """
@@ -51,31 +57,27 @@ def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneve
     triangle = width * (width + 1) // 2
     free = np.zeros(width)
     for group in range(groups):
-        count = max(drawn[group], 1.0)
+        place = window[group]
+        count = max(drawn[place], 1.0)
+        each = 1 / count
         for field in range(width):
-            place = (group * width + field) * 4
-            first, second = powers[place] / count, powers[place + 1] / count
-            third, fourth = powers[place + 2] / count, powers[place + 3] / count
-            square = first * first
-            variance = second - square
-            kurtosis = 3.0
-            if variance > _CONSTANT * second:
-                kurtosis = (fourth - 4 * first * third + (6 * second - 3 * square) * square) / (variance * variance)
-            tails = kurtosis * uneven - 1
-            free[field] = 2 * count / max(tails, 1e-3) if tails == tails else 0.0  # noqa: PLR0124 - not a number
-        count = max(drawn[group], 2.0)
-        share = rows[group]
-        size = (share + left[group]) / share * count if share > 0 else 0.0
-        lacks = max(1 / count - 1 / max(all_blocks[group], 1.0), 0.0)
-        for value in range(errors.shape[0] // groups):
+            at = (group * width + field) * 4
+            if powers[at + 1] != 0:
+                free[field] = 2 * count / _tails(powers[at] * each, powers[at + 1] * each, powers[at + 2] * each,
+                                                 powers[at + 3] * each, uneven)
+        count = max(drawn[place], 2.0)
+        share = rows[place]
+        size = (share + left[place]) / share * count if share > 0 else 0.0
+        lacks = max(1 / count - 1 / max(all_blocks[place], 1.0), 0.0)
+        for value in range(needed.shape[0] // width):
             total, crossed, squared, largest, most = 0.0, 0.0, 0.0, 0.0, 0.0
             for field in range(width):
                 slope = slopes[(value * width + field) * groups + group]
                 if slope != 0:
-                    place = group * width + field
-                    total += slope * sums[place]
-                    crossed += slope * crosses[place]
-                    most = max(most, slope * slope * powers[place * 4 + 1])
+                    at = group * width + field
+                    total += slope * sums[at]
+                    crossed += slope * crosses[at]
+                    most = max(most, slope * slope * powers[at * 4 + 1])
                     at = group * triangle + field * width - field * (field - 1) // 2
                     for other in range(field, width):
                         beside = slopes[(value * width + other) * groups + group]
@@ -83,10 +85,14 @@ def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneve
                         squared += product if other == field else 2 * product
                         largest += product if other == field else 0.0
             each = total / share if share > 0 else 0.0
-            apart = squared - 2 * each * crossed + each * each * squares[group]
+            apart = squared - 2 * each * crossed + each * each * squares[place]
             error = 0.0
             if apart > _ROUNDING * count * largest:
                 error = size * math.sqrt(apart / (count - 1) * lacks)
+            if exact[place]:
+                error = 0.0
+            elif not sampled[place]:
+                error = np.inf
             errors[value * groups + group] = error
             fewest = blocks[group] - 1.0
             seen, part = True, -1
@@ -102,3 +108,14 @@ def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneve
                     if slope * slope * varied > _NEGLIGIBLE * most and not free[field] >= fewest:
                         fewest = free[field]
             degrees[value * groups + group] = fewest if seen else 0.0
+
+
+def _tails(first: float, second: float, third: float, fourth: float, uneven: float) -> float:
+    """How heavy the tails of what blocks add are, from its moments about 0: 2 for normal values; infinite: unknown."""
+    square = first * first
+    variance = second - square
+    kurtosis = 3.0
+    if variance > _CONSTANT * second:
+        kurtosis = (fourth - 4 * first * third + (6 * second - 3 * square) * square) / (variance * variance)
+    tails = kurtosis * uneven - 1
+    return max(tails, 1e-3) if tails == tails else np.inf  # noqa: PLR0124 - not a number

@@ -9,31 +9,59 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
+_SPARSE = 8
+"""Groups for each row, from which on looking at all of them takes longer than to go to and fro."""
+
+
 def add_block(groups: Array, fields: Array, rows: Array, usual: float, width: int, blocks: Array, sums: Array,
               products: Array, crosses: Array, powers: Array) -> None:
     """Add blocks, in each of which every group has at most one row.
 
-    `fields` holds `width` numbers for each row, one row after the other, and `rows` the size of its block; `sums` as
-    many for each group; `products` of each group those of fields i <= j, row by row of the upper triangle; `crosses`
-    those of each field and the size; `powers` the first four powers of each field, as it would be in a block of the
-    usual size.
+    Groups are taken in their order, each with all its rows, unless few of them have any: what is kept of them is far
+    more than the rows, and memory is read fastest from one end to the other.
+
+    `fields` holds, field by field, a number for each row, and `rows` the size of its block; `sums` `width` for each
+    group; `products` of each group those of fields i <= j, row by row of the upper triangle; `crosses` those of each
+    field and the size; `powers` the first four powers of each field, as it would be in a block of the usual size.
     """
-    triangle = width * (width + 1) // 2
-    for row in range(groups.shape[0]):
-        group = np.int64(groups[row])
-        size = rows[row]
-        blocks[group] += 1
-        at = group * triangle
-        for left in range(width):
-            value = fields[row * width + left]
-            place = group * width + left
-            sums[place] += value
-            crosses[place] += value * size
-            even = value * usual / size
-            power = even
-            for exponent in range(4):
-                powers[place * 4 + exponent] += power
-                power *= even
-            for right in range(left, width):
-                products[at] += value * fields[row * width + right]
-                at += 1
+    count = groups.shape[0]
+    if count * _SPARSE < blocks.shape[0]:
+        for row in range(count):
+            _add(row, int(groups[row]), fields, rows, usual, width, blocks, sums, products, crosses, powers)
+        return
+    first = np.full(blocks.shape[0], -1)  # the first row of each group, and of each row the next one of its group
+    following = np.empty(count, np.int64)
+    for row in range(count - 1, -1, -1):
+        following[row] = first[groups[row]]
+        first[groups[row]] = row
+    for group in range(first.shape[0]):
+        row = first[group]
+        while row >= 0:
+            _add(row, group, fields, rows, usual, width, blocks, sums, products, crosses, powers)
+            row = following[row]
+
+
+def _add(row: int, group: int, fields: Array, rows: Array, usual: float, width: int, blocks: Array, sums: Array,
+         products: Array, crosses: Array, powers: Array) -> None:
+    size = rows[row]
+    count = rows.shape[0]
+    blocks[group] += 1
+    at = group * (width * (width + 1) // 2)
+    for left in range(width):
+        value = fields[left * count + row]
+        if value == 0:  # nothing is added anywhere
+            at += width - left
+            continue
+        place = group * width + left
+        sums[place] += value
+        crosses[place] += value * size
+        even = value * usual / size
+        square = even * even
+        place *= 4
+        powers[place] += even
+        powers[place + 1] += square
+        powers[place + 2] += square * even
+        powers[place + 3] += square * square
+        for right in range(left, width):
+            products[at] += value * fields[right * count + row]
+            at += 1

@@ -1,0 +1,64 @@
+"""States of a sample, as they would be if the rows that are left were like those that were read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_LARGEST = 2.0**62
+_STEP = 1e-4
+"""Of a field, by which it is changed to see how much a value depends on it."""
+
+
+def scaled_states(fields: Array, known: Array, additive: Array, counted: Array, whole: Array, window: Array,
+                  drawn: Array, left: Array, later: Array, before: Array, exact: Array, scaled: Array,
+                  steps: Array) -> None:
+    """Write the scaled fields, and by how much each may be changed to see what depends on it; field by field.
+
+    Parameters
+    ----------
+    fields, known : numpy.ndarray of float64
+        As they are, and as they were when the phase began, by field and group.
+    additive, counted, whole : numpy.ndarray of bool
+        By field: whether it adds up, counts rows, and is an integer.
+    window : numpy.ndarray of int64
+        By group, the place of its window in what follows.
+    drawn, left, later, before : numpy.ndarray of float64
+        By window, rows of the source: read in this phase, left of it, of later ones, read in earlier ones.
+    exact : numpy.ndarray of bool
+        By window, whether nothing is left.
+    scaled, steps : numpy.ndarray of float64
+        What is written, by field and group.
+    """
+    groups = window.shape[0]
+    more, density = np.zeros(drawn.shape[0]), np.zeros(drawn.shape[0])  # rows for each row that is like them
+    for place in range(drawn.shape[0]):
+        unlike = later[place]
+        if drawn[place] > 0:
+            more[place] = left[place] / drawn[place]
+        else:
+            unlike += left[place]
+        if drawn[place] + before[place] > 0:
+            density[place] = unlike / (drawn[place] + before[place])
+    for field in range(additive.shape[0]):
+        for group in range(groups):
+            at = field * groups + group
+            now, place = fields[at], window[group]
+            grown = now
+            if additive[field] and not exact[place]:
+                grown = now + (now - known[at]) * more[place]
+                if density[place] != 0:
+                    grown += now * density[place]
+                if counted[field]:
+                    grown = min(grown, now + left[place] + later[place])
+                if whole[field]:
+                    grown = np.rint(min(max(grown, -_LARGEST), _LARGEST))
+            step = abs(grown) * _STEP
+            if whole[field]:
+                step = max(np.rint(step), 1.0)
+            elif step == 0:
+                step = 1.0
+            scaled[at], steps[at] = grown, step

@@ -1,0 +1,32 @@
+"""Parts of a source, read one after the other in whatever order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from whimbrel.batch import Batch
+
+if TYPE_CHECKING:
+    from whimbrel.plan.source import Source
+
+
+class Excerpts:
+    """Reads whole blocks of a source; what one costs that many can share, a source pays once.
+
+    Parameters
+    ----------
+    source : Source
+        That has blocks.
+    columns : sequence of str
+    """
+
+    def __init__(self, source: Source, columns: Sequence[str]) -> None:
+        self.source, self.columns = source, columns
+
+    def read(self, first: int, stop: int) -> Iterator[Batch | None]:
+        """The rows from `first` up to `stop`."""
+        return self.source.excerpt(first, stop).read(self.columns)
+
+    def expect(self, first: int, stop: int) -> None:
+        """These will probably be asked for next."""

@@ -1,0 +1,73 @@
+"""What the values of an answer are made of: which aggregates, and which fields of their states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whimbrel.aggregates import Count, Std, SumOfSquares, Var
+from whimbrel.operators.results import reduced_in
+from whimbrel.plan import Aggregate
+
+if TYPE_CHECKING:
+    from whimbrel.progress.division import Division
+
+Array = np.ndarray[Any, Any]
+
+
+class Values:
+    """Values, aggregates and fields by number: the same at every look.
+
+    Parameters
+    ----------
+    division : Division
+
+    Attributes
+    ----------
+    names : tuple of str
+        The answer's values.
+    fields : list of str
+        Of each field, the aggregate of whose state it is.
+    parts : numpy.ndarray of int64
+        Of each field, the number of that aggregate.
+    additive, counted, whole : numpy.ndarray of bool
+        By field: whether it is a sum over rows, counts rows, so that there are no more of them than rows of the source,
+        and is an integer.
+    made_of : list of Aggregate or None
+        The aggregate that a value is; None where it is computed of several, or of one.
+    needed : numpy.ndarray of bool
+        By value and field, whether the value is made of it.
+    adds_up, squares, counts : numpy.ndarray of bool
+        By value: whether it is made of states that add up, so that there is an interval; whether it is made of squares;
+        whether it is a count.
+    """
+
+    def __init__(self, division: Division) -> None:
+        finish, results = division.finish, division.results
+        aggregates = dict(finish.of.measures)
+        steps = dict(finish.of.algebra(finish.rows))
+        each = [(number, name, init) for number, name in enumerate(aggregates) for init in steps[name].init]
+        self.names = division.answer.names[len(finish.of.keys) :]
+        self.fields = [name for _, name, _ in each]
+        self.parts = np.array([number for number, _, _ in each], np.int64)
+        self.additive = np.array([steps[name].additive for name in self.fields], np.bool_)
+        self.counted = np.array([isinstance(aggregates[name], Count) for name in self.fields], np.bool_)
+        self.whole = np.array([np.asarray(init).dtype.kind != "f" for _, _, init in each], np.bool_)
+        self.made_of: list[Aggregate | None]
+        if results is None:
+            needs, self.made_of = [{name} for name in self.names], [aggregates[name] for name in self.names]
+        else:
+            exprs = [expr for _, expr in results.columns]
+            needs = [{part.show() for part in reduced_in(expr) if isinstance(part, Aggregate)} for expr in exprs]
+            self.made_of = [aggregates[expr.show()] if isinstance(expr, Aggregate) else None for expr in exprs]
+        self.needed = np.array([[name in need for name in self.fields] for need in needs], np.bool_)
+        self.adds_up = np.array([all(steps[name].additive for name in need if name in aggregates) for need in needs],
+                                np.bool_)
+        self.squares = np.array([any(isinstance(aggregates.get(name), Var | Std | SumOfSquares) for name in need)
+                                 for need in needs], np.bool_)
+        self.counts = np.array([isinstance(aggregate, Count) for aggregate in self.made_of], np.bool_)
+
+    def first_field(self, value: int) -> int:
+        """The first field of the aggregate that a value is."""
+        return int(np.flatnonzero(self.needed[value])[0])
