@@ -1,0 +1,67 @@
+"""Blocks of a source that are read one after the other: the same rows as those of each excerpt, in any order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from whimbrel.batch import Batch, table_from_batches
+from whimbrel.connect import ArrowSource, ParquetSource, parquet_excerpts
+from whimbrel.errors import SourceError
+from whimbrel.plan import Excerpts, Source
+
+ROWS = 500
+LOG = pa.table({
+    "t": pa.array(np.arange(ROWS)).cast(pa.timestamp("ms", "UTC")),
+    "until": pa.array(np.arange(ROWS) + 7).cast(pa.timestamp("ms", "UTC")),
+    "key": [f"key {row % 7}" for row in range(ROWS)],
+    "half": pa.array(np.arange(ROWS) / 2),
+    "x": pa.array([None if row % 5 == 0 else row / 2 for row in range(ROWS)]),
+    "odd": pa.array(np.arange(ROWS) % 2 == 1),
+})
+STEPS = ((384, 448), (0, 64), (64, 128), (448, 500), (128, 320))
+
+
+def read(excerpts: Excerpts, first: int, stop: int) -> pa.Table:
+    return table(excerpts.source, [batch for batch in excerpts.read(first, stop) if batch is not None])
+
+
+def table(source: Source, found: list[Batch]) -> pa.Table:
+    return table_from_batches(found[0].schema, found).combine_chunks()
+
+
+@pytest.mark.parametrize("columns", (("half", "key"), ("x", "odd")), ids=("shared", "copied"))
+@pytest.mark.parametrize("end", (None, "until"))
+@pytest.mark.parametrize("stored", ("one chunk", "chunks", "files", "large row groups"))
+def test_they_have_the_rows_of_each_excerpt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: str,
+                                            end: str | None, columns: tuple[str, ...]) -> None:
+    if stored == "large row groups":
+        monkeypatch.setattr(parquet_excerpts, "_MOST_BYTES", 0)
+    for number, part in enumerate((LOG.slice(0, 320), LOG.slice(320))):
+        pq.write_table(part, tmp_path / f"{number}.parquet", row_group_size=64)
+    source: Source = (ArrowSource(LOG if stored == "one chunk" else pa.concat_tables([LOG.slice(0, 99), LOG.slice(99)]),
+                                  time="t", end=end) if "chunk" in stored
+                      else ParquetSource(sorted(tmp_path.glob("*.parquet")), time="t", end=end))
+    excerpts = source.excerpts(columns)
+    for number, (first, stop) in enumerate(STEPS):
+        expected = [batch for batch in source.excerpt(first, stop).read(columns) if batch is not None]
+        assert read(excerpts, first, stop).equals(table(source, expected))
+        if number != 2:  # what is expected need not come
+            excerpts.expect(*STEPS[(number + 1 + number // 3) % len(STEPS)])
+
+
+def test_a_damaged_block_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    pq.write_table(LOG.select(["t", "half"]), path, row_group_size=64, compression="none", use_dictionary=False)
+    data = bytearray(path.read_bytes())
+    data[4:200] = bytes(196)
+    path.write_bytes(data)
+    excerpts = ParquetSource(path, time="t").excerpts(["half"])
+    excerpts.expect(0, 64)
+    assert len(read(excerpts, 64, 128)) == 64
+    with pytest.raises(SourceError, match="cannot be read as Parquet"):
+        read(excerpts, 0, 64)
