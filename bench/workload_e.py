@@ -111,8 +111,10 @@ def _between_beats(x: Array) -> Iterator[Row]:
     """Resampling: of a value every 4 ticks, what lies on the line between two at every 5 ticks."""
     stop = (len(x) - 1) * 4
     steps = wb.from_arrow(pa.table({"at": np.arange(0, stop, 4), "until": np.arange(4, stop + 4, 4), "x": x[:-1],
-                                    "to": x[1:]}), time="at", end="until", name="log").select("x", "to", a=col.at)
-    ticks = wb.from_arrow(pa.table({"at": np.arange(0, stop, 5)}), time="at", name="ticks").select(t=col.at)
+                                    "to": x[1:]}), time="at", end="until", name="log").assume(
+        periodic=4, duration=4).select("x", "to", a=col.at)
+    ticks = wb.from_arrow(pa.table({"at": np.arange(0, stop, 5)}), time="at", name="ticks").assume(
+        periodic=5).select(t=col.at)
     query = ticks.cross_join(steps).select(z=col.x + (col.to.cast("float64") - col.x) * (col.t - col.a) / 4)
     yield from compare("E two beats", "resampling 4 to 5, a tenth of the rows", len(x), query.collect,
                        {"limit loop": lambda: limit.resampled(x, 4, 5)}, _same(("z",)), roof="limit loop")

@@ -13,7 +13,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel
 from whimbrel.operators.beat_needs import reach_of
-from whimbrel.operators.beat_steps import Step, Windowed, in_order
+from whimbrel.operators.beat_steps import Sampled, Step, Windowed, in_order
 from whimbrel.operators.beat_text import BeatText, beat_text
 from whimbrel.operators.measure import told_in_words
 
@@ -41,17 +41,21 @@ class BeatKernel(Kernel):
         What makes the result.
     period : int
         Ticks from one place to the next.
+    lasts : int
+        How long a row of the result lasts at least, in ticks; where that is no period, it lasts no longer either.
     upstream : sequence of Schema
     shown : str
         The steps in the user's words.
     """
 
-    def __init__(self, last: Step, period: int, upstream: Sequence[Schema], shown: str) -> None:
-        self.last, self.period, self.shown = last, period, shown
+    def __init__(self, last: Step, period: int, lasts: int, upstream: Sequence[Schema], shown: str) -> None:
+        self.last, self.period, self.lasts, self.shown = last, period, lasts, shown
         self.schemas = tuple(upstream)
         self.back, self.ahead = reach_of(last)
         self.measures = [measure for step in in_order(last) if isinstance(step, Windowed) for measure in step.measures]
         self.held: list[list[Batch]] = [[] for _ in upstream]
+        self.other_beats = {step.port: step.ticks for step in in_order(last) if isinstance(step, Sampled)}
+        self.other_phases = dict.fromkeys(self.other_beats, 0)
         self.frontiers = [MIN_TIME] * len(upstream)
         self.phase: int | None = None
         self.next = 0
@@ -64,14 +68,16 @@ class BeatKernel(Kernel):
             batch = Batch.concat([held.pop(), batch])
         if len(batch):
             held.append(batch)
+            if port in self.other_beats:
+                self.other_phases[port] = int(batch.sync[0]) % self.other_beats[port]
         return []
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.frontiers[port] = frontier
         known = min(self.frontiers)
         out: list[Batch] = []
-        if self.phase is None and any(self.held):
-            first = min(int(pieces[0].sync[0]) for pieces in self.held if pieces)
+        if self.phase is None and any(self._at_places):
+            first = min(int(pieces[0].sync[0]) for pieces in self._at_places if pieces)
             self.phase = first % self.period
             self.next = first // self.period - self.ahead
         if self.phase is not None and known > MIN_TIME:
@@ -99,7 +105,7 @@ class BeatKernel(Kernel):
         """The first place of the result that may still change."""
         if known < INF:
             return -((self._phase - known) // self.period) - self.ahead
-        last = max((int(pieces[-1].sync[-1]) for pieces in self.held if pieces), default=None)
+        last = max((int(pieces[-1].sync[-1]) for pieces in self._at_places if pieces), default=None)
         return self.next if last is None else (last - self._phase) // self.period + self.back + 2
 
     def _promise(self, known: int) -> int:
@@ -111,15 +117,22 @@ class BeatKernel(Kernel):
         return min(begun, self._phase + self.next * self.period, known)
 
     @property
+    def _at_places(self) -> list[list[Batch]]:
+        """What is held of the inputs whose events begin at places."""
+        return [pieces for port, pieces in enumerate(self.held) if port not in self.other_beats]
+
+    @property
     def _phase(self) -> int:
         assert self.phase is not None
         return self.phase
 
     def _compute_until(self, stop: int) -> list[Batch]:
-        given = [_Given(pieces, self._phase, self.period) for pieces in self.held]
+        given = [_Sampled(pieces, self.other_phases[port], every, self._phase, self.period)
+                 if (every := self.other_beats.get(port)) else _Given(pieces, self._phase, self.period)
+                 for port, pieces in enumerate(self.held)]
         out = []
         while self.next < stop:
-            near = [place for rows in given if (place := rows.next(self.next - self.back - 1)) is not None]
+            near = [place for rows in given if (place := rows.near(self.next - self.back - 1)) is not None]
             if not near:
                 self.next = stop
             elif min(near) - self.ahead > self.next:  # nothing is near: places that are empty cost nothing
@@ -154,7 +167,8 @@ class BeatKernel(Kernel):
                             for at in range(len(schema.fields))) for pieces, schema in zip(self.held, self.schemas,
                                                                                            strict=True))
         if (masked, nulls) not in self.texts:
-            text = beat_text(self.last, self.shown, lambda port, at: nulls[port][at], masked=masked, most_places=RANGE)
+            text = beat_text(self.last, self.shown, lambda port, at: nulls[port][at], self.period, masked=masked,
+                             most_places=RANGE)
             self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
         return self.texts[masked, nulls]
 
@@ -172,13 +186,14 @@ class BeatKernel(Kernel):
             outs += [np.empty(rows, dtype) for dtype in ((numpy_type(field.type), np.bool_) if nullable else
                                                          (numpy_type(field.type),))]
         time = self._phase + base * self.period
-        return [base, self.back, self.back + rows, time, self.period, *inputs, *scratch, *outs], outs
+        leads = [given[port].lead(base) for port in text.leads]
+        return [base, self.back, self.back + rows, time, self.period, *leads, *inputs, *scratch, *outs], outs
 
     def _rows(self, text: BeatText, outs: Sequence[Array]) -> list[Batch]:
         """Events of a range that have ended, and the open one of the range before, if it has."""
         rows, going, changed, first_change = map(int, outs[0])
         arrays = iter([array[:rows] if 2 * rows >= len(array) else array[:rows].copy() for array in outs[1:]])
-        sync, ends = next(arrays), next(arrays) if text.changing else self.period
+        sync, ends = next(arrays), next(arrays) if text.changing else self.lasts
         columns = []
         for field, nullable in zip(self.last.schema, text.nullable, strict=True):
             values, valid = next(arrays), next(arrays) if nullable else None
@@ -189,7 +204,7 @@ class BeatKernel(Kernel):
             out.append(self.open.having(ends=frozen(np.array([first_change]))))
             self.open = None
         # Where the last one ends is known when something changes behind the range.
-        if going and rows:
+        if going and rows and self.lasts == self.period:
             self.open = result.slice(rows - 1, rows)
             result = result.slice(0, rows - 1)
         return [*out, result] if len(result) else out
@@ -212,9 +227,13 @@ class _Given:
         """Where pieces begin, but the first."""
         return [int(places[0]) for places in self.places[1:]]
 
-    def next(self, place: int) -> int | None:
+    def near(self, place: int) -> int | None:
         """The first place from this one on at which there is an event."""
         return next((int(places[at]) for places in self.places if (at := _position(places, place)) < len(places)), None)
+
+    def lead(self, first: int) -> int:
+        """How many ticks a place is behind the first row that `between` gives for it."""
+        return 0
 
     def full(self, first: int, stop: int) -> bool:
         """Whether there is an event at each of these places."""
@@ -236,7 +255,39 @@ class _Given:
                 at.append(places[begin:end])
         full = sum(map(len, rows)) == stop - first
         where = _NONE if full or not rows else np.concatenate([np.asarray(each, np.int64) for each in at]) - first
-        return rows, where, stop - first, self.next(first - 1) == first - 1
+        return rows, where, stop - first, _Given.near(self, first - 1) == first - 1
+
+
+class _Sampled(_Given):
+    """As rows that are given, of another beat: places are counted as those of the loop all the same."""
+
+    def __init__(self, pieces: Sequence[Batch], phase: int, every: int, loop_phase: int, period: int) -> None:
+        super().__init__(pieces, phase, every)
+        self.every, self.period, self.behind = every, period, loop_phase - phase
+
+    def _own(self, place: int) -> int:
+        """The event that is active at the begin of a place."""
+        return (self.behind + place * self.period) // self.every
+
+    @property
+    def edges(self) -> list[int]:
+        return [-((self.behind - place * self.every) // self.period) for place in super().edges]
+
+    def near(self, place: int) -> int | None:
+        """None: nothing is where only it is."""
+        return None
+
+    def lead(self, first: int) -> int:
+        return (self.behind + first * self.period) % self.every
+
+    def full(self, first: int, stop: int) -> bool:
+        return super().full(self._own(first), self._own(stop - 1) + 1)
+
+    def since(self, place: int) -> list[Batch]:
+        return super().since(self._own(place))
+
+    def between(self, first: int, stop: int) -> tuple[list[Batch], Array, int, bool]:
+        return super().between(self._own(first), self._own(stop - 1) + 1)
 
 
 class _Range:

@@ -1,7 +1,8 @@
 """What is done to events on a beat, as a graph of steps: a stream is some columns, and no timeline.
 
 A place is one point of the beat and lasts until the next. Of each place a stream says whether an event is active there,
-and whether something begins or ends at it; where that is so everywhere, nothing is kept.
+and whether something begins or ends at it; where that is so everywhere, nothing is kept. An event may last less than
+its place. Where each lasts one tick, a stream of another beat can be met: nothing of it changes within a tick.
 """
 
 from __future__ import annotations
@@ -32,9 +33,18 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Given(Step):
-    """An input of the loop, by number."""
+    """An input of the loop, by number, whose events begin at places and last so many ticks, at most a place."""
 
     port: int
+    ticks: int
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled(Step):
+    """An input of another beat, of so many ticks, whose events last until the next; at a place the one at its begin."""
+
+    port: int
+    ticks: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +127,42 @@ class Adjacent(Windowed):
     """
 
     offset: int = 0
+
+
+def ticks_of(last: Step, period: int) -> int | None:
+    """How long an event of a step lasts at each place; None: it also changes between places.
+
+    Raises
+    ------
+    ValueError
+        Where a loop over places cannot compute a step that it is made of.
+    """
+    lasts: dict[int, int | None] = {}
+    for step in in_order(last):
+        lasts[id(step)] = _ticks_of(step, period, [lasts[id(each)] for each in step.inputs])
+    return lasts[id(last)]
+
+
+def _ticks_of(step: Step, period: int, below: list[int | None]) -> int | None:
+    match step:
+        case Given():
+            return step.ticks
+        case Sampled():
+            return None
+        case Windowed():
+            if None in below:
+                raise ValueError("events that begin between places are not counted at places")
+            return period
+        case Joined():
+            left, right = below
+            if left is None or right is None:
+                if (right if left is None else left) != 1 or (step.outer and left is None):
+                    raise ValueError("what lasts longer than a tick changes where a stream of another beat does")
+                return 1
+            if step.outer and right < left:
+                raise ValueError("an event of which only the beginning has a partner is two")
+            return min(left, right)
+    return below[0]
 
 
 def in_order(last: Step) -> Sequence[Step]:

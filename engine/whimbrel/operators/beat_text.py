@@ -20,7 +20,19 @@ from whimbrel.expr.source import Bind, Text
 from whimbrel.kernels import Compiled, load_text
 from whimbrel.operators.aggregate_text import Functions, comment, literal
 from whimbrel.operators.beat_needs import RESULT, Needs, Shifted, needs_of, reach_of
-from whimbrel.operators.beat_steps import Adjacent, Given, Joined, Kept, Mapped, Moved, Slid, Step, Windowed, in_order
+from whimbrel.operators.beat_steps import (
+    Adjacent,
+    Given,
+    Joined,
+    Kept,
+    Mapped,
+    Moved,
+    Sampled,
+    Slid,
+    Step,
+    Windowed,
+    in_order,
+)
 from whimbrel.operators.measure import Measure
 
 Leaf = tuple[int, int, bool]
@@ -38,6 +50,8 @@ class BeatText:
     ----------
     text : str
     loop : Compiled
+    leads : tuple of int
+        Inputs of another beat: it is told how many ticks the first place is behind their first event.
     ports : tuple of int
         Inputs of which it reads where events are, and where they change.
     leaves : tuple of Leaf
@@ -51,6 +65,7 @@ class BeatText:
 
     text: str
     loop: Compiled
+    leads: tuple[int, ...]
     ports: tuple[int, ...]
     leaves: tuple[Leaf, ...]
     scratch: tuple[tuple[np.dtype[Any], int], ...]
@@ -58,7 +73,8 @@ class BeatText:
     changing: bool
 
 
-def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], *, masked: bool, most_places: int) -> BeatText:
+def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period: int, *, masked: bool,
+              most_places: int) -> BeatText:
     """Generate the loop for the steps that end in `last`.
 
     In the text, `at` is a place counted from the first one that is given, `base` that one's number, `time` its tick.
@@ -70,13 +86,15 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], *, mask
         The steps in the user's words.
     nulls : callable
         Whether the column of an input, by their positions, may have nulls.
+    period : int
+        Ticks of a place.
     masked : bool
         Whether inputs may have places without an event.
     most_places : int
         The longest range that it is called for.
     """
     loops = needs_of(last)
-    writer = _Writer(nulls, masked=masked, most_places=most_places + sum(reach_of(last)))
+    writer = _Writer(nulls, period, masked=masked, most_places=most_places + sum(reach_of(last)))
     body = [line for step in in_order(last) if isinstance(step, Adjacent)
             for key in loops if key[0] == id(step)
             for line in writer.windows(step, key, loops[key])]
@@ -88,7 +106,7 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], *, mask
     ports = tuple(sorted(writer.ports))
     leaves = tuple(leaf for leaf in writer.leaves.values() if any(f"c{leaf[0]}_{leaf[1]}[" in line for line in body))
     parameters = [
-        "base", "first", "stop", "time", "period",
+        "base", "first", "stop", "time", "period", *(f"lead{port}" for port in writer.leads),
         *(f"{kind}{port}" for port in ports for kind in ("there", "changes")),
         *(f"{kind}{port}_{at}" for port, at, with_nulls in leaves for kind in ("cv" if with_nulls else "c")),
         *writer.scratch, "count", "out_sync", *(["out_end"] if changing else []),
@@ -99,8 +117,8 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], *, mask
           for module in dict.fromkeys(writer.imports.values())),
         *(f"from {SCALARS[name].__module__} import {name}" for name in used), "", "",
         *_wrapped("def beat(", parameters), *_inner(body), ""])
-    return BeatText(text, load_text(text, "beat", writer.functions), ports, leaves, tuple(writer.scratch.values()),
-                    nullable, changing)
+    return BeatText(text, load_text(text, "beat", writer.functions), tuple(writer.leads), ports, leaves,
+                    tuple(writer.scratch.values()), nullable, changing)
 
 
 @dataclass(frozen=True)
@@ -147,11 +165,12 @@ class _Loop:
 
 
 class _Writer:
-    def __init__(self, nulls: Callable[[int, int], bool], *, masked: bool, most_places: int) -> None:
-        self.nulls, self.masked, self.most_places = nulls, masked, most_places
+    def __init__(self, nulls: Callable[[int, int], bool], period: int, *, masked: bool, most_places: int) -> None:
+        self.nulls, self.period, self.masked, self.most_places = nulls, period, masked, most_places
         self.loop = _Loop(Needs())
         self.leaves: dict[tuple[int, int], Leaf] = {}
         self.ports: set[int] = set()
+        self.leads: dict[int, None] = {}
         self.imports: dict[str, str] = {}
         self.names: dict[tuple[str, int], str] = {}
         self.functions: Functions = {}
@@ -228,7 +247,9 @@ class _Writer:
 
     def _step(self, step: Step, shift: int) -> _Stream:
         if isinstance(step, Given):
-            return self._given(step, shift)
+            return self._given(step, f"uintp({_place(f'at - {shift}')})", None if step.ticks < self.period else "")
+        if isinstance(step, Sampled):
+            return self._sampled(step, shift)
         if isinstance(step, Adjacent):
             return self._beside(step, shift)
         below = [self._stream(each, shift + (step.places if isinstance(step, Moved) else 0)) for each in step.inputs]
@@ -247,16 +268,25 @@ class _Writer:
                 return self._slid(step, shift, below[0])
         return below[0]
 
-    def _given(self, step: Given, shift: int) -> _Stream:
-        at, columns = f"[uintp({_place(f'at - {shift}')})]", []
+    def _given(self, step: Given | Sampled, row: str, begins: str | None) -> _Stream:
+        """The columns of an input, of which events may begin where `begins` says; None: all last less than a place."""
+        at, columns = f"[{row}]", []
         for position in range(len(step.schema.fields)):
             with_nulls = self.nulls(step.port, position)
             self.leaves.setdefault((step.port, position), (step.port, position, with_nulls))
             columns.append((f"c{step.port}_{position}{at}", f"v{step.port}_{position}{at}" if with_nulls else None))
         if not self.masked:
-            return _Stream(tuple(columns), None, None)
+            return _Stream(tuple(columns), None, begins or None)
         self.ports.add(step.port)
-        return _Stream(tuple(columns), f"there{step.port}{at}", f"changes{step.port}{at}")
+        changes = None if begins is None else _both(begins, f"changes{step.port}{at}")
+        return _Stream(tuple(columns), f"there{step.port}{at}", changes)
+
+    def _sampled(self, step: Sampled, shift: int) -> _Stream:
+        row, self.leads[step.port] = f"row{self._next()}", None
+        place = _place(f"at - {shift}")
+        ticks = f"uintp(lead{step.port} + {place if shift == 0 else f'({place})'} * period)"
+        self.loop.lines.append(f"{row} = {ticks} // uintp({step.ticks})  {comment(f'a beat of {step.ticks}')}")
+        return self._given(step, row, f"({ticks} % uintp({step.ticks}) == 0)")
 
     def _mapped(self, expr: Expr, step: Mapped, at: int, given: _Stream) -> Text:
         schema = step.inputs[0].schema

@@ -8,7 +8,7 @@ from whimbrel.batch import Schema
 from whimbrel.clock import TickUnit, quote_ticks
 from whimbrel.kernels import Kernel
 from whimbrel.operators.beat_kernel import BeatKernel
-from whimbrel.operators.beat_steps import Step
+from whimbrel.operators.beat_steps import Sampled, Step, in_order
 from whimbrel.plan import Operator, Properties
 
 
@@ -21,6 +21,7 @@ class OnBeat(Operator):
         out      2────3────5────       (the mean of the last 10)
 
     The planner puts it in place of such steps where a stream is known to have at most one event at a time, on a beat.
+    Events of one tick may also meet a stream of another beat, which has one event at any time.
 
     Parameters
     ----------
@@ -28,6 +29,8 @@ class OnBeat(Operator):
         What makes the result, and so all that it is made of.
     period : int
         Ticks from one point to the next.
+    lasts : int
+        How long an event of the result lasts at least, in ticks: a period, or less.
     shown : tuple of str
         The steps in the user's words, the last first.
     causal : bool
@@ -54,6 +57,7 @@ class OnBeat(Operator):
 
     last: Step
     period: int
+    lasts: int
     shown: tuple[str, ...]
     causal: bool = True
     unit: TickUnit = None
@@ -65,7 +69,9 @@ class OnBeat(Operator):
         return Properties(causal=self.causal)
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return BeatKernel(self.last, self.period, upstream, ", ".join(self.shown))
+        return BeatKernel(self.last, self.period, self.lasts, upstream, ", ".join(self.shown))
 
     def show(self) -> str:
-        return f"on_beat({quote_ticks(self.period, self.unit)}: {', '.join(self.shown)})"
+        others = [step.ticks for step in in_order(self.last) if isinstance(step, Sampled)]
+        beats = " and ".join(dict.fromkeys(quote_ticks(each, self.unit) for each in (self.period, *others)))
+        return f"on_beat({beats}: {', '.join(self.shown)})"

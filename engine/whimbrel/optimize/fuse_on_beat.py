@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -10,7 +10,19 @@ import pyarrow as pa
 from whimbrel.batch import Schema, numpy_type
 from whimbrel.expr import Col, Expr, columns_of, inlinable, type_of
 from whimbrel.operators import GroupAggregate, HoppingWindow, Join, OnBeat, Results, Select, Shift, SlidingWindow, Where
-from whimbrel.operators.beat_steps import Adjacent, Given, Joined, Kept, Mapped, Moved, Slid, Step, in_order
+from whimbrel.operators.beat_steps import (
+    Adjacent,
+    Given,
+    Joined,
+    Kept,
+    Mapped,
+    Moved,
+    Sampled,
+    Slid,
+    Step,
+    in_order,
+    ticks_of,
+)
 from whimbrel.plan import Node, Operator, Part, Steps, reads_lifetime
 
 _MOST_PLACES = 1 << 20
@@ -39,21 +51,44 @@ def fuse_on_beat(roots: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def _fused(node: Node) -> tuple[OnBeat, list[Node]] | None:
-    loop = _Loop()
-    last = loop.step(node)
-    if last is None or loop.period is None or not _worth(in_order(last)):
-        return None
-    shown = tuple(dict.fromkeys(loop.shown[::-1]))
-    op = OnBeat(last=last, period=loop.period, shown=shown,
-                causal=node.properties.causal, unit=node.schema.unit)
-    return op, loop.inputs
+    for period, ticks in _beats(node):
+        loop = _Loop(period, ticks)
+        last = loop.step(node)
+        if last is None or not _worth(in_order(last)):
+            continue
+        try:
+            lasts = ticks_of(last, period)
+        except ValueError:
+            continue
+        if lasts is not None:
+            shown = tuple(dict.fromkeys(loop.shown[::-1]))
+            return OnBeat(last=last, period=period, lasts=lasts, shown=shown, causal=node.properties.causal,
+                          unit=node.schema.unit), loop.inputs
+    return None
+
+
+def _beats(node: Node) -> Iterator[tuple[int, int]]:
+    """On which beats a loop may run: periods, and how long events last; the slowest first, as it has fewest places."""
+    found: set[int] = set()
+    beats: set[tuple[int, int]] = set()
+
+    def visit(below: Node) -> None:
+        if id(below) not in found and isinstance(below.op, Operator):
+            found.add(id(below))
+            for each in below.inputs:
+                beats.update(_beats_of(each))
+                visit(each)
+
+    visit(node)
+    return iter(sorted(beats, reverse=True))
 
 
 @dataclass
 class _Loop:
-    """What was found on the way down: inputs, the period they have in common, and steps that are made already."""
+    """What was found on the way down, for places of a period: inputs, and steps that are made already."""
 
-    period: int | None = None
+    period: int
+    ticks: int
     inputs: list[Node] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     made: dict[int, Step | None] = field(default_factory=dict)
@@ -66,25 +101,28 @@ class _Loop:
         return self.made[id(node)]
 
     def _given(self, node: Node) -> Step | None:
-        period = _period(node)
-        if period is None or not _fixed(node.schema) or (self.period is not None and self.period != period):
+        if not _fixed(node.schema):
             return None
-        if self.inputs and period > 1:  # who knows whether their points are the same
-            return None
-        self.period = period
-        self.inputs.append(node)
-        return Given(node.schema, (), len(self.inputs) - 1)
+        beats, port = _beats_of(node), len(self.inputs)
+        # Who knows whether the points of two are the same, unless every tick is one?
+        if (self.period, self.ticks) in beats and (self.period == 1 or not self.inputs):
+            self.inputs.append(node)
+            return Given(node.schema, (), port, self.ticks)
+        for period, ticks in beats:
+            if period == ticks:
+                self.inputs.append(node)
+                return Sampled(node.schema, (), port, period)
+        return None
 
     def _operation(self, node: Node) -> Step | None:
         op = node.op
         if not isinstance(op, Operator) or not _fixed(node.schema) or reads_lifetime(op):
             return None
-        before = len(self.inputs), len(self.shown), self.period
+        before = len(self.inputs), len(self.shown)
         step = self._of(op, node)
         if step is None:  # what was found below it is no part of the loop
             del self.inputs[before[0]:], self.shown[before[1]:]
             self.made = {key: made for key, made in self.made.items() if made is not None and _uses(made, before[0])}
-            self.period = before[2]
         else:
             self.shown.append(op.show())
         return step
@@ -103,7 +141,7 @@ class _Loop:
                 return Mapped(node.schema, tuple(steps), (*kept, *(expr for _, expr in op.columns)))
             case Where() if _written([op.condition], steps):
                 return Kept(node.schema, tuple(steps), op.condition)
-            case Shift() if self.period is not None and op.amount % self.period == 0:
+            case Shift() if op.amount % self.period == 0:
                 return Moved(node.schema, tuple(steps), op.amount // self.period)
             case Join() if not op.on and op.how in ("inner", "left"):
                 return self._joined(op, node, steps)
@@ -126,7 +164,7 @@ class _Loop:
         if not isinstance(window.op, SlidingWindow | HoppingWindow) or not _can_slide(op, window.inputs[0].schema):
             return None
         step = self.step(window.inputs[0])
-        if step is None or self.period is None or window.op.size % self.period:
+        if step is None or window.op.size % self.period:
             return None
         width = window.op.size // self.period
         if width > _MOST_PLACES:
@@ -147,13 +185,16 @@ def _worth(steps: Sequence[Step]) -> bool:
                for step in steps)
 
 
-def _period(node: Node) -> int | None:
-    """At which distance the events of a node may begin, if they last exactly so long and never overlap."""
+def _beats_of(node: Node) -> list[tuple[int, int]]:
+    """At which distances the events of a node may begin that never overlap, and how long each then lasts."""
     known = node.properties
     if known.apart is None or known.apart.per or not known.intervals_only or node.reach is None:
-        return None
-    lasts = known.duration or node.reach.longest
-    return lasts if lasts is not None and (lasts == 1 or known.apart.period == lasts == known.duration) else None
+        return []
+    lasts, period = known.duration or node.reach.longest, known.apart.period
+    if lasts is None or (lasts > 1 and known.duration is None):  # some may last less
+        return []
+    beats = [] if period is None or lasts > period else [(period, lasts)]
+    return [*beats, (1, 1)] if lasts == 1 and (1, 1) not in beats else beats
 
 
 def _fixed(schema: Schema) -> bool:
@@ -196,4 +237,4 @@ def _is_fixed(type_: pa.DataType) -> bool:
 
 def _uses(step: Step, ports: int) -> bool:
     """Whether a step is made of the first inputs only."""
-    return all(not isinstance(each, Given) or each.port < ports for each in in_order(step))
+    return all(not isinstance(each, Given | Sampled) or each.port < ports for each in in_order(step))

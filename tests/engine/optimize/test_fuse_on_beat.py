@@ -16,7 +16,7 @@ from whimbrel.kernels import Tier, tier
 from whimbrel.operators import beat_kernel
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node
-from whimbrel.run import Pipeline
+from whimbrel.run import Pipeline, ranges
 from whimbrel.testing.vectors.halves import Halting
 
 ROWS = 400
@@ -166,6 +166,112 @@ def test_a_longer_period() -> None:
     assert rows(fused.collect()) == rows(query(log).collect())
 
 
+TWO_BEATS: dict[str, Callable[[Stream, Stream], Stream]] = {
+    "on the line between": lambda points, steps: points.cross_join(steps).select(z=col.x + (col.to - col.x) / 4),
+    "the other way": lambda points, steps: steps.cross_join(points).select("k", z=col.x * col.to),
+    "selected first": lambda points, steps: points.where(col.k > 3).cross_join(steps.select(d=col.to - col.x)),
+    "condition": lambda points, steps: points.cross_join(steps.where(col.x > 0), where=col.k > col.to),
+    "later": lambda points, steps: points.cross_join(steps).shift(10).cross_join(points.select(now=col.k)),
+    "earlier": lambda points, steps: points.cross_join(steps).shift(-10).cross_join(
+        points.select(now=col.k), allow_lookahead=True),
+    "window": lambda points, steps: points.cross_join(steps).sliding_window(35).aggregate(m=wb.mean(col.x)),
+    "beside a window": lambda points, steps: points.cross_join(points.sliding_window(15).aggregate(
+        n=wb.sum(col.k))).cross_join(steps),
+}
+
+
+def two_beats(every: int, other: int, known: bool, size: int = ROWS) -> tuple[Stream, Stream]:
+    """Points of one tick, and steps that begin earlier or later and last until the next."""
+    random = np.random.default_rng(every)
+    at, begins = 7 + every * np.arange(300), -41 + other * np.arange(300)
+    given = pa.table({"at": at, "k": random.integers(0, 10, 300)})
+    x = random.normal(size=301).round(3)
+    held = pa.table({"at": begins, "until": begins + other, "x": x[:-1], "to": pa.array(
+        x[1:], mask=random.random(300) < 0.1)})
+    points, steps = (wb.from_arrow(pa.Table.from_batches(table.to_batches(max_chunksize=size)), time="at", end=end,
+                                   name=name)
+                     for table, end, name in ((given, None, "points"), (held, "until", "steps")))
+    if not known:
+        return points, steps
+    return points.assume(periodic=every), steps.assume(periodic=other, duration=other)
+
+
+@pytest.mark.parametrize("places", [3, 65_536])
+@pytest.mark.parametrize(("every", "other"), [(5, 4), (5, 5), (5, 25), (5, 1), (1, 3)])
+@pytest.mark.parametrize("name", TWO_BEATS)
+def test_two_beats(name: str, every: int, other: int, places: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beat_kernel, "RANGE", places)
+    fused, plain = (TWO_BEATS[name](*two_beats(every, other, known)) for known in (True, False))
+    plan = fused.explain().split("runs as")[1]
+    assert "on_beat" in plan
+    assert "─ cross_join" not in plan
+    assert rows(fused.collect()) == rows(plain.collect())
+
+
+@pytest.mark.parametrize("size", [1, 7])
+@pytest.mark.parametrize("name", TWO_BEATS)
+def test_two_beats_in_batches(name: str, size: int) -> None:
+    assert rows(TWO_BEATS[name](*two_beats(5, 4, True, size)).collect()) == rows(
+        TWO_BEATS[name](*two_beats(5, 4, True)).collect())
+
+
+@pytest.mark.parametrize("name", TWO_BEATS)
+def test_two_beats_early(name: str) -> None:
+    fused, plain = (TWO_BEATS[name](*two_beats(5, 4, known, 50)) for known in (True, False))
+    assert [rows(shot.table) for shot in fused.progress(every=50, order="time")] == [
+        rows(shot.table) for shot in plain.progress(every=50, order="time")]
+
+
+@pytest.mark.parametrize("rows_before", [1, 30, 250])
+@pytest.mark.parametrize("name", ["later", "window"])
+def test_two_beats_before_and_after_a_checkpoint(name: str, rows_before: int, tmp_path: Path) -> None:
+    points, steps = two_beats(5, 4, True, 20)
+    halting = Stream(Node(Halting(points.sources[0], rows_before))).assume(periodic=5)
+    whole = TWO_BEATS[name](points, steps)
+    run = TWO_BEATS[name](halting, steps).start()
+    while run.snapshot().metrics.rows < rows_before:
+        pass
+    run.pause()
+    run.checkpoint(tmp_path / "run")
+    later = wb.restore(tmp_path / "run", whole)
+    assert later.wait(30)
+    shot = run.snapshot()
+    assert rows(pa.concat_tables([shot.table.slice(0, shot.settled), later.snapshot().table])) == rows(whole.collect())
+    run.stop()
+
+
+def test_two_beats_of_which_one_is_empty() -> None:
+    points, steps = two_beats(5, 4, True)
+    for query in (points.where(col.k > 100), points):
+        assert query.cross_join(steps.where(col.x > 100)).collect().num_rows == 0
+    nothing = np.empty(0, np.int64)
+    empty = wb.from_arrow({"at": nothing, "until": nothing, "x": nothing}, time="at", end="until", name="none")
+    fused = points.cross_join(empty.assume(periodic=4, duration=4))
+    assert "on_beat" in fused.explain()
+    assert fused.collect().num_rows == 0
+
+
+@pytest.mark.parametrize("name", TWO_BEATS)
+def test_two_beats_by_two_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "_FEWEST_ROWS", 30)
+    fused = TWO_BEATS[name](*two_beats(5, 4, True, 20))
+    assert rows(fused.collect(threads=2)) == rows(fused.collect(threads=1))
+
+
+@pytest.mark.parametrize("query", [
+    lambda _, steps: steps.cross_join(steps.select(y=col.x)),  # the same points after all
+    lambda points, steps: steps.cross_join(points.sliding_window(10).aggregate(n=wb.count())),
+    lambda points, steps: points.cross_join(steps.sliding_window(8).aggregate(s=wb.sum(col.x))),
+    lambda points, steps: points.shift(3).cross_join(steps),
+    lambda points, _: points.cross_join(points.select(l=col.k).shift(1)),
+    lambda points, _: points.sliding_window(7).aggregate(n=wb.count(), t=wb.sum(col.k)),
+    lambda points, _: points.cross_join(points.tumbling_window(10).aggregate(n=wb.count()), allow_lookahead=True),
+])
+def test_what_does_not_meet_at_points(query: Callable[[Stream, Stream], Stream]) -> None:
+    fused, plain = (query(*two_beats(5, 4, known)) for known in (True, False))
+    assert rows(fused.collect()) == rows(plain.collect())
+
+
 @pytest.mark.parametrize("query", [
     lambda log: log.group_by("k").sliding_window(5).aggregate(n=wb.count()),
     lambda log: log.sliding_window(5).aggregate(m=wb.median(col.x)),
@@ -175,6 +281,18 @@ def test_a_longer_period() -> None:
 def test_what_needs_a_timeline_keeps_it(query: Query) -> None:
     log = wb.from_arrow(table(irregular()), time="at", name="log")
     assert rows(query(log.assume(non_overlapping=True)).collect()) == rows(query(log).collect())
+
+
+def test_points_that_are_rare_are_places() -> None:
+    log = wb.from_arrow({"at": 3 + 10_000 * np.arange(200), "x": np.arange(200)}, time="at", name="log")
+
+    def query(s: Stream) -> Stream:
+        before = s.sliding_window(50_000).aggregate(m=wb.mean(col.x)).shift(10_000)
+        return s.cross_join(before, where=col.x > col.m)
+
+    fused = query(log.assume(periodic=10_000))
+    assert "on_beat(10000:" in fused.explain()
+    assert rows(fused.collect()) == rows(query(log).collect())
 
 
 def test_two_inputs() -> None:
