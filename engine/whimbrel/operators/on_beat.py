@@ -8,8 +8,9 @@ from whimbrel.batch import Schema
 from whimbrel.clock import TickUnit, quote_ticks
 from whimbrel.kernels import Kernel
 from whimbrel.operators.beat_kernel import BeatKernel
-from whimbrel.operators.beat_steps import Sampled, Step, in_order
-from whimbrel.plan import Operator, Properties
+from whimbrel.operators.beat_needs import reach_of
+from whimbrel.operators.beat_steps import Sampled, Step, Windowed, in_order
+from whimbrel.plan import Operator, Properties, Reach
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,6 +68,18 @@ class OnBeat(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         return Properties(causal=self.causal)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        known: Reach | None = inputs[0]
+        for other in inputs[1:]:
+            known = None if known is None else known.beside(other)
+        back, ahead = (places * self.period for places in reach_of(self.last))
+        steps = in_order(self.last)
+        # What is active at a place began a place before, or an event of another beat.
+        begun = max([self.period, *(step.ticks for step in steps if isinstance(step, Sampled))])
+        # A window whose events stay the same is one row.
+        longest = self.period * max([1, *(step.width for step in steps if isinstance(step, Windowed))])
+        return None if known is None else known.wider(back + begun, ahead + longest, longest)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return BeatKernel(self.last, self.period, self.lasts, upstream, ", ".join(self.shown))

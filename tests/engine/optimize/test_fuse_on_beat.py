@@ -17,6 +17,7 @@ from whimbrel.operators import beat_kernel
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node
 from whimbrel.run import Pipeline, ranges
+from whimbrel.run.ranges import in_ranges
 from whimbrel.testing.vectors.halves import Halting
 
 ROWS = 400
@@ -137,6 +138,17 @@ def test_early_answers_are_those_of_a_stream_that_ends(name: str) -> None:
     assert early == [rows(snapshot.table) for snapshot in plain.progress(every=50, order="time")]
 
 
+@pytest.mark.parametrize("times", [regular, irregular])
+@pytest.mark.parametrize("name", QUERIES)
+def test_two_threads_take_ranges_of_time(name: str, times: Callable[[], np.ndarray[Any, Any]],
+                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "_FEWEST_ROWS", 40)
+    monkeypatch.setattr(ranges, "_HALO_SHARE", 3.0)
+    fused, _ = both(name, times())
+    assert name == "longer than all" or len(in_ranges(fused.node, 2)) > 1
+    assert rows(fused.collect(threads=2)) == rows(fused.collect(threads=1))
+
+
 @pytest.mark.parametrize("rows_before", [1, 150, 350])
 @pytest.mark.parametrize("name", ["two means", "normalised", "difference"])
 def test_before_and_after_a_checkpoint(name: str, rows_before: int, tmp_path: Path) -> None:
@@ -254,7 +266,9 @@ def test_two_beats_of_which_one_is_empty() -> None:
 @pytest.mark.parametrize("name", TWO_BEATS)
 def test_two_beats_by_two_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "_FEWEST_ROWS", 30)
+    monkeypatch.setattr(ranges, "_HALO_SHARE", 3.0)
     fused = TWO_BEATS[name](*two_beats(5, 4, True, 20))
+    assert len(in_ranges(fused.node, 2)) > 1
     assert rows(fused.collect(threads=2)) == rows(fused.collect(threads=1))
 
 
