@@ -123,7 +123,7 @@ def _between_beats(x: Array) -> Iterator[Row]:
 def _by_key(x: Array, keys: int = 1_000) -> Iterator[Row]:
     """Fraud: more than three deviations above the mean of the ten payments of the same card before."""
     table = pa.table({"at": np.arange(len(x)), "card": np.arange(len(x)) % keys, "x": x})
-    log = wb.from_arrow(table, time="at", name="log")
+    log = wb.from_arrow(table, time="at", name="log").assume(periodic=keys, per="card")
     before = log.group_by("card").sliding_window(10 * keys).aggregate(m=wb.mean(col.x), sd=wb.std(col.x)).shift(keys)
     query = log.join(before, on="card", where=col.x > col.m + 3 * col.sd).select("x")
     yield from compare("E by key", "fraud 10, a tenth of the rows", len(x), query.collect,

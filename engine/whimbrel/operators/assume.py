@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Mask, Schema
+from whimbrel.batch import Batch, Mask, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import KernelError, PlanError
-from whimbrel.kernels import Kernel, KeyTable
+from whimbrel.kernels import Compiled, Kernel, KeyTable
+from whimbrel.kernels.primitives.apart import until_one_is_wrong
 from whimbrel.plan import Apart, Given, Operator, Properties, Reach, Wanted, fluent
 
 Array = np.ndarray[Any, Any]
+
+_until_one_is_wrong = Compiled(until_one_is_wrong)
+_NONE = frozen(np.empty(0, np.int64))
 
 _PART = 8_192
 """Rows that are compared at once: what they are compared by stays in the cache."""
@@ -169,23 +173,18 @@ class AssumeKernel(Kernel):
             room = max(room, len(self.start))
             self.start = np.concatenate([self.start, np.full(room, MIN_TIME)])
             self.end = np.concatenate([self.end, np.full(room, MIN_TIME)])
-        order = keys.argsort(kind="stable")
-        key, start, end = keys[order], batch.sync[order], batch.other[order]
-        first = np.concatenate(([True], key[1:] != key[:-1]))
-        before = np.where(first, self.start[key], np.roll(start, 1))
-        until = np.where(first, self.end[key], np.roll(end, 1))
-        wrong = np.zeros(len(batch), np.bool_)
-        wrong[order] = start < until
-        self._refuse(batch, wrong, lambda _: "begins before the one before it has ended")
-        if apart.period is not None:
-            period = apart.period
-            gap = np.empty(len(batch), np.int64)
-            gap[order] = np.where(before == MIN_TIME, period, start - before)
-            self._refuse(batch, gap != period,
-                         lambda row: f"comes {quote_ticks(int(gap[row]), self.assume.unit)} after the one before it, "
-                                     f"not {quote_ticks(period, self.assume.unit)}")
-        last = np.append(first[1:], True)
-        self.start[key[last]], self.end[key[last]] = start[last], end[last]
+        same = isinstance(batch.ends, int)
+        ends, lasts = (_NONE, batch.ends) if same else (frozen(batch.other), 0)
+        row = int(_until_one_is_wrong(frozen(keys), frozen(batch.sync), ends, lasts, apart.period or 0, self.start,
+                                      self.end))
+        if row == len(batch):
+            return
+        key, here = keys[row], np.arange(len(batch)) == row
+        if batch.sync[row] < self.end[key]:
+            self._refuse(batch, here, lambda _: "begins before the one before it has ended")
+        unit = self.assume.unit
+        self._refuse(batch, here, lambda row: f"comes {quote_ticks(int(batch.sync[row] - self.start[key]), unit)} "
+                                              f"after the one before it, not {quote_ticks(apart.period or 0, unit)}")
 
     def _as_expected(self, batch: Batch, period: int) -> bool:
         """Whether all events follow each other at one distance and end in time: then nobody need look closer."""

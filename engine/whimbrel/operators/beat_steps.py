@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from whimbrel.batch import Schema
-from whimbrel.expr import Expr, type_of
+from whimbrel.expr import Col, Expr, type_of
+from whimbrel.expr.nodes import node
 from whimbrel.operators.measure import Measure
 from whimbrel.plan import Aggregate, Steps
 
@@ -33,10 +34,18 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Given(Step):
-    """An input of the loop, by number, whose events begin at places and last so many ticks, at most a place."""
+    """An input of the loop, by number, whose events begin at places and last so many ticks, at most a place.
+
+    Parameters
+    ----------
+    port, ticks : int
+    keys : tuple of int
+        Positions of columns: events of each key are on a beat of their own.
+    """
 
     port: int
     ticks: int
+    keys: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +122,15 @@ class Windowed(Step):
 
 @dataclass(frozen=True, eq=False)
 class Slid(Windowed):
-    """Over the events that began within the last `width` places."""
+    """Over the events that began within the last `width` places.
+
+    Parameters
+    ----------
+    keys : tuple of int
+        Positions in the input of the columns that come first in the result.
+    """
+
+    keys: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +144,28 @@ class Adjacent(Windowed):
     """
 
     offset: int = 0
+
+
+def keys_of(step: Step) -> tuple[int, ...] | None:
+    """Where the keys of the inputs are in what a step makes, in the order of the inputs; None: one is not there."""
+    if isinstance(step, Given | Sampled):
+        return step.keys if isinstance(step, Given) else ()
+    keys = keys_of(step.inputs[0])
+    if keys is None:
+        return None
+    match step:
+        case Mapped():
+            names, columns = step.inputs[0].schema.names, list(map(node, step.columns))
+            found = [[at for at, expr in enumerate(columns) if isinstance(expr, Col) and expr.name == names[key]]
+                     for key in keys]
+        case Joined():
+            found = [[at for at, source in enumerate(step.sources) if source == (0, key)] for key in keys]
+        case Windowed():
+            before = step.keys if isinstance(step, Slid) else ()
+            found = [[at for at, position in enumerate(before) if position == key] for key in keys]
+        case _:
+            return keys
+    return tuple(places[0] for places in found) if all(found) else None
 
 
 def ticks_of(last: Step, period: int) -> int | None:

@@ -6,6 +6,7 @@ windows, whose results hold before they are complete, are computed by a loop of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -74,7 +75,7 @@ class BeatText:
 
 
 def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period: int, *, masked: bool,
-              most_places: int) -> BeatText:
+              most_places: int, by_key: bool = False) -> BeatText:
     """Generate the loop for the steps that end in `last`.
 
     In the text, `at` is a place counted from the first one that is given, `base` that one's number, `time` its tick.
@@ -92,6 +93,8 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period:
         Whether inputs may have places without an event.
     most_places : int
         The longest range that it is called for.
+    by_key : bool
+        Whether inputs are given key by key, and so the loop is run.
     """
     loops = needs_of(last)
     writer = _Writer(nulls, period, masked=masked, most_places=most_places + sum(reach_of(last)))
@@ -116,9 +119,9 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period:
         *(f"from {module} import {', '.join(name for name, of in writer.imports.items() if of == module)}"
           for module in dict.fromkeys(writer.imports.values())),
         *(f"from {SCALARS[name].__module__} import {name}" for name in used), "", "",
-        *_wrapped("def beat(", parameters), *_inner(body), ""])
-    return BeatText(text, load_text(text, "beat", writer.functions), tuple(writer.leads), ports, leaves,
-                    tuple(writer.scratch.values()), nullable, changing)
+        *_wrapped("def beat(", parameters), *_inner(body), "", *(_each_key(parameters) if by_key else [])])
+    loop = load_text(text, "by_key" if by_key else "beat", writer.functions)
+    return BeatText(text, loop, tuple(writer.leads), ports, leaves, tuple(writer.scratch.values()), nullable, changing)
 
 
 @dataclass(frozen=True)
@@ -320,7 +323,8 @@ class _Writer:
         """
         loop, width, number, starts = self.loop, step.width, self._next(), self._starting(step, given)
         back = loop.needs.of[id(step), shift][0]
-        fresh, rests, enter, show, columns = [], [], [], [], []
+        fresh, rests, enter, show = [], [], [], []
+        columns = [given.columns[key] for key in step.keys]
         for measure in step.measures:
             q = self._functions(measure, "accumulate", "merge", "result")
             value, tests = self._value(measure, step, given, starts and f"started{number}")
@@ -470,6 +474,25 @@ def _both(one: str | None, other: str | None) -> str | None:
 
 def _when(tests: Sequence[str], lines: list[str]) -> list[str]:
     return [f"if {' and '.join(tests)}:", *_inner(lines)] if tests else lines
+
+
+def _each_key(parameters: Sequence[str]) -> list[str]:
+    """The function that runs the loop for each key, in its part of the arrays, and says where in them each row was."""
+    def part(name: str) -> str:
+        return f"{name}[begin:end]" if re.match("(there|changes|c|v)[0-9]", name) else (
+            f"{name}[rows:]" if name.startswith("out") else name)
+
+    given = ["bases[key]", "first", "end - begin", "times[key]", *map(part, parameters[4:])]
+    return [
+        "", *_wrapped("def by_key(", ["begins", "bases", "first", "times", *parameters[4:], "places"]),
+        "    rows = 0",
+        "    for key in range(len(bases)):",
+        "        begin, end = begins[key], begins[key + 1]",
+        *_inner(_inner([line.removesuffix(":") for line in _wrapped("beat(", given)])),
+        "        for row in range(rows, rows + count[0]):",
+        "            places[row] = begin + (out_sync[row] - times[key]) // period",
+        "        rows += count[0]",
+        "    count[0] = rows", ""]
 
 
 def _inner(lines: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from whimbrel.batch import Schema
 from whimbrel.clock import TickUnit, quote_ticks
 from whimbrel.kernels import Kernel
+from whimbrel.operators.beat_by_key import BeatByKeyKernel
 from whimbrel.operators.beat_kernel import BeatKernel
 from whimbrel.operators.beat_needs import reach_of
 from whimbrel.operators.beat_steps import Sampled, Step, Windowed, in_order
@@ -23,6 +24,7 @@ class OnBeat(Operator):
 
     The planner puts it in place of such steps where a stream is known to have at most one event at a time, on a beat.
     Events of one tick may also meet a stream of another beat, which has one event at any time.
+    Where each key has a beat of its own, a row may be compared with a few rows of its key before it.
 
     Parameters
     ----------
@@ -32,6 +34,8 @@ class OnBeat(Operator):
         Ticks from one point to the next.
     lasts : int
         How long an event of the result lasts at least, in ticks: a period, or less.
+    per : tuple of str
+        Columns: the events of each key are on a beat of their own.
     shown : tuple of str
         The steps in the user's words, the last first.
     causal : bool
@@ -42,8 +46,8 @@ class OnBeat(Operator):
     Notes
     -----
     Shapes: at most one row a point. State: the input rows within reach of the next result: the longest window twice,
-    and shifts. Source: Jayarajan et al., TiLT (ASPLOS 2023), sections 4 and 5: fusion by substitution, and partitions
-    with a halo.
+    and shifts; of each key, if there are keys. Source: Jayarajan et al., TiLT (ASPLOS 2023), sections 4 and 5: fusion
+    by substitution, and partitions with a halo.
 
     Examples
     --------
@@ -59,6 +63,7 @@ class OnBeat(Operator):
     last: Step
     period: int
     lasts: int
+    per: tuple[str, ...] = ()
     shown: tuple[str, ...]
     causal: bool = True
     unit: TickUnit = None
@@ -82,9 +87,12 @@ class OnBeat(Operator):
         return None if known is None else known.wider(back + begun, ahead + longest, longest)
 
     def kernel(self, *upstream: Schema) -> Kernel:
+        if self.per:
+            return BeatByKeyKernel(self.last, self.period, self.lasts, self.per, upstream[0], ", ".join(self.shown))
         return BeatKernel(self.last, self.period, self.lasts, upstream, ", ".join(self.shown))
 
     def show(self) -> str:
         others = [step.ticks for step in in_order(self.last) if isinstance(step, Sampled)]
         beats = " and ".join(dict.fromkeys(quote_ticks(each, self.unit) for each in (self.period, *others)))
-        return f"on_beat({beats}: {', '.join(self.shown)})"
+        keys = f" per {', '.join(self.per)}" if self.per else ""
+        return f"on_beat({beats}{keys}: {', '.join(self.shown)})"

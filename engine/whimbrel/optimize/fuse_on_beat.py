@@ -10,6 +10,7 @@ import pyarrow as pa
 from whimbrel.batch import Schema, numpy_type
 from whimbrel.expr import Col, Expr, columns_of, inlinable, type_of
 from whimbrel.operators import GroupAggregate, HoppingWindow, Join, OnBeat, Results, Select, Shift, SlidingWindow, Where
+from whimbrel.operators.beat_needs import reach_of
 from whimbrel.operators.beat_steps import (
     Adjacent,
     Given,
@@ -21,6 +22,7 @@ from whimbrel.operators.beat_steps import (
     Slid,
     Step,
     in_order,
+    keys_of,
     ticks_of,
 )
 from whimbrel.plan import Node, Operator, Part, Steps, reads_lifetime
@@ -30,6 +32,10 @@ _MOST_PLACES = 1 << 20
 
 _MOST_HELD = 1 << 14
 """Longest window, of those side by side, whose rows are kept for the sake of a faster loop."""
+
+
+_MOST_BEFORE = 64
+"""Most rows of its key that a row may need: they are gone through for each key of a batch."""
 
 
 def fuse_on_beat(roots: Sequence[Node]) -> tuple[Node, ...]:
@@ -51,26 +57,40 @@ def fuse_on_beat(roots: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def _fused(node: Node) -> tuple[OnBeat, list[Node]] | None:
-    for period, ticks in _beats(node):
-        loop = _Loop(period, ticks)
+    for beat in _beats(node):
+        loop = _Loop(beat)
         last = loop.step(node)
         if last is None or not _worth(in_order(last)):
             continue
         try:
-            lasts = ticks_of(last, period)
+            lasts = ticks_of(last, beat.period)
         except ValueError:
             continue
-        if lasts is not None:
-            shown = tuple(dict.fromkeys(loop.shown[::-1]))
-            return OnBeat(last=last, period=period, lasts=lasts, shown=shown, causal=node.properties.causal,
-                          unit=node.schema.unit), loop.inputs
+        if lasts is None or (beat.per and not _row_by_row(last, lasts, beat.period)):
+            continue
+        shown = tuple(dict.fromkeys(loop.shown[::-1]))
+        return OnBeat(last=last, period=beat.period, lasts=lasts, per=beat.per, shown=shown,
+                      causal=node.properties.causal, unit=node.schema.unit), loop.inputs
     return None
 
 
-def _beats(node: Node) -> Iterator[tuple[int, int]]:
-    """On which beats a loop may run: periods, and how long events last; the slowest first, as it has fewest places."""
+@dataclass(frozen=True, order=True)
+class _Beat:
+    """Ticks from one event to the next, how long each lasts, and the columns whose values have such a beat each."""
+
+    period: int
+    ticks: int
+    per: tuple[str, ...] = ()
+
+
+_TICKS = _Beat(1, 1)
+"""Every tick is a point."""
+
+
+def _beats(node: Node) -> Iterator[_Beat]:
+    """Those on which a loop may run; the slowest first, as it has fewest places."""
     found: set[int] = set()
-    beats: set[tuple[int, int]] = set()
+    beats: set[_Beat] = set()
 
     def visit(below: Node) -> None:
         if id(below) not in found and isinstance(below.op, Operator):
@@ -85,10 +105,9 @@ def _beats(node: Node) -> Iterator[tuple[int, int]]:
 
 @dataclass
 class _Loop:
-    """What was found on the way down, for places of a period: inputs, and steps that are made already."""
+    """What was found on the way down, for the places of a beat: inputs, and steps that are made already."""
 
-    period: int
-    ticks: int
+    beat: _Beat
     inputs: list[Node] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     made: dict[int, Step | None] = field(default_factory=dict)
@@ -105,13 +124,13 @@ class _Loop:
             return None
         beats, port = _beats_of(node), len(self.inputs)
         # Who knows whether the points of two are the same, unless every tick is one?
-        if (self.period, self.ticks) in beats and (self.period == 1 or not self.inputs):
+        if self.beat in beats and (self.beat == _TICKS or not self.inputs):
             self.inputs.append(node)
-            return Given(node.schema, (), port, self.ticks)
-        for period, ticks in beats:
-            if period == ticks:
+            return Given(node.schema, (), port, self.beat.ticks, tuple(map(node.schema.index, self.beat.per)))
+        for beat in beats:
+            if beat.period == beat.ticks and not beat.per and not self.beat.per:
                 self.inputs.append(node)
-                return Sampled(node.schema, (), port, period)
+                return Sampled(node.schema, (), port, beat.period)
         return None
 
     def _operation(self, node: Node) -> Step | None:
@@ -141,9 +160,9 @@ class _Loop:
                 return Mapped(node.schema, tuple(steps), (*kept, *(expr for _, expr in op.columns)))
             case Where() if _written([op.condition], steps):
                 return Kept(node.schema, tuple(steps), op.condition)
-            case Shift() if op.amount % self.period == 0:
-                return Moved(node.schema, tuple(steps), op.amount // self.period)
-            case Join() if not op.on and op.how in ("inner", "left"):
+            case Shift() if op.amount % self.beat.period == 0:
+                return Moved(node.schema, tuple(steps), op.amount // self.beat.period)
+            case Join() if op.how in ("inner", "left"):
                 return self._joined(op, node, steps)
             case GroupAggregate():
                 return self._windowed(op, node)
@@ -151,6 +170,12 @@ class _Loop:
 
     def _joined(self, op: Join, node: Node, steps: list[Step]) -> Step | None:
         left, right = (step.schema for step in steps)
+        mine, theirs = map(keys_of, steps)
+        pairs = {(left.index(one), right.index(other)) for one, other in op.on or ()}
+        if mine is None or theirs is None or pairs != set(zip(mine, theirs, strict=True)):
+            return None
+        if pairs and op.how == "left":
+            return None
         if op.condition is not None and (op.how != "inner" or not inlinable(op.condition, node.schema)):
             return None
         sources = tuple((side, steps[side].schema.index(name)) for side, name, _ in op.row.columns(left, right))
@@ -159,22 +184,23 @@ class _Loop:
 
     def _windowed(self, op: GroupAggregate, node: Node) -> Step | None:
         window = node.inputs[0]
-        if op.keys or op.part is not Part.WHOLE or op.grid is not None or not op.measures:
+        if op.part is not Part.WHOLE or op.grid is not None or not op.measures:
             return None
         if not isinstance(window.op, SlidingWindow | HoppingWindow) or not _can_slide(op, window.inputs[0].schema):
             return None
         step = self.step(window.inputs[0])
-        if step is None or window.op.size % self.period:
+        if step is None or window.op.size % self.beat.period:
             return None
-        width = window.op.size // self.period
-        if width > _MOST_PLACES:
+        width = window.op.size // self.beat.period
+        keys = [step.schema.index(expr.name) if isinstance(expr, Col) else -1 for _, expr in op.keys]
+        if width > _MOST_PLACES or sorted(keys) != sorted(keys_of(step) or ()):
             return None
         self.shown.append(window.op.show())
         if isinstance(window.op, SlidingWindow):
-            return Slid(node.schema, (step,), width, op.measures, op.condition)
+            return Slid(node.schema, (step,), width, op.measures, op.condition, tuple(keys))
         tumbling = window.op.size == window.op.hop and window.op.label == "start"
         # Points lie anywhere between those of a window's grid, unless every tick is one.
-        if not tumbling or self.period != 1 or any(_timed(op, window.inputs[0].schema)):
+        if not tumbling or self.beat != _TICKS or any(_timed(op, window.inputs[0].schema)):
             return None
         return Adjacent(node.schema, (step,), width, op.measures, op.condition, offset=window.op.offset)
 
@@ -185,16 +211,22 @@ def _worth(steps: Sequence[Step]) -> bool:
                for step in steps)
 
 
-def _beats_of(node: Node) -> list[tuple[int, int]]:
+def _row_by_row(last: Step, lasts: int, period: int) -> bool:
+    """Whether rows of the result are of rows of one key at a time: each of one row and of a few before it."""
+    back, ahead = reach_of(last)
+    return lasts < period and ahead == 0 and back <= _MOST_BEFORE
+
+
+def _beats_of(node: Node) -> list[_Beat]:
     """At which distances the events of a node may begin that never overlap, and how long each then lasts."""
     known = node.properties
-    if known.apart is None or known.apart.per or not known.intervals_only or node.reach is None:
+    if known.apart is None or not known.intervals_only or node.reach is None:
         return []
-    lasts, period = known.duration or node.reach.longest, known.apart.period
+    lasts, period, per = known.duration or node.reach.longest, known.apart.period, tuple(sorted(known.apart.per))
     if lasts is None or (lasts > 1 and known.duration is None):  # some may last less
         return []
-    beats = [] if period is None or lasts > period else [(period, lasts)]
-    return [*beats, (1, 1)] if lasts == 1 and (1, 1) not in beats else beats
+    beats = [] if period is None or lasts > period else [_Beat(period, lasts, per)]
+    return [*beats, _TICKS] if lasts == 1 and not per and _TICKS not in beats else beats
 
 
 def _fixed(schema: Schema) -> bool:

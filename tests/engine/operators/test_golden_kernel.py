@@ -19,6 +19,7 @@ def log() -> wb.Stream:
 
 
 BEAT = log().assume(periodic=1)
+KEYED = log().assume(periodic=2, per="key")
 
 LONGER = {"pattern": 120, "sliding_extreme": 83}
 """What has more lines than a kernel should have."""
@@ -43,6 +44,8 @@ QUERIES = {
     "between_two_beats": wb.from_arrow({"at": [0, 5], "x": [1, 2]}, time="at").assume(periodic=5).cross_join(
         wb.from_arrow({"at": [0, 4], "until": [4, 8], "y": [1.0, 2.0]}, time="at", end="until").assume(
             periodic=4, duration=4)),
+    "by_key_on_a_beat": KEYED.join(KEYED.group_by("key").sliding_window(20).aggregate(m=wb.mean(col.y)).shift(2),
+                                   on="key", where=col.y > col.m).select("y"),
 }
 
 

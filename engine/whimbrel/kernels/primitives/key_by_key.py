@@ -1,0 +1,46 @@
+"""Rows of many keys in another order: those of one key together, behind room for some that came before them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def key_by_key(ids: Array, before: int, number: Array, found: Array, begins: Array, places: Array) -> int:
+    """Write the place of each row; answers with how many keys there are, numbered as they come.
+
+    Parameters
+    ----------
+    ids : array of int
+        The key of each row.
+    before : int
+        How much room is left before the first row of each key.
+    number : array of int64
+        For each key -1, and so again afterwards.
+    found : array of int64
+        The keys that there are.
+    begins : array of int64
+        Where the room of each begins; one more says where the last one ends.
+    places : array of int64
+        Where each row goes to.
+    """
+    keys = 0
+    for row in range(ids.shape[0]):
+        key = ids[row]
+        if number[key] < 0:
+            number[key], found[keys], begins[keys + 1] = keys, key, before
+            keys += 1
+        begins[number[key] + 1] += 1
+    begins[0] = 0
+    for at in range(keys):
+        begins[at + 1] += begins[at]
+        number[found[at]] = begins[at] + before
+    for row in range(ids.shape[0]):
+        places[row] = number[ids[row]]
+        number[ids[row]] += 1
+    for at in range(keys):
+        number[found[at]] = -1
+    return keys
