@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -165,7 +165,7 @@ class AssumeKernel(Kernel):
         return []
 
     def _check_apart(self, batch: Batch, apart: Apart) -> None:
-        if not self.columns and apart.period is not None and self._as_expected(batch, apart.period):
+        if not self.columns and self._as_expected(batch, apart.period):
             return
         keys = self.keys.ids([batch.column(name) for name in self.columns], len(batch))
         room = len(self.keys) - len(self.start)
@@ -186,15 +186,20 @@ class AssumeKernel(Kernel):
         self._refuse(batch, here, lambda row: f"comes {quote_ticks(int(batch.sync[row] - self.start[key]), unit)} "
                                               f"after the one before it, not {quote_ticks(apart.period or 0, unit)}")
 
-    def _as_expected(self, batch: Batch, period: int) -> bool:
-        """Whether all events follow each other at one distance and end in time: then nobody need look closer."""
+    def _as_expected(self, batch: Batch, period: int | None) -> bool:
+        """Whether all events follow each other in time, at one distance if any: then nobody need look closer."""
         sync, rows = batch.sync, len(batch)
         begun = int(self.start[0])
-        whole = int(sync[-1]) - int(sync[0]) == (rows - 1) * period and (begun == MIN_TIME or sync[0] - begun == period)
-        if not whole or not _every(sync, period):
-            return False
-        lasts = batch.ends if isinstance(batch.ends, int) else int((batch.ends - sync).max())
-        if lasts > period or self.end[0] > sync[0]:
+        if period is None:
+            if not (isinstance(batch.ends, int) and _at_least(sync, batch.ends)):
+                return False
+        else:
+            whole = int(sync[-1]) - int(sync[0]) == (rows - 1) * period
+            if not whole or not (begun == MIN_TIME or sync[0] - begun == period) or not _every(sync, period):
+                return False
+            if (batch.ends if isinstance(batch.ends, int) else int((batch.ends - sync).max())) > period:
+                return False
+        if self.end[0] > sync[0]:
             return False
         self.start[0], self.end[0] = sync[-1], batch.slice(rows - 1, rows).other[0]
         return True
@@ -215,7 +220,17 @@ class AssumeKernel(Kernel):
 
 
 def _every(sync: Array, period: int) -> bool:
-    """Whether times follow each other at one distance; looked at in parts, since long differences cost memory."""
+    """Whether times follow each other at one distance."""
+    return all((distances == period).all() for distances in _distances(sync))
+
+
+def _at_least(sync: Array, ticks: int) -> bool:
+    """Whether times follow each other at no shorter distance."""
+    return all(distances.min() >= ticks for distances in _distances(sync))
+
+
+def _distances(sync: Array) -> Iterator[Array]:
+    """From each time to the next, in parts, since long differences cost memory."""
     earlier, later = sync[:-1], sync[1:]
-    return all((later[first : first + _PART] - earlier[first : first + _PART] == period).all()
-               for first in range(0, len(later), _PART))
+    for first in range(0, len(later), _PART):
+        yield later[first : first + _PART] - earlier[first : first + _PART]

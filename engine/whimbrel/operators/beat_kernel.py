@@ -179,8 +179,9 @@ class BeatKernel(Kernel):
         ranges = [_Range(*each.between(base, stop + self.ahead)) for each in given]
         inputs = [array for port in text.ports for array in ranges[port].mask()]
         for port, position, with_nulls in text.leaves:
-            values, valid = ranges[port].column(position, self.schemas[port].fields[position].type)
-            inputs += [values, valid] if with_nulls else [values]
+            column = ranges[port].column(position, self.schemas[port].fields[position].type)
+            inputs += [ranges[port].spread(column.values), *([ranges[port].spread(column.validity())] if with_nulls
+                                                             else [])]
         outs = [np.zeros(4, np.int64), *(np.empty(rows, np.int64) for _ in range(1 + text.changing))]
         for field, nullable in zip(self.last.schema, text.nullable, strict=True):
             outs += [np.empty(rows, dtype) for dtype in ((numpy_type(field.type), np.bool_) if nullable else
@@ -220,7 +221,10 @@ class _Given:
             first, last = (int(piece.sync[at]) for at in (0, -1))
             dense = last - first == (len(piece) - 1) * period
             begin = (first - phase) // period
-            self.places.append(range(begin, begin + len(piece)) if dense else (piece.sync - phase) // period)
+            if dense:
+                self.places.append(range(begin, begin + len(piece)))
+            else:
+                self.places.append(piece.sync if period == 1 else (piece.sync - phase) // period)
 
     @property
     def edges(self) -> list[int]:
@@ -254,7 +258,8 @@ class _Given:
                 rows.append(piece.slice(begin, end))
                 at.append(places[begin:end])
         full = sum(map(len, rows)) == stop - first
-        where = _NONE if full or not rows else np.concatenate([np.asarray(each, np.int64) for each in at]) - first
+        near = [] if full else [np.asarray(each, np.int64) - first for each in at]
+        where = near[0] if len(near) == 1 else np.concatenate([_NONE, *near])
         return rows, where, stop - first, _Given.near(self, first - 1) == first - 1
 
 
@@ -306,15 +311,17 @@ class _Range:
         changes[0] |= self.before
         return frozen(there), frozen(changes)
 
-    def column(self, position: int, type_: pa.DataType) -> tuple[Array, Array]:
-        """Values, nothing of worth where no event is, and where there is a value."""
-        column = Column.concat([batch.columns[position] for batch in self.rows] or [Column.nulls(type_, 0)])
-        values, valid = np.asarray(column.values), column.validity()
+    def column(self, position: int, type_: pa.DataType) -> Column:
+        return Column.concat([batch.columns[position] for batch in self.rows] or [Column.nulls(type_, 0)])
+
+    def spread(self, values: Any) -> Array:
+        """Values of rows at their places, with nothing of worth where no event is."""
+        values = np.asarray(values)
         if self.full:
-            return frozen(values), frozen(valid)
-        spread, known = np.zeros(self.length, values.dtype), np.ones(self.length, np.bool_)
-        spread[self.at], known[self.at] = values, valid
-        return frozen(spread), frozen(known)
+            return frozen(values)
+        spread = np.zeros(self.length, values.dtype)
+        spread[self.at] = values
+        return frozen(spread)
 
 
 def _position(places: Places, place: int) -> int:

@@ -229,9 +229,11 @@ def test_two_beats_in_batches(name: str, size: int) -> None:
 
 @pytest.mark.parametrize("name", TWO_BEATS)
 def test_two_beats_early(name: str) -> None:
-    fused, plain = (TWO_BEATS[name](*two_beats(5, 4, known, 50)) for known in (True, False))
-    assert [rows(shot.table) for shot in fused.progress(every=50, order="time")] == [
-        rows(shot.table) for shot in plain.progress(every=50, order="time")]
+    fused, plain = ({shot.metrics.rows: rows(shot.table) for shot in TWO_BEATS[name](
+        *two_beats(5, 4, known, 50)).progress(every=50, order="time")} for known in (True, False))
+    both_times = fused.keys() & plain.keys()  # a slow machine looks less often
+    assert len(both_times) > 2
+    assert all(fused[at] == plain[at] for at in both_times)
 
 
 @pytest.mark.parametrize("rows_before", [1, 30, 250])
