@@ -10,6 +10,9 @@ from whimbrel.operators.beat_steps import Adjacent, Moved, Slid, Step, in_order
 Shifted = tuple[int, int]
 """A step, by identity, and how many places later it is used."""
 
+SHARED: Final = 1 << 62
+"""Instead of a shift: a step that is computed for all of them."""
+
 RESULT: Final = (0, 0)
 """Stands for the loop that writes the rows of the result."""
 
@@ -36,10 +39,24 @@ class Needs:
 
 
 def needs_of(last: Step) -> dict[Shifted, Needs]:
-    """The loops that compute a result, by what they compute: adjacent windows, and the result itself."""
+    """The loops that compute a result, by what they compute: adjacent windows, what is shared, and the result itself.
+
+    Shared is what has windows in it and is used at several shifts: its windows slide once.
+    """
     loops = {RESULT: Needs()}
     loops[RESULT].add(last, 0, 0, 0)
+    slides: dict[int, bool] = {}
+    for step in in_order(last):
+        slides[id(step)] = isinstance(step, Slid) or any(slides[id(below)] for below in step.inputs)
     for step in reversed(in_order(last)):
+        used = [(shift, *need) for loop in loops.values() for (found, shift), need in loop.of.items()
+                if found == id(step)]
+        if slides[id(step)] and len({shift for shift, _, _ in used}) > 1 and not isinstance(step, Adjacent | Moved):
+            for loop in loops.values():
+                loop.of = {key: need for key, need in loop.of.items() if key[0] != id(step)}
+            back, ahead = (max(0, *(need[at] - sign * need[0] for need in used)) for at, sign in ((1, -1), (2, 1)))
+            loops[id(step), SHARED] = Needs(back, ahead)
+            loops[id(step), SHARED].add(step, 0, back, ahead)
         for loop in list(loops.values()):
             for (found, shift), (back, ahead) in list(loop.of.items()):
                 if found != id(step):

@@ -1,7 +1,8 @@
 """Several steps on a beat as one generated loop over places: each step is written where its value is used.
 
 A shift is another place of the same column, a condition is a flag, a window that slides is a state. Only adjacent
-windows, whose results hold before they are complete, are computed by a loop of their own beforehand.
+windows, whose results hold before they are complete, and windows that are used at several places are computed by
+loops of their own beforehand.
 """
 
 from __future__ import annotations
@@ -98,9 +99,9 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period:
     """
     loops = needs_of(last)
     writer = _Writer(nulls, period, masked=masked, most_places=most_places + sum(reach_of(last)))
-    body = [line for step in in_order(last) if isinstance(step, Adjacent)
-            for key in loops if key[0] == id(step)
-            for line in writer.windows(step, key, loops[key])]
+    body = [line for step in in_order(last) for key in loops if key[0] == id(step)
+            for line in (writer.windows(step, key, loops[key]) if isinstance(step, Adjacent)
+                         else writer.shared(step, loops[key]))]
     result, lines = writer.rows(last, loops[RESULT])
     body += lines
     nullable = tuple(valid is not None for _, valid in result.columns)
@@ -178,6 +179,7 @@ class _Writer:
         self.names: dict[tuple[str, int], str] = {}
         self.functions: Functions = {}
         self.scratch: dict[str, tuple[np.dtype[Any], int]] = {}
+        self.stored: dict[int, tuple[int, _Stream]] = {}
         self.written: dict[Shifted, tuple[int, list[int], bool]] = {}
         self.numbers = 0
 
@@ -240,13 +242,42 @@ class _Writer:
             f"end = {over} + -({begin} + {over}) % {width}",
             "window, inside = 0, 0", *fresh, *loop.over(f"begin{number}", "end", lines)]
 
+    def shared(self, step: Step, needs: Needs) -> list[str]:
+        """The loop that computes a step into arrays, by place."""
+        loop = self.loop = _Loop(needs)
+        stream, number = self._stream(step, 0), self._next()
+        types = [numpy_type(field.type) for field in step.schema]
+        texts = [(f"shared{number}_{at}{kind}", text, dtype if kind == "" else _BOOL)
+                 for at, (pair, dtype) in enumerate(zip(stream.columns, types, strict=True))
+                 for kind, text in zip(("", "_valid"), pair, strict=True)]
+        texts += [(f"shared{number}_{kind}", text, _BOOL)
+                  for kind, text in (("there", stream.present), ("changes", stream.changes))]
+        lines = []
+        for name, text, dtype in texts:
+            if text is not None:
+                self.scratch[name] = np.dtype(dtype), self.most_places
+                lines.append(f"{name}[uintp(at)] = {text}")
+        self.stored[id(step)] = number, stream
+        return loop.over(_place(f"first - {needs.back}"), _place(f"stop - {-needs.ahead}"), lines)
+
     # Each step, at one place.
 
     def _stream(self, step: Step, shift: int) -> _Stream:
         made = self.loop.made
         if (id(step), shift) not in made:
-            made[id(step), shift] = self._step(step, shift)
+            made[id(step), shift] = self._stored(step, shift) if id(step) in self.stored else self._step(step, shift)
         return made[id(step), shift]
+
+    def _stored(self, step: Step, shift: int) -> _Stream:
+        number, stream = self.stored[id(step)]
+        at = f"[uintp({_place(f'at - {shift}')})]"
+
+        def read(kind: str, text: str | None) -> str | None:
+            return None if text is None else f"shared{number}_{kind}{at}"
+
+        columns = tuple((f"shared{number}_{column}{at}", read(f"{column}_valid", valid))
+                        for column, (_, valid) in enumerate(stream.columns))
+        return _Stream(columns, read("there", stream.present), read("changes", stream.changes))
 
     def _step(self, step: Step, shift: int) -> _Stream:
         if isinstance(step, Given):

@@ -39,7 +39,23 @@ def imputed(log: Stream) -> Stream:
     return whole.cross_join(log.select(v=col.x), allow_lookahead=True)
 
 
+def slopes(log: Stream) -> Stream:
+    """Of means, and of differences of means, at several places, as in the detection of heart beats."""
+    low = means(log, 4)
+    passed = low.shift(5).cross_join(low.sliding_window(6).aggregate(s=wb.sum(col.m))).select(d=col.m - col.s)
+    near = passed.cross_join(passed.select(later=col.d).shift(-2), allow_lookahead=True)
+    return near.cross_join(passed.where(col.d > 0).select(before=col.d).shift(3), allow_lookahead=True).select(
+        d=col.later - col.before)
+
+
+def whole_of_means(log: Stream) -> Stream:
+    beside = means(log, 5).cross_join(log.tumbling_window(20).aggregate(t=wb.sum(col.k)), allow_lookahead=True)
+    return beside.cross_join(beside.select(b=col.m + col.t).shift(4), allow_lookahead=True)
+
+
 QUERIES: dict[str, Query] = {
+    "at several places": slopes,
+    "at two places, beside windows": whole_of_means,
     "sums": lambda log: log.sliding_window(20).aggregate(total=wb.sum(col.k), n=wb.count(col.x)),
     "extremes": lambda log: log.sliding_window(7).aggregate(low=wb.min(col.x), high=wb.max(col.k)),
     "one place": lambda log: log.sliding_window(1).aggregate(total=wb.sum(col.k)),
@@ -131,7 +147,8 @@ def test_batches_change_nothing_to_the_last_bit(name: str, size: int) -> None:
     assert rows(QUERIES[name](log).collect()) == whole
 
 
-@pytest.mark.parametrize("name", ["two means", "normalised", "difference", "aggregate of aggregates"])
+@pytest.mark.parametrize("name", ["two means", "normalised", "difference", "aggregate of aggregates",
+                                  "at several places"])
 def test_early_answers_are_those_of_a_stream_that_ends(name: str) -> None:
     fused, plain = both(name, irregular())
     early = [rows(snapshot.table) for snapshot in fused.progress(every=50, order="time")]
@@ -150,7 +167,7 @@ def test_two_threads_take_ranges_of_time(name: str, times: Callable[[], np.ndarr
 
 
 @pytest.mark.parametrize("rows_before", [1, 150, 350])
-@pytest.mark.parametrize("name", ["two means", "normalised", "difference"])
+@pytest.mark.parametrize("name", ["two means", "normalised", "difference", "at several places"])
 def test_before_and_after_a_checkpoint(name: str, rows_before: int, tmp_path: Path) -> None:
     fused, _ = both(name, irregular())
     halting = Stream(Node(Halting(fused.sources[0], rows_before))).assume(non_overlapping=True)
@@ -327,6 +344,12 @@ def test_an_overflow_is_told_as_elsewhere() -> None:
     with pytest.raises(WhimbrelError, match="leaves int64"):
         log.sliding_window(2).aggregate(t=wb.sum(col.x)).collect()
     assert log.sliding_window(1).aggregate(t=wb.sum(col.x)).collect().num_rows == 3
+
+
+def test_a_window_that_is_used_at_several_places_slides_once() -> None:
+    fused, _ = both("at several places", regular())
+    loop = fused.kernels().split("import numpy")[1]
+    assert loop.count("# windows of 4") == loop.count("# windows of 6") == 1
 
 
 def test_little_is_remembered() -> None:

@@ -41,6 +41,8 @@ QUERIES: dict[str, Callable[[Stream], Stream]] = {
         up=wb.sum(col.d).where(col.d > 0)), on="k"),
     "some of them": lambda log: log.where(col.v > 4).join(before(log.where(col.v < 6)), on="k"),
     "two windows": lambda log: log.join(before(log, 2).join(before(log, 7), on="k", where=col.m > col.m_right), on="k"),
+    "at two rows": lambda log: log.join(before(log), on="k").join(
+        log.join(before(log), on="k").select("k", then=col.m).shift(2 * EVERY), on="k"),
     "computed": lambda log: log.join(log.group_by("k").sliding_window(3 * EVERY).aggregate(
         share=wb.sum(col.x) / wb.count()), on="k").select(z=col.x - col.share),
     "one row": lambda log: log.join(log.group_by("k").sliding_window(EVERY).aggregate(n=wb.count(col.x)), on="k"),
