@@ -82,6 +82,8 @@ class BeatKernel(Kernel):
             self.next = first // self.period - self.ahead
         if self.phase is not None and known > MIN_TIME:
             out = self._compute_until(self._stop(known))
+        elif known > MIN_TIME:
+            self._forget(known)
         self.frontier = self._promise(known)
         return out
 
@@ -125,6 +127,13 @@ class BeatKernel(Kernel):
     def _phase(self) -> int:
         assert self.phase is not None
         return self.phase
+
+    def _forget(self, known: int) -> None:
+        """Drop what is of another beat and too early for the first place, which is still to come."""
+        for port, every in self.other_beats.items():
+            oldest = known - (self.back + self.ahead + 1) * self.period - every
+            near = [piece.slice(int(np.searchsorted(piece.sync, oldest)), len(piece)) for piece in self.held[port]]
+            self.held[port] = [piece for piece in near if len(piece)]
 
     def _compute_until(self, stop: int) -> list[Batch]:
         given = [_Sampled(pieces, self.other_phases[port], every, self._phase, self.period)

@@ -282,6 +282,21 @@ def test_two_beats_of_which_one_is_empty() -> None:
     assert fused.collect().num_rows == 0
 
 
+def test_little_is_remembered_of_another_beat_while_there_are_no_points() -> None:
+    points, steps = two_beats(5, 4, True)
+    pipeline = Pipeline(optimize(TWO_BEATS["later"](points, steps).node))
+    names = [source.name for source in pipeline.sources]
+    first, second = names.index("points"), names.index("steps")
+    source = pipeline.sources[second]
+    for batch in source.read(source.schema.names):
+        assert batch is not None
+        pipeline.push(second, batch)
+    assert sum(kernel.buffered_rows for kernel in pipeline.kernels) == 300
+    pipeline.advance(second, 1_000)
+    pipeline.advance(first, 1_000)
+    assert sum(kernel.buffered_rows for kernel in pipeline.kernels) < 60
+
+
 @pytest.mark.parametrize("name", TWO_BEATS)
 def test_two_beats_by_two_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "_FEWEST_ROWS", 30)
