@@ -26,7 +26,7 @@ APART = 0.045
 
 def marks(tint: str, place: int) -> list[str]:
     """Open, early, settled, revised and changed, of one key."""
-    stages = [mark_svg(place, tint=tint, fullness=STAGES.fullness(stage), stage=stage) for stage in range(3)]
+    stages = [mark_svg(place, tint=tint, stage=stage, stages=STAGES) for stage in range(3)]
     return [*stages, whisker_svg(tint), halo_svg(tint)]
 
 

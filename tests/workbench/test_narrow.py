@@ -10,6 +10,11 @@ from whimbrel_workbench.frames import Bars, Framer, Lines, Options, Result
 from whimbrel_workbench.frames.colouring import Colouring
 from whimbrel_workbench.frames.framer import Picture
 from whimbrel_workbench.frames.narrow import narrowed, on_one_axis, values_of
+from whimbrel_workbench.views import view_of
+from whimbrel_workbench.views.legend import legend_html
+from whimbrel_workbench.views.overlay import holoviews_of
+from whimbrel_workbench.views.palette import COLOURS, MARKERS
+from whimbrel_workbench.views.sketch_cells import scatter_svg
 
 TABLE = hourly(JFK=[5, 6, 7], LGA=[1, 2], EWR=[8])
 
@@ -76,6 +81,25 @@ def test_a_key_has_one_colour_in_all_charts_and_keeps_it_when_others_are_hidden(
     assert places == [{"JFK": 0, "EWR": 1}, {"EWR": 1, "LGA": 2, "JFK": 0}]
     later = colouring.alike({"one": narrowed(one, {"origin": frozenset({"EWR"})})})
     assert [(line.label, line.place) for line in later["one"]] == [("EWR", 1)]
+
+
+def test_points_have_the_colours_and_markers_of_the_lines_of_their_keys() -> None:
+    """Points began with the first colour in every chart, whatever the line of the same key looked like."""
+    colouring = Colouring()
+    lines = drawn(hourly(JFK=[1, 2], EWR=[3, 4]))
+    points = drawn(hourly(EWR=[5, 6], LGA=[1, 1], JFK=[7, 8]), settled=6, kind="scatter", by="origin")
+    points = colouring.alike({"lines": lines, "points": points})["points"]
+    look = {"EWR": (COLOURS[1], MARKERS[1]), "LGA": (COLOURS[2], MARKERS[2]), "JFK": (COLOURS[0], MARKERS[0])}
+    [marks] = [each.data_source.data for each in view_of(points).panel[0].object.renderers
+               if "fullness" in each.data_source.data]
+    assert dict(zip(marks["key"], zip(marks["colour"], marks["marker"], strict=True), strict=True)) == look
+    shown = legend_html(points)
+    assert [shown.index(look[name][0]) for name in ("EWR", "LGA", "JFK")] == sorted(
+        shown.index(look[name][0]) for name in look)
+    for name, (tint, _) in look.items():
+        assert f'stroke="{tint}"' in scatter_svg(points), name
+    saved = holoviews_of(points).Points.I
+    assert set(saved.dimension_values("colour")) == {tint for tint, _ in look.values()}
 
 
 @pytest.mark.parametrize("kind", ("lines", "bars", "table"))

@@ -12,14 +12,18 @@ from playwright.sync_api import Browser
 import whimbrel as wb
 from tests.workbench.results import hourly
 from whimbrel_workbench.frames import PLAIN, Framer, Options, Result
+from whimbrel_workbench.frames.quality import Bound, Quality
 from whimbrel_workbench.views import saved
 from whimbrel_workbench.views.palette import MARKERS
-from whimbrel_workbench.views.sketch import lines_svg
-from whimbrel_workbench.views.svg import dot
+from whimbrel_workbench.views.quality import quality_html
+from whimbrel_workbench.views.sketch import bars_svg, lines_svg
+from whimbrel_workbench.views.sketch_cells import heat_svg, scatter_svg
+from whimbrel_workbench.views.svg import WIDTH_PX, dot
 
 # Panel's widgets will have another name for their name, one day.
 pytestmark = pytest.mark.filterwarnings("ignore:Widget.name is deprecated")
 
+SKETCHES = {"line": lines_svg, "bar": bars_svg, "heatmap": heat_svg, "scatter": scatter_svg}
 LOG = wb.from_arrow(pa.table({"at": list(range(1000)), "gate": ["A1", "<b>"] * 500}), time="at", name="passengers")
 COUNTS = LOG.group_by("gate").tumbling_window(100).aggregate(n=wb.count())
 
@@ -83,6 +87,37 @@ def test_no_browser_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.Monk
         COUNTS.view().save(tmp_path / "counts.png")
     assert error.value.hint == "playwright install chromium"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("kind", ["line", "bar", "heatmap", "scatter"])
+@pytest.mark.parametrize("font", ["sans-serif", "monospace"])
+def test_no_words_of_a_saved_chart_are_cut(chromium: Browser, kind: str, font: str) -> None:
+    """The last date below a chart and long numbers beside it went out of the picture."""
+    page = chromium.new_page()
+    for hours in (5, 29, 100, 150):
+        for size in (1, 10**12):
+            rows = hourly(JFK=[size * (hour + 1) / 7 for hour in range(hours)], K=[size] * hours)
+            drawn = Framer(Options(kind=kind)).picture(Result(rows, (2 * hours,)))
+            style = f"<style>svg {{ width: 900px }} text {{ font-family: {font} }}</style>"
+            page.set_content(style + SKETCHES[kind](drawn))
+            ends = page.evaluate("""() => [...document.querySelectorAll("text")].map(each => each.getBBox())
+                .map(box => [box.x, box.x + box.width])""")
+            assert len(ends) > 3
+            assert min(start for start, _ in ends) >= 0
+            assert max(end for _, end in ends) <= WIDTH_PX
+
+
+@pytest.mark.browser
+def test_the_curve_of_a_saved_bound_stands_beside_its_words(chromium: Browser) -> None:
+    """A saved page has no style sheet for it, and the curve began where "95%" ended."""
+    bounds = tuple(Bound(share, share, 0.1 / share) for share in (0.1, 0.2, 0.3))
+    quality = Quality("delay", "both", rows=3, exact=0, known=3, half=0.01, confidence=0.95, unseen=0.1, why="",
+                      history=bounds, goal=0.02, first="", final=False)
+    page = chromium.new_page()
+    page.set_content(quality_html(quality))
+    words, curve = page.get_by_text("at 95%").bounding_box(), page.locator("svg").bounding_box()
+    assert curve["x"] >= words["x"] + words["width"] + 10
 
 
 def test_a_saved_chart_has_the_markers_of_the_live_one() -> None:

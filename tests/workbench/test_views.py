@@ -7,6 +7,7 @@ import re
 from xml.etree import ElementTree as ET
 
 import holoviews as hv
+import pyarrow as pa
 import pytest
 from bokeh.document import Document
 from bokeh.models import ColumnDataSource, MultiLine, Scatter, Text
@@ -20,6 +21,7 @@ from whimbrel_workbench.views.caption import caption
 from whimbrel_workbench.views.legend import legend_html
 from whimbrel_workbench.views.overlay import holoviews_of
 from whimbrel_workbench.views.palette import COLOURS, MARKERS, colour, marker
+from whimbrel_workbench.views.rows import mark_of
 from whimbrel_workbench.views.sketch import bars_svg
 from whimbrel_workbench.views.sketch_cells import heat_svg
 
@@ -44,8 +46,11 @@ def drawn_by(view, kind, *columns):
 def test_lines_and_points_differ_by_dash_lightness_and_fill() -> None:
     view = view_of(Framer(Options()).picture(Result(hourly(JFK=[1, 2, 3, 4, 5, 6]), (4, 2), Stages(("1m", "1h")))))
     paths = [renderer.glyph for renderer in chart_of(view).renderers if isinstance(renderer.glyph, MultiLine)]
-    assert [(path.line_dash, path.line_alpha) for path in paths] == [("solid", 1.0), ("solid", 0.5), ([5, 4], 0.9)]
-    assert [[len(x) for x in data["xs"]] for data in drawn_by(view, MultiLine)] == [[2], [3], [3]]
+    assert [path.line_dash for path in paths] == ["solid", [5, 4]]
+    solid, dashed = drawn_by(view, MultiLine)
+    assert list(zip(map(len, solid["xs"]), solid["strength"], solid["state"], strict=True)) == [
+        (3, 0.5, "early: after 1m"), (2, 1.0, "settled after 1h")]
+    assert list(zip(map(len, dashed["xs"]), dashed["strength"], strict=True)) == [(3, 0.9)]
     [marks] = drawn_by(view, Scatter, "state")
     assert marks["fullness"] == [1, 1, 0.45, 0.45, 0, 0]
     assert marks["state"] == ["settled after 1h"] * 2 + ["early: after 1m"] * 2 + ["may still change"] * 2
@@ -103,6 +108,34 @@ def test_the_legend_says_in_words_what_marks_mean() -> None:
     assert "dashed, hollow: may still change" in lines
     assert "hatched: may still change" in bars
     assert "JFK" in lines
+
+
+@pytest.mark.parametrize("kind", ["line", "bar", "heatmap", "table"])
+@pytest.mark.parametrize("latencies", [2, 3, 4])
+def test_every_latency_looks_and_is_called_otherwise(kind: str, latencies: int) -> None:
+    """Two early latencies had one look in the legend, and one word for it."""
+    stages = Stages(("1s", "1m", "1h", "1d")[:latencies])
+    rows = tuple(range(latencies, 0, -1))
+    frame = Framer(Options(kind=kind)).picture(Result(hourly(JFK=list(range(1, 7))), rows, stages))
+    if kind == "table":
+        signs = [mark_of(stage, stages)[0] for stage in range(latencies + 1)]
+    else:
+        said = re.findall(r"(<svg.*?</svg>)</span> ([^<]*)</span>", legend_html(frame))
+        signs = [f"{sign} {words.partition(':')[0]}" for sign, words in said if stages.bands[0] in words
+                 or any(words.endswith(band) for band in stages.bands) or "may still" in words]
+        assert len({sign.partition("</svg>")[0] for sign in signs}) == latencies + 1
+        assert len({sign.rpartition("</svg>")[2] for sign in signs}) == latencies + 1
+    assert len(set(signs)) == latencies + 1
+
+
+def test_the_caption_says_how_many_revisions_have_no_mark() -> None:
+    """Of many revised values a hundred have a whisker; the others were left out without a word."""
+    table = hourly(JFK=[float(hour) for hour in range(3_000)])
+    for revised, words in ((100, ""), (250, "Of 250 revised values the 100 that moved most have a mark.")):
+        before = pa.table({"flights": [hour + 1.0 if hour < revised else None for hour in range(3_000)]})
+        drawn = Framer(Options()).picture(Result(table, (3_000, 3_000), Stages(("1m", "1h")), before))
+        assert ("revised" in caption(drawn)) is bool(words)
+        assert words in caption(drawn)
 
 
 def test_the_caption_names_what_is_not_shown() -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from whimbrel_workbench.frames.framer import Picture
 from whimbrel_workbench.frames.lines import Lines
+from whimbrel_workbench.frames.scatter import Scatter
 
 
 class Colouring:
-    """Gives each key a place, and so a colour and a marker, that is the same in all charts of lines by these keys.
+    """Gives each key a place, and so a colour and a marker: the same in all charts of lines or points by these keys.
 
     A key that was seen keeps its place for good: the places of a chart alone depend on which keys came first in it.
     """
@@ -19,12 +20,17 @@ class Colouring:
         self._places: dict[tuple[str, ...], dict[str, int]] = {}
 
     def alike(self, pictures: Mapping[str, Picture | None]) -> dict[str, Picture | None]:
-        """The same pictures with their lines in these places."""
-        return {name: self._coloured(picture) if isinstance(picture, Lines) and picture.keys else picture
+        """The same pictures with their lines and points in these places."""
+        return {name: self._coloured(picture) if isinstance(picture, Lines | Scatter) and picture.keys else picture
                 for name, picture in pictures.items()}
 
-    def _coloured(self, picture: Lines) -> Lines:
-        places = self._places.setdefault(picture.keys, {})
-        for line in picture:
-            places.setdefault(line.label, len(places))
-        return replace(picture, lines=tuple(replace(line, place=places[line.label]) for line in picture))
+    def _coloured(self, picture: Lines | Scatter) -> Lines | Scatter:
+        if isinstance(picture, Scatter):
+            return replace(picture, places=self._places_of(picture.keys, picture.names))
+        places = self._places_of(picture.keys, [line.label for line in picture])
+        return replace(picture, lines=tuple(replace(line, place=place)
+                                            for line, place in zip(picture, places, strict=True)))
+
+    def _places_of(self, keys: tuple[str, ...], names: Sequence[str]) -> tuple[int, ...]:
+        known = self._places.setdefault(keys, {})
+        return tuple(known.setdefault(name, len(known)) for name in names)

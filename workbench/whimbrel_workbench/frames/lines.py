@@ -55,6 +55,8 @@ class Line:
         Whether the value is another than at the reader's last look.
     low, high : array of float
         Between which the final values lie, of estimates; NaN where an end is not known.
+    revisions : int
+        How many values the earliest answer had otherwise, those that are not marked included.
     """
 
     label: str
@@ -68,6 +70,7 @@ class Line:
     low: Floats
     high: Floats
     stages: Stages
+    revisions: int = 0
 
     @property
     def settled(self) -> Bools:
@@ -87,9 +90,9 @@ class Line:
         """The stretches between settled points; NaN parts them."""
         return self._path(self._reached == self.stages.final)
 
-    def early_path(self) -> tuple[Floats, Floats]:
-        """The stretches between points of which the lesser is an early answer; NaN parts them."""
-        return self._path((self._reached != OPEN) & (self._reached != self.stages.final))
+    def early_paths(self) -> list[tuple[int, tuple[Floats, Floats]]]:
+        """For each stage of early answers the stretches between points of which it is the lesser; NaN parts them."""
+        return [(stage, self._path(self._reached == stage)) for stage in range(OPEN + 1, self.stages.final)]
 
     def open_path(self) -> tuple[Floats, Floats]:
         """The stretches that touch a value that may still change; NaN parts them."""
@@ -210,13 +213,16 @@ def lines(result: Result, named: Labels, columns: Columns, memory: LineMemory,
             if len(rows):
                 joined = np.zeros(len(rows), np.bool_)
                 line = Line(name, place, start[rows], y[rows], stage[rows], joined, before[rows], joined, low[rows],
-                            high[rows], result.stages)
+                            high[rows], result.stages, int(np.count_nonzero(~np.isnan(before[rows]))))
                 drawn.append(_in_time(line, end[rows]).thinned(MOST_POINTS))
     if not drawn:
         return None, LineMemory(places, memory.x, memory.y)
     kind = table.schema.field("start").type
     calendar = bool(pa.types.is_timestamp(kind))
-    x_extent = grown(memory.x, min(line.x[0] for line in drawn), max(line.x[-1] for line in drawn), calendar=calendar)
+    first, last = min(line.x[0] for line in drawn), max(line.x[-1] for line in drawn)
+    if first == last:  # an axis of one window is as long as it
+        last = max(first, np.nan_to_num(end[shown], nan=first).max())
+    x_extent = grown(memory.x, first, last, calendar=calendar)
     y_extent = grown(memory.y, *_reach(drawn, log=bool(style.logy)), log=bool(style.logy))
     others = tuple(name for name in named.names if name not in places.names)
     frame = Lines(tuple(drawn), columns.value, columns.keys, calendar, kind.tz if calendar else None,

@@ -28,6 +28,8 @@ class Scatter:
         Whether they are counted however few they are.
     names : tuple of str
         Keys that have a colour; empty when nothing is told apart.
+    places : tuple of int
+        Which colour and marker each of them has.
     fresh : int
         Points from this number on are new since the reader's last look.
     """
@@ -38,6 +40,7 @@ class Scatter:
     along: str
     keys: tuple[str, ...]
     names: tuple[str, ...]
+    places: tuple[int, ...]
     others: tuple[str, ...]
     calendar: bool
     zone: str | None
@@ -83,7 +86,8 @@ def scatter(result: Result, columns: Columns, memory: ScatterMemory, style: Styl
     x = grown(memory.x, *store.x_reach, calendar=calendar, log=log[0])
     y = grown(memory.y, *store.y_reach, log=log[1])
     picture = Scatter(points, dense, columns.value, along, columns.keys, tuple(store.names),
-                      tuple(sorted(store.others)), calendar, kind.tz if calendar else None, limited(x, style.xlim),
+                      tuple(range(len(store.names))), tuple(sorted(store.others)), calendar,
+                      kind.tz if calendar else None, limited(x, style.xlim),
                       limited(y, style.ylim), log, points.number, result.forgotten, result.stages, result.settled,
                       len(result.table))
     return picture, ScatterMemory(store, x, y)

@@ -45,11 +45,33 @@ class Stages:
         """How full a mark is painted: 0 hollow, 1 solid, in between for early answers.
 
         >>> [Stages(("1s", "1m", "1h")).fullness(stage) for stage in (0, 1, 2, 3)]
-        [0.0, 0.3, 0.6, 1.0]
+        [0.0, 0.25, 0.65, 1.0]
         """
         if stage in (OPEN, self.final):
             return float(stage == self.final)
-        return 0.6 * stage / (self.final - 1) if self.final > 2 else 0.45
+        return self._between(stage, 0.25, 0.65)
+
+    def strength(self, stage: int) -> float:
+        """How strong a line is painted: the earlier its answers, the lighter; what may still change is dashed.
+
+        >>> [Stages(("1s", "1m", "1h")).strength(stage) for stage in (0, 1, 2, 3)]
+        [0.9, 0.3, 0.7, 1.0]
+        """
+        if stage in (OPEN, self.final):
+            return 1.0 if stage == self.final else 0.9
+        return self._between(stage, 0.3, 0.7)
+
+    def behind(self, stage: int) -> int:
+        """How many early answers come after this one before what is final, of those that are told apart: two at most.
+
+        >>> [Stages(("1s", "1m", "1h", "1d")).behind(stage) for stage in (1, 2, 3)]
+        [2, 1, 0]
+        """
+        return min(max(self.final - 1 - stage, 0), 2)
+
+    def _between(self, stage: int, first: float, last: float) -> float:
+        """Evenly from the first early answer to the last; a single one in the middle."""
+        return first + (last - first) * ((stage - 1) / (self.final - 2) if self.final > 2 else 0.5)
 
 
 ONE_BAND: Final = Stages()

@@ -7,6 +7,7 @@ from typing import Final
 
 from whimbrel_workbench.frames import Bars, Heat, Lines, Picture, Scatter
 from whimbrel_workbench.frames.numbers import value_words
+from whimbrel_workbench.views.sight import MOST_OPEN
 
 MOST_NAMED: Final = 12
 
@@ -37,6 +38,11 @@ def caption(picture: Picture) -> str:
     if isinstance(picture, Heat) and picture.per_cell:
         width = str(timedelta(milliseconds=picture.per_cell)) if picture.calendar else value_words(picture.per_cell)
         words += f" A cell is the mean of {width}."
+    if isinstance(picture, Lines) and (unmarked := sum(line.revisions - len(line.revised) for line in picture)):
+        marked = sum(len(line.revised) for line in picture)
+        words += f" Of {unmarked + marked:,} revised values the {marked:,} that moved most have a mark."
+    if isinstance(picture, Scatter) and (still_open := len(picture.points.tail[0])) > MOST_OPEN:
+        words += f" One in {-(-still_open // MOST_OPEN)} of the points that may still change is drawn."
     if isinstance(picture, Scatter) and picture.forgotten:
         words += f" {picture.forgotten:,} older rows are no longer kept: view(keep_rows=...) keeps more."
     if picture.others and isinstance(picture, Scatter):

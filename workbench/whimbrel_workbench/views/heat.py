@@ -24,7 +24,9 @@ from whimbrel_workbench.views.shades import palette_of
 from whimbrel_workbench.views.ticks import name_ticks, number_hover, number_ticks
 
 _ROW_PX: Final = 22
-_CELLS: Final = ("left", "right", "top", "bottom", "value", "key", "state", "hatch", "ink")
+_CELLS: Final = ("left", "right", "top", "bottom", "value", "key", "state", "hatch", "scale", "ink")
+_SCALES_PX: Final = (7, 5, 4)
+"""From dot to dot, the earlier an answer is the closer."""
 _MARKED: Final = ("x", "y", "left", "right", "top", "bottom", "ink")
 
 
@@ -96,7 +98,7 @@ class HeatView:
         shade = {"field": "value", "transform": self._mapper}
         self._hover.renderers = [self._figure.quad(
             "left", "right", "top", "bottom", source=source, fill_color=shade, line_color=shade, line_width=0.5,
-            hatch_pattern="hatch", hatch_color="ink", hatch_alpha=0.55, hatch_scale=7, hatch_weight=1)]
+            hatch_pattern="hatch", hatch_color="ink", hatch_alpha=0.55, hatch_scale="scale", hatch_weight=1)]
         return source
 
     def _add_outlines(self) -> ColumnDataSource:
@@ -137,6 +139,8 @@ def _ink(picture: Heat, palette: list[str]) -> NDArray[np.str_]:
 def _cells(picture: Heat, ink: NDArray[np.str_]) -> dict[str, Any]:
     words = [picture.stages.words(stage) for stage in range(picture.stages.final + 1)]
     hatches = ["/" if stage == OPEN else " " if stage == picture.stages.final else "." for stage in range(len(words))]
+    scales = [_SCALES_PX[0] if stage == OPEN else _SCALES_PX[picture.stages.behind(stage)]
+              for stage in range(len(words))]
     stages, places = picture.stage.tolist(), picture.row.tolist()
     revised = np.flatnonzero(~np.isnan(picture.before)).tolist()
     notes = [""] * len(places)
@@ -147,7 +151,8 @@ def _cells(picture: Heat, ink: NDArray[np.str_]) -> dict[str, Any]:
         # A thin gap between the rows lets each be read on its own.
         "top": picture.row + 0.04, "bottom": picture.row + 0.96,
         "value": picture.values, "key": [picture.names[place] for place in places],
-        "state": [words[stage] for stage in stages], "hatch": [hatches[stage] for stage in stages], "ink": ink.tolist(),
+        "state": [words[stage] for stage in stages], "hatch": [hatches[stage] for stage in stages],
+        "scale": [scales[stage] for stage in stages], "ink": ink.tolist(),
         "along": [picture.columns[int(at)] for at in picture.left] if picture.columns else [""] * len(places),
         "revised": notes,
     }

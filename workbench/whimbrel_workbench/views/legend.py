@@ -29,6 +29,8 @@ _CHANGED: Final = "changed since you last looked"
 _REVISED: Final = "revised, from the early value"
 _INTERVAL: Final = "between these ends lies the final value"
 _PLAIN: Final = "#808080"
+_LIGHTER: Final = ("lighter", "lighter still", "lightest")
+_DOTTED: Final = ("dotted", "dotted closer", "dotted closest")
 
 
 def legend_html(picture: Picture, style: Style = PLAIN) -> str:
@@ -38,8 +40,8 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
             return ""
         case Lines():
             keys = [(mark_svg(line.place, style, line.label), line.label) for line in picture if line.label]
-            signs = [(mark_svg(0, tint=_PLAIN, fullness=picture.stages.fullness(stage), stage=stage), said)
-                     for stage, said in _stages(picture.stages, ("solid, filled", "lighter", "dashed, hollow"))]
+            signs = [(mark_svg(0, tint=_PLAIN, stage=stage, stages=picture.stages), said)
+                     for stage, said in _stages(picture.stages, "solid, filled", _LIGHTER, "dashed, hollow")]
             revised = _banded(picture.stages) or any(len(line.revised) for line in picture)
             signs += [(whisker_svg(_PLAIN), _REVISED)] * revised
             signs += [(band_svg(_PLAIN), _INTERVAL)] * picture.estimated
@@ -47,7 +49,7 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
         case Bars():
             keys = []
             signs = [(box_svg(picture.stages.fullness(stage), style), said)
-                     for stage, said in _stages(picture.stages, ("filled", "lighter", "hatched"))]
+                     for stage, said in _stages(picture.stages, "filled", _LIGHTER, "hatched")]
             revised = _banded(picture.stages) or any(not isnan(bar.before) for bar in picture.bars)
             signs += [(whisker_svg(_PLAIN), _REVISED)] * revised
             signs += [(interval_svg(), _INTERVAL)] * picture.estimated
@@ -55,16 +57,17 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
         case Heat():
             keys = []
             signs = [(cell_svg(stage, picture.stages), said)
-                     for stage, said in _stages(picture.stages, ("plain", "dotted", "hatched"))]
+                     for stage, said in _stages(picture.stages, "plain", _DOTTED, "hatched")]
             final = picture.stages.final
             signs += [(cell_svg(final, picture.stages, revised=True), "revised")] * _banded(picture.stages)
             signs.append((cell_svg(final, picture.stages, changed=True), f"framed: {_CHANGED}"))
         case Scatter():
-            keys = [(mark_svg(place, style, name, line=False), name) for place, name in enumerate(picture.names)]
+            keys = [(mark_svg(place, style, name, line=False), name)
+                    for place, name in zip(picture.places, picture.names, strict=True)]
             keys += [(mark_svg(0, tint=GRID, line=False), "others")] if picture.others else []
             signs = [(shades_svg(counts_palette(style)), "lighter: more points"),
                      (mark_svg(0, tint=_PLAIN, line=False), "filled: settled"),
-                     (mark_svg(0, tint=_PLAIN, fullness=0, stage=OPEN, line=False), "hollow: may still change")]
+                     (mark_svg(0, tint=_PLAIN, stage=OPEN, line=False), "hollow: may still change")]
         case _:
             return ""
     named = "".join(f'<span style="{_WORD}" title="{name}">{_SIGN}{sign}</span>'
@@ -75,10 +78,10 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
             f'<span class="quiet" style="{_ROW};margin-left:auto">{meant}</span></div>')
 
 
-def _stages(stages: Stages, looks: tuple[str, str, str]) -> list[tuple[int, str]]:
+def _stages(stages: Stages, final: str, early: tuple[str, str, str], is_open: str) -> list[tuple[int, str]]:
     """Every stage, the final one first, with how it looks and what it is."""
-    return [(stage, f"{looks[0 if stage == stages.final else 2 if stage == OPEN else 1]}: {stages.words(stage)}")
-            for stage in range(stages.final, -1, -1)]
+    looks = [is_open, *(early[stages.behind(stage)] for stage in range(OPEN + 1, stages.final)), final]
+    return [(stage, f"{looks[stage]}: {stages.words(stage)}") for stage in range(stages.final, -1, -1)]
 
 
 def _banded(stages: Stages) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from whimbrel_workbench.frames import Line, Lines, Style
 from whimbrel_workbench.frames.numbers import interval_words, moved_words, value_words
+from whimbrel_workbench.frames.stages import OPEN
 from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.follow import Follow
@@ -25,7 +26,8 @@ MOST_MARKED: Final = 60
 _MOST_WIDE: Final = 1_000
 """With more points in all strokes are one pixel wide: without a graphics card those are painted ten times faster."""
 
-_PATHS: Final = (("settled", "solid", 1.0), ("early", "solid", 0.5), ("may still change", [5, 4], 0.9))
+_DASHES: Final = ("solid", [5, 4])
+"""Of what has settled, if only for now, and of what may still change."""
 BAND: Final = {"fill_alpha": 0.18, "line_alpha": 0.45, "line_width": 1}
 HALO: Final = {"line_color": None, "fill_alpha": 0.28}
 
@@ -49,7 +51,7 @@ class LinesView:
         self._halo = self._add_halo()
         self._intervals = self._add_intervals()
         self._whiskers = self._add_whiskers()
-        self._paths = [self._add_path(dash, alpha) for _, dash, alpha in _PATHS]
+        self._paths = [self._add_path(dash) for dash in _DASHES]
         self._marks = self._add_marks()
         on_marks.renderers, on_paths.renderers = [self._marks], self._paths
         pick = Pick(host)
@@ -71,8 +73,8 @@ class LinesView:
     def draw(self, picture: Lines) -> None:
         wide = sum(len(line.x) for line in picture) <= _MOST_WIDE
         width = self._style.line_width or (2.0 if wide else 1.0)
-        for (state, _, _), path in zip(_PATHS, self._paths, strict=True):
-            path.data_source.data = _paths(picture, state, width, self._style)
+        for is_open, path in enumerate(self._paths):
+            path.data_source.data = _paths(picture, width, self._style, is_open=bool(is_open))
         self._marks.data_source.data = _marks(picture, self._style)
         self._halo.data = _halo(picture, self._style)
         self._whiskers.data = _whiskers(picture, self._style)
@@ -81,10 +83,10 @@ class LinesView:
         name_axes(self._figure, self._style, time_label(picture), picture.value)
         self._follow.move(picture.x, picture.y)
 
-    def _add_path(self, dash: str | list[int], alpha: float) -> GlyphRenderer:
-        source = ColumnDataSource({name: [] for name in ("xs", "ys", "colour", "width", "key", "state")})
+    def _add_path(self, dash: str | list[int]) -> GlyphRenderer:
+        source = ColumnDataSource({name: [] for name in ("xs", "ys", "colour", "width", "strength", "key", "state")})
         return self._figure.multi_line("xs", "ys", source=source, line_color="colour", line_width="width",
-                                       line_dash=dash, line_join="round", line_alpha=alpha * (self._style.alpha or 1))
+                                       line_dash=dash, line_join="round", line_alpha="strength")
 
     def _add_marks(self) -> GlyphRenderer:
         names = ("start", "value", "words", "size", "key", "colour", "marker", "fullness", "state")
@@ -148,16 +150,21 @@ def words_of(line: Line, at: int) -> str:
     return f"{value_words(now)}, revised from {value_words(before)} ({moved_words(before, now)})"
 
 
-def _paths(picture: Lines, state: str, width: float, style: Style) -> dict[str, list[Any]]:
-    paths = [{"settled": line.settled_path, "early": line.early_path}.get(state, line.open_path)() for line in picture]
-    there = [(line, path) for line, path in zip(picture, paths, strict=True) if len(path[0])]
+def _paths(picture: Lines, width: float, style: Style, *, is_open: bool) -> dict[str, list[Any]]:
+    stages = picture.stages
+    # What is final lies over what is not.
+    paths = [(line, stage, path) for line in picture
+             for stage, path in ([(OPEN, line.open_path())] if is_open
+                                 else [*line.early_paths(), (stages.final, line.settled_path())])]
+    there = [(line, stage, path) for line, stage, path in paths if len(path[0])]
     return {
-        "xs": [x for _, (x, _) in there],
-        "ys": [y for _, (_, y) in there],
-        "colour": [colour(line.place, style, line.label) for line, _ in there],
+        "xs": [x for _, _, (x, _) in there],
+        "ys": [y for _, _, (_, y) in there],
+        "colour": [colour(line.place, style, line.label) for line, _, _ in there],
         "width": [width] * len(there),
-        "key": [line.label for line, _ in there],
-        "state": [state] * len(there),
+        "strength": [stages.strength(stage) * (style.alpha or 1) for _, stage, _ in there],
+        "key": [line.label for line, _, _ in there],
+        "state": [stages.words(stage) for _, stage, _ in there],
     }
 
 

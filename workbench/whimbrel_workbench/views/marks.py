@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from whimbrel_workbench.frames import PLAIN, Stages, Style
-from whimbrel_workbench.frames.stages import OPEN
+from whimbrel_workbench.frames.stages import ONE_BAND, OPEN
 from whimbrel_workbench.views.palette import MARKERS, STRONG, colour, marker
 
 _BOX: Final = '<svg width="22" height="12" style="vertical-align:-1px">'
@@ -20,12 +20,12 @@ _SHAPES: Final = (
 _SHADE: Final = "#2a788e"
 
 
-def mark_svg(place: int, style: Style = PLAIN, name: str = "", *, tint: str | None = None, fullness: float = 1.0,
-             stage: int | None = None, line: bool = True) -> str:
-    """A marker, and a short line through it, as they look in a chart."""
-    tint = tint or colour(place, style, name)
-    dash = ' stroke-dasharray="4 3"' if stage == OPEN else ' stroke-opacity=".6"' if fullness < 1 else ""
-    paint = f'fill="{tint}" fill-opacity="{fullness:g}" stroke="{tint}" stroke-width="1.5"'
+def mark_svg(place: int, style: Style = PLAIN, name: str = "", *, tint: str | None = None, stage: int | None = None,
+             stages: Stages = ONE_BAND, line: bool = True) -> str:
+    """A marker, and a short line through it, as they look in a chart; without a stage, as of what is settled."""
+    tint, stage = tint or colour(place, style, name), stages.final if stage is None else stage
+    dash = ' stroke-dasharray="4 3"' if stage == OPEN else f' stroke-opacity="{stages.strength(stage):g}"'
+    paint = f'fill="{tint}" fill-opacity="{stages.fullness(stage):g}" stroke="{tint}" stroke-width="1.5"'
     shape = _SHAPES[MARKERS.index(marker(place))].format(paint=paint)
     stroke = f'<path d="M0 7 H26" stroke="{tint}" stroke-width="2"{dash}/>' if line else ""
     return f'<svg width="26" height="14" style="vertical-align:-2px">{stroke}{shape}</svg>'
@@ -70,7 +70,9 @@ def cell_svg(stage: int, stages: Stages, *, changed: bool = False, revised: bool
     if stage == OPEN:
         inside = f'<path d="{"".join(f"M{x} 12 L{x + 12} 0 " for x in range(-10, 22, 6))}" stroke="#fff"/>'
     elif stage != stages.final:
-        inside = "".join(f'<circle cx="{x}" cy="{y}" r="1.1" fill="#fff"/>' for x in (4, 11, 18) for y in (3, 9))
+        across = (3, 5, 7)[stages.behind(stage)]
+        inside = "".join(f'<circle cx="{22 * (at + 0.5) / across:.1f}" cy="{y}" r="{3.3 / across:.2f}" fill="#fff"/>'
+                         for at in range(across) for y in ((3, 9) if across == 3 else (2, 6, 10)))
     if changed:
         inside += '<rect x="1.5" y="1.5" width="19" height="9" fill="none" stroke="#fff" stroke-width="1.5"/>'
     if revised:

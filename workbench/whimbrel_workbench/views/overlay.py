@@ -17,7 +17,7 @@ from whimbrel_workbench.views.chart import HEIGHT_PX
 from whimbrel_workbench.views.lines import BAND, marked, time_label
 from whimbrel_workbench.views.palette import COLOURS, STRONG, colour, marker
 from whimbrel_workbench.views.raster import Raster, Window
-from whimbrel_workbench.views.scatter import MOST_POINTS
+from whimbrel_workbench.views.scatter import MOST_POINTS, colours_of
 from whimbrel_workbench.views.shades import counts_palette, palette_of
 from whimbrel_workbench.views.sight import in_sight
 
@@ -62,11 +62,10 @@ def _lines(picture: Lines, style: Style) -> hv.Overlay:
     layers = []
     for line in picture:
         paint, label = colour(line.place, style, line.label), line.label or picture.value
-        for (x, y), dash, alpha in ((line.settled_path(), "solid", 1), (line.early_path(), "solid", 0.5),
-                                    (line.open_path(), "dashed", 1)):
+        for stage, (x, y) in ((OPEN, line.open_path()), *line.early_paths(), (line.stages.final, line.settled_path())):
             curve = hv.Curve((_instants(picture, x), y), time, value, label=label)
-            width = style.line_width or 1.6
-            layers.append(curve.opts(color=paint, line_dash=dash, alpha=alpha, line_width=width, **shape))
+            look = {"line_dash": "dashed" if stage == OPEN else "solid", "alpha": line.stages.strength(stage)}
+            layers.append(curve.opts(color=paint, line_width=style.line_width or 1.6, **look, **shape))
         layers += [_points(picture, line, stage, paint, style).opts(**shape)
                    for stage in range(picture.stages.final, -1, -1)]
         revised = line.revised
@@ -140,11 +139,11 @@ def _scatter(picture: Scatter, style: Style, x_range: Range, y_range: Range) -> 
         left, right = _instants(picture, np.array([x.low, x.high]))
         image = hv.Image(shown[::-1], bounds=(left, y.low, right, y.high), kdims=dims, vdims="points")
     seen = in_sight(picture, window, settled=not dense)
-    points = hv.Points((_instants(picture, seen.x), seen.y), dims)
+    points = hv.Points((_instants(picture, seen.x), seen.y, colours_of(picture, seen.category, style)), dims, "colour")
     shades = {"cmap": counts_palette(style), "cnorm": "log", "clim": (1, max(2, int(counts.max()))),
               "clipping_colors": {"NaN": "#0000"}, "colorbar": dense and style.show_legend is not False}
     layers = [image.opts(**shades, **axes, **shape),
-              points.opts(color=colour(0, style), size=style.size or 5, alpha=style.alpha or 0.8, **axes, **shape)]
+              points.opts(color="colour", size=style.size or 5, alpha=style.alpha or 0.8, **axes, **shape)]
     return hv.Overlay(layers).opts(**shape)
 
 

@@ -12,8 +12,6 @@ from whimbrel_workbench.frames.quality import Bound, share_at
 from whimbrel_workbench.views.palette import COLOURS, CSS, GRID, INK
 
 QUALITY_CSS: Final = CSS + """
-.quality { display: flex; flex-wrap: wrap; align-items: center; gap: 2px 16px; padding: 2px 0 4px; }
-.bound { font-size: 15px; font-weight: 600; font-variant-numeric: tabular-nums; }
 .quality .quiet { font-variant-numeric: tabular-nums; }
 """
 
@@ -25,6 +23,9 @@ li.overturned { border-left: 6px solid #D55E00; background: #D55E0014; }
 li b { min-width: 96px; font-weight: 600; }
 """
 
+# A saved notebook has no style sheet.
+_ROW: Final = "display:flex;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:2px 0 4px"
+_BOUND: Final = "font-size:15px;font-weight:600;font-variant-numeric:tabular-nums"
 _WIDTH: Final = 150
 _HEIGHT: Final = 34
 _LEFT, _RIGHT, _TOP, _BOTTOM = 2.0, 34.0, 4.0, 4.0
@@ -40,9 +41,9 @@ def quality_html(quality: Quality) -> str:
         curve = sparkline_svg(quality.history, quality.goal, goes_on=bool(quality.outlook),
                               final=quality.final)
     outlook = f'<span class="quiet">{escape(quality.outlook)}</span>' if quality.outlook else ""
-    return (f'<div class="quality" role="status" aria-label="Quality of {escape(quality.value)}">'
+    return (f'<div class="quality" style="{_ROW}" role="status" aria-label="Quality of {escape(quality.value)}">'
             f'<span><span class="quiet">{escape(quality.value)}</span> '
-            f'<span class="bound">{escape(quality.headline)}</span></span>{curve}{outlook}</div>'
+            f'<span class="bound" style="{_BOUND}">{escape(quality.headline)}</span></span>{curve}{outlook}</div>'
             f'<div class="quiet">{escape("; ".join(quality.notes))}</div>')
 
 

@@ -52,7 +52,8 @@ class RowsView:
 
 def mark_of(stage: int, stages: Stages) -> str:
     """A filled, half or hollow mark, and what it means."""
-    sign = "●" if stage == stages.final else "○" if stage == OPEN else "◐"
+    early = "◕◐◔"[stages.behind(stage)] if stages.final > 2 else "◐"
+    sign = "●" if stage == stages.final else "○" if stage == OPEN else early
     return f"{sign} <span>{'may change' if stage == OPEN else escape(stages.words(stage))}</span>"
 
 

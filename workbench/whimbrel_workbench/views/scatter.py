@@ -10,7 +10,7 @@ from bokeh.models import ColorBar, ColumnDataSource, HoverTool, LogColorMapper, 
 from bokeh.plotting import figure
 
 from whimbrel_workbench.frames import Scatter, Style
-from whimbrel_workbench.frames.points import OTHERS
+from whimbrel_workbench.frames.points import OTHERS, Categories
 from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.follow import Follow
@@ -123,14 +123,20 @@ def _image(counts: Counts, window: Window) -> dict[str, Any]:
     return {"image": [counts.astype(kind)], "x": [x.low], "y": [y.low], "dw": [x.high - x.low], "dh": [y.high - y.low]}
 
 
+def colours_of(picture: Scatter, category: Categories, style: Style) -> list[str]:
+    """The colour of each point: that of its key, grey where the key has none."""
+    names, places = picture.names or ("",), picture.places or (0,)
+    colours = [colour(place, style, name) for place, name in zip(places, names, strict=True)] + [GRID]
+    return [colours[each] for each in np.where(category == OTHERS, len(names), category).tolist()]
+
+
 def _marks(picture: Scatter, seen: Sight, style: Style) -> dict[str, Any]:
-    names = picture.names or ("",)
-    colours = [colour(place, style, name) for place, name in enumerate(names)] + [GRID]
-    markers, keys = [marker(place) for place in range(len(names))] + ["circle"], [*names, "others"]
+    names, places = picture.names or ("",), picture.places or (0,)
+    markers, keys = [*map(marker, places), "circle"], [*names, "others"]
     place = np.where(seen.category == OTHERS, len(names), seen.category).tolist()
     words = (picture.stages.words(0), picture.stages.words(picture.stages.final))
     return {
-        "x": seen.x, "y": seen.y, "colour": [colours[each] for each in place],
+        "x": seen.x, "y": seen.y, "colour": colours_of(picture, seen.category, style),
         "marker": [markers[each] for each in place], "key": [keys[each] for each in place],
         "fullness": np.where(seen.settled, 0.75, 0.0), "state": [words[each] for each in seen.settled.tolist()],
     }

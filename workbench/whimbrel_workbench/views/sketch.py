@@ -17,6 +17,7 @@ from whimbrel_workbench.views.svg import (
     WIDTH_PX,
     Scale,
     along_axis,
+    beside_px,
     dot,
     fitting,
     path,
@@ -26,16 +27,15 @@ from whimbrel_workbench.views.svg import (
     values_axis,
 )
 
-_LEFT_PX: Final = 64.0
 _MOST_POINTS: Final = 500
 
 
 def lines_svg(picture: Lines, style: Style = PLAIN, height_px: int = 300) -> str:
     """Lines over time: settled solid, early light, provisional dashed, keys named on top."""
-    x = Scale(picture.x, _LEFT_PX, WIDTH_PX - 20)
     y = Scale(picture.y, height_px - 30, 30, log=bool(style.logy))
-    parts = values_axis(y, _LEFT_PX) + along_axis(x, height_px - 8, calendar=picture.calendar)
-    along = _LEFT_PX
+    left = along = beside_px(y)
+    x = Scale(picture.x, left, WIDTH_PX - 20)
+    parts = values_axis(y, left) + along_axis(x, height_px - 8, calendar=picture.calendar)
     for line in picture:
         tint = colour(line.place, style, line.label)
         parts += _line(line, tint, x, y)
@@ -56,11 +56,12 @@ def bars_svg(picture: Bars, style: Style = PLAIN) -> str:
 
 def _line(line: Line, tint: str, x: Scale, y: Scale) -> list[str]:
     thin = line.thinned(_MOST_POINTS)
-    looks = ((thin.settled_path(), "none", 1), (thin.early_path(), "none", 0.5), (thin.open_path(), "5 4", 1))
+    paths = ((OPEN, thin.open_path()), *thin.early_paths(), (line.stages.final, thin.settled_path()))
     parts = [f'<path d="{path(np.concatenate([along, along[::-1]]), np.concatenate([low, high[::-1]]), x, y)}Z" '
              f'fill="{tint}" fill-opacity="{BAND["fill_alpha"]}"/>' for along, low, high in thin.bands()]
     parts += [f'<path d="{path(*points, x, y)}" fill="none" stroke="{tint}" stroke-width="1.8" '
-             f'stroke-dasharray="{dash}" stroke-opacity="{alpha:g}"/>' for points, dash, alpha in looks]
+              f'stroke-dasharray="{"5 4" if stage == OPEN else "none"}" '
+              f'stroke-opacity="{line.stages.strength(stage):g}"/>' for stage, points in paths if len(points[0])]
     moves = zip(*(each[line.revised].tolist() for each in (line.x, line.before, line.y)), strict=True)
     parts += [f'<path d="M{x(at):.1f} {y(before):.1f} V{y(now):.1f} M{x(at) - 4:.1f} {y(before):.1f} h8" '
               f'stroke="{tint}"/>' for at, before, now in moves]

@@ -14,9 +14,8 @@ from whimbrel_workbench.frames import PLAIN, Heat, Scatter, Style
 from whimbrel_workbench.frames.numbers import value_words
 from whimbrel_workbench.frames.points import OTHERS
 from whimbrel_workbench.frames.stages import OPEN
-from whimbrel_workbench.views.palette import GRID, colour
 from whimbrel_workbench.views.raster import Raster, Window
-from whimbrel_workbench.views.scatter import MOST_POINTS
+from whimbrel_workbench.views.scatter import MOST_POINTS, colours_of
 from whimbrel_workbench.views.shades import counts_palette, palette_of
 from whimbrel_workbench.views.sight import in_sight
 from whimbrel_workbench.views.svg import (
@@ -24,11 +23,14 @@ from whimbrel_workbench.views.svg import (
     WIDTH_PX,
     Scale,
     along_axis,
+    beside_px,
+    dot,
     fitting,
     svg,
     text,
     text_px,
     values_axis,
+    wide_px,
 )
 
 _ROW_PX: Final = 20
@@ -42,7 +44,9 @@ def heat_svg(picture: Heat, style: Style = PLAIN) -> str:
     names = [fitting(name or picture.value, MOST_NAME_PX - 16) for name in picture.names]
     left = min(MOST_NAME_PX, 16 + max(map(text_px, names)))
     bottom = 10.0 + _ROW_PX * len(names)
-    x = Scale(picture.x, left, WIDTH_PX - _SCALE_PX)
+    ends = value_words(picture.shade.low), value_words(picture.shade.high)
+    right = _left_of_colours(*ends)
+    x = Scale(picture.x, left, right)
     tints = np.array(palette)[_shade(picture.values, picture, len(palette))].tolist()
     columns = (picture.row, picture.left, picture.right, picture.stage)
     parts = [_HATCHES]
@@ -51,21 +55,24 @@ def heat_svg(picture: Heat, style: Style = PLAIN) -> str:
                f'height="{_ROW_PX - 1.5}"')
         parts.append(f'<rect {box} fill="{tint}"/>')
         if stage != picture.stages.final:
-            parts.append(f'<rect {box} fill="url(#{"open" if stage == OPEN else "early"})"/>')
+            hatch = "open" if stage == OPEN else f"early{picture.stages.behind(stage)}"
+            parts.append(f'<rect {box} fill="url(#{hatch})"/>')
     parts += [text(left - 8, 24 + _ROW_PX * row, name, "end") for row, name in enumerate(names)]
     if picture.columns:
         parts += [text(x(at + 0.5), bottom + 18, name, "middle") for at, name in enumerate(picture.columns)]
     else:
         parts += along_axis(x, bottom + 18, calendar=picture.calendar)
-    parts += _colours(palette, value_words(picture.shade.low), value_words(picture.shade.high), bottom)
+    parts += _colours(palette, *ends, right, bottom)
     return svg(parts, bottom + 28)
 
 
 def scatter_svg(picture: Scatter, style: Style = PLAIN, height_px: int = 320) -> str:
     """Points one by one while they are few, else counted by cell."""
-    left, right, top, bottom = 64.0, float(WIDTH_PX - _SCALE_PX), 10.0, height_px - 34.0
-    x, y = Scale(picture.x, left, right, picture.log[0]), Scale(picture.y, bottom, top, picture.log[1])
-    window = Window(picture.x, picture.y, int(right - left) // _CELL_PX, int(bottom - top) // _CELL_PX, picture.log)
+    right, top, bottom = _left_of_colours(value_words(len(picture.points))), 10.0, height_px - 34.0
+    y = Scale(picture.y, bottom, top, picture.log[1])
+    left = beside_px(y)
+    x = Scale(picture.x, left, right, picture.log[0])
+    window = Window(picture.x, picture.y, int((right - left) / _CELL_PX), int(bottom - top) // _CELL_PX, picture.log)
     counts = Raster().counts(picture.points, window)
     parts = values_axis(y, left) + along_axis(x, height_px - 12, calendar=picture.calendar)
     dense = picture.dense or int(counts.sum()) > MOST_POINTS
@@ -74,22 +81,21 @@ def scatter_svg(picture: Scatter, style: Style = PLAIN, height_px: int = 320) ->
         image = base64.b64encode(_png(counts, palette)).decode()
         parts.append(f'<image x="{left}" y="{top}" width="{right - left}" height="{bottom - top}" '
                      f'preserveAspectRatio="none" href="data:image/png;base64,{image}"/>')
-        parts += _colours(palette, "1", value_words(int(counts.max())), bottom)
+        parts += _colours(palette, "1", value_words(int(counts.max())), right, bottom)
     seen = in_sight(picture, window, settled=not dense)
-    for at, value, category, settled in zip(seen.x.tolist(), seen.y.tolist(), seen.category.tolist(),
-                                            seen.settled.tolist(), strict=True):
-        name = picture.names[category] if category < len(picture.names) else ""
-        tint = GRID if category == OTHERS else colour(category, style, name)
-        parts.append(f'<circle cx="{x(at):.1f}" cy="{y(value):.1f}" r="2.4" fill="{tint}" '
-                     f'fill-opacity="{0.75 if settled else 0:g}" stroke="{tint}" stroke-width=".8"/>')
+    tints, places = colours_of(picture, seen.category, style), (*(picture.places or (0,)), 0)
+    shapes = [places[-1 if category == OTHERS else category] for category in seen.category.tolist()]
+    points = zip(seen.x.tolist(), seen.y.tolist(), tints, shapes, seen.settled.tolist(), strict=True)
+    parts += [dot(x(at), y(value), tint, 0.75 if settled else 0.0, place) for at, value, tint, place, settled in points]
     return svg(parts, height_px)
 
 
 _HATCHES: Final = (
     '<defs><pattern id="open" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
     '<path d="M0 0 V6" stroke="#fff" stroke-width="2.2" stroke-opacity=".65"/></pattern>'
-    '<pattern id="early" width="6" height="6" patternUnits="userSpaceOnUse">'
-    '<circle cx="3" cy="3" r="1.1" fill="#fff" fill-opacity=".8"/></pattern></defs>'
+    + "".join(f'<pattern id="early{behind}" width="{px}" height="{px}" patternUnits="userSpaceOnUse"><circle '
+              f'cx="{px / 2}" cy="{px / 2}" r="1.1" fill="#fff" fill-opacity=".8"/></pattern>'
+              for behind, px in enumerate((6, 4.5, 3.5))) + "</defs>"
 )
 
 
@@ -98,10 +104,15 @@ def _shade(values: NDArray[np.float64], picture: Heat, colours: int) -> NDArray[
     return np.clip(share * (colours - 1), 0, colours - 1).astype(np.int64)
 
 
-def _colours(palette: list[str], low: str, high: str, bottom: float) -> list[str]:
+def _left_of_colours(*words: str) -> float:
+    """Where a picture ends beside which there is room for the scale of its colours, with these words."""
+    return WIDTH_PX - max(_SCALE_PX, 34 + max(wide_px(each) for each in words))
+
+
+def _colours(palette: list[str], low: str, high: str, right: float, bottom: float) -> list[str]:
     """A strip from few to many, with its ends named."""
-    left, step = WIDTH_PX - _SCALE_PX + 16, (bottom - 10) / 32
-    strip = [f'<rect x="{left}" y="{bottom - step * (at + 1):.1f}" width="10" height="{step + 0.4:.1f}" '
+    left, step = right + 16, (bottom - 10) / 32
+    strip = [f'<rect x="{left:.1f}" y="{bottom - step * (at + 1):.1f}" width="10" height="{step + 0.4:.1f}" '
              f'fill="{palette[round(at * (len(palette) - 1) / 31)]}"/>' for at in range(32)]
     return [*strip, text(left + 15, bottom, low, "start"), text(left + 15, 20, high, "start")]
 

@@ -18,6 +18,12 @@ from whimbrel_workbench.views.palette import FONT, GRID, INK, MARKERS, marker
 WIDTH_PX: Final = 900
 MOST_NAME_PX: Final = 300.0
 _CHAR_PX: Final = 6.6
+_WIDER: Final = 1.2
+"""So much wider than usual the letters of a font may be."""
+_BESIDE_PX: Final = 22.0
+"""So far words may stand out beyond the ends of an axis."""
+_EDGE_PX: Final = 2.0
+_LEFT_PX: Final = 64.0
 _OUTLINES: Final = ("m-3 -3 h6 v6 h-6", "m0 -3.8 l3.7 6.6 h-7.4", "m0 -4.2 l3.5 4.2 l-3.5 4.2 l-3.5 -4.2",
                     "m0 3.8 l3.7 -6.6 h-7.4", "m-3.6 0 l1.8 -3.1 h3.6 l1.8 3.1 l-1.8 3.1 h-3.6")
 """Of the markers behind the circle, from their middle."""
@@ -86,6 +92,16 @@ def text_px(words: str) -> float:
     return _CHAR_PX * len(words)
 
 
+def wide_px(words: str) -> float:
+    """How wide words are at most, in a wide font."""
+    return _WIDER * text_px(words)
+
+
+def beside_px(y: Scale) -> float:
+    """Room for the values beside an axis."""
+    return max(_LEFT_PX, *(8 + _EDGE_PX + wide_px(value_words(at)) for at in y.ticks()))
+
+
 def values_axis(y: Scale, left_px: float) -> list[str]:
     """Grid lines with their values."""
     return [f'<path d="M{left_px} {y(at):.1f} H{WIDTH_PX - 20}" stroke="{GRID}" stroke-opacity=".3"/>'
@@ -93,12 +109,18 @@ def values_axis(y: Scale, left_px: float) -> list[str]:
 
 
 def along_axis(x: Scale, y_px: float, *, calendar: bool) -> list[str]:
-    """Positions along the x axis; words at its ends stay inside."""
+    """Positions along the x axis; words at its ends stay inside, whatever font there is."""
     ticks = x.ticks(calendar=calendar)
     step_ms = ticks[1] - ticks[0] if len(ticks) > 1 else 0.0
-    named = [(x(at), instant(at, step_ms) if calendar else value_words(at)) for at in ticks]
-    return [text(min(max(px, x.low_px - 24 + half), x.high_px + 20 - half), y_px, said, "middle")
-            for px, said in named for half in [text_px(said) / 2]]
+    left, right = max(x.low_px - _BESIDE_PX, _EDGE_PX), min(x.high_px + _BESIDE_PX, WIDTH_PX - _EDGE_PX)
+    parts = []
+    for at in ticks:
+        said = instant(at, step_ms) if calendar else value_words(at)
+        half = wide_px(said) / 2
+        place, anchor = (left, "start") if x(at) - half < left else (right, "end") if x(at) + half > right else (
+            x(at), "middle")
+        parts.append(text(place, y_px, said, anchor))
+    return parts
 
 
 def instant(at_ms: float, step_ms: float) -> str:
