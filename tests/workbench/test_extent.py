@@ -46,6 +46,15 @@ def test_time_grows_by_whole_days() -> None:
     assert grown(first, 0.0, 6.01 * DAY_MS, calendar=True) == Extent(0.0, 8 * DAY_MS)
 
 
+def test_the_rounding_of_floats_is_no_range() -> None:
+    """Means of one number differed in their last digits, and the axis said 5.000000000000401."""
+    low, high = 5.0, 5.0000000000006
+    assert grown(None, low, high) == Extent(0.0, 6.0)
+    assert grown(None, -high, -low) == Extent(-6.0, -5.0)
+    assert grown(None, 1e6, 1e6 + 1e-3).high - 1e6 < 0.01
+    assert grown(grown(None, low, low), low, high) == Extent(0.0, 6.0)
+
+
 def test_one_value_alone_still_has_an_axis() -> None:
     assert grown(None, 0.0, 0.0) == Extent(0.0, 1.0)
     assert grown(None, 7.0, 7.0).low < grown(None, 7.0, 7.0).high

@@ -34,6 +34,8 @@ def test_numbers_read_well(page: Page) -> None:
     assert shown(-1000, -500, 0, 500) == ["-1,000", "-500", "0", "500"]
     assert shown(*np.arange(1.0, 1.0005, 0.0001).round(4).tolist()) == ["1", "1.0001", "1.0002", "1.0003", "1.0004"]
     assert shown(0.1 + 0.2, 0.4) == ["0.3", "0.4"]
+    assert shown(5.000000000000401, 5.000000000000402) == ["5", "5"]
+    assert shown(123456.7890123, 123456.7890124) == ["123,456.789012", "123,456.789012"]
     for value in (0.0, 3.14159, -12.5, 7.0, 123456.7, 1e300, -2.5e-12):
         assert ran(page, number_hover().code, value=value) == value_words(value)
 

@@ -12,6 +12,8 @@ _CALENDAR_STEPS_MS: Final = (
     6 * _HOUR, 12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 28 * _DAY, 91 * _DAY, 182 * _DAY, 365 * _DAY,
 )
 _STEPS_PER_SPAN: Final = 6
+_NOISE: Final = 1e-12
+"""Of numbers: what they differ by less is how floats are rounded, and would be stretched over all of an axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +55,13 @@ def grown(extent: Extent | None, low: float, high: float, *, calendar: bool = Fa
         if extent.low <= low and high <= extent.high:
             return extent
         low, high = min(low, extent.low), max(high, extent.high)
-    elif not calendar and not log and (0 < low < 0.6 * high or 0 < low == high):
-        low = 0.0
+    alike = not calendar and high - low <= _NOISE * max(abs(low), abs(high))
+    if extent is None and not calendar and not log and low > 0 and (alike or low < 0.6 * high):
+        low, alike = 0.0, False
     if log:
         bottom, top = math.floor(math.log10(low)), math.ceil(math.log10(high))
         return Extent(10.0**bottom, 10.0 ** max(top, bottom + 1))
-    rough = (high - low) / _STEPS_PER_SPAN
+    rough = 0.0 if alike else (high - low) / _STEPS_PER_SPAN
     step = calendar_step(rough) if calendar else decimal_step(rough or abs(high) / _STEPS_PER_SPAN or 1.0)
     if extent is not None and extent.low == low:
         return Extent(low, max(high, math.ceil(high / step) * step))

@@ -15,7 +15,8 @@ _TICK: Final = _SHORT + """
     const most = Math.max(...ticks.map(Math.abs))
     const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : most
     if (!most || Math.abs(tick) < step * 1e-6) return "0"
-    const digits = Math.ceil(-Math.log10(step)) + 1
+    // What is behind the twelfth digit is how floats are rounded.
+    const digits = Math.min(Math.ceil(-Math.log10(step)) + 1, 12 - Math.ceil(Math.log10(most)))
     if (most >= 1e15 || most < 1e-3) return short(tick, Math.min(12, Math.ceil(Math.log10(most / step)) + 1))
     return tick.toLocaleString("en", {maximumFractionDigits: Math.min(15, Math.max(0, digits))})
 """
