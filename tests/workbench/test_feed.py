@@ -15,7 +15,7 @@ from whimbrel import col
 from whimbrel.errors import SchemaError
 from whimbrel_workbench.controls import Transport
 from whimbrel_workbench.feed import Feed
-from whimbrel_workbench.frames import Bars, Frame, Lines, Options
+from whimbrel_workbench.frames import Bars, Figures, Frame, Lines, Options
 
 ROWS = 20_000
 CYCLE = {"origin": ["JFK", "LGA", "EWR", "JFK"], "x": [1, 2, 3, 0]}
@@ -98,6 +98,32 @@ def test_a_bar_that_would_move_nothing_is_off(screen: Screen) -> None:
     feed.look_again()
     bar.draw(screen.frames[-1].status.playback)
     assert [button.disabled for button in buttons] == [True, True]
+
+
+@pytest.mark.parametrize(("window", "keys", "kind"),
+                         [(2_000, "origin", Lines), (ROWS, "origin", Bars), (2_000, "", Lines), (ROWS, "", Figures)])
+def test_a_view_is_of_one_kind_from_its_first_picture_on(screen: Screen, window: int, keys: str, kind: type) -> None:
+    """A replay's view began with the bars of its first window, and became lines with the second."""
+    log = wb.from_arrow(LOG, time="at", arrival="at")
+    grouped = log.group_by(keys) if keys else log
+    query = grouped.tumbling_window(window).aggregate(n=wb.count()).on(wb.replay(log, speed=5_000, reorder_latency=0))
+    feed = Feed(query, Options(), screen.show, redraws_per_s=20)
+    feed.start()
+    screen.wait_for("finished")
+    feed.close()
+    pictures = [frame.picture for frame in screen.frames if frame.picture is not None]
+    assert len(pictures) > 3
+    assert {type(picture) for picture in pictures} == {kind}
+
+
+def test_rows_that_wait_for_their_kind_are_not_called_undrawable(screen: Screen) -> None:
+    feed = Feed(SLOW, Options(), screen.show, redraws_per_s=20)
+    feed.start()
+    while screen.frames[-1].picture is None:
+        feed.look_again()
+        time.sleep(0.01)
+    feed.close()
+    assert {frame.undrawn for frame in screen.frames} == {0}
 
 
 def test_looking_ends_with_the_run(screen: Screen) -> None:

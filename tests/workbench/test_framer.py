@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 
 from tests.workbench.results import hourly
 from whimbrel.errors import PlanError, SchemaError
-from whimbrel_workbench.frames import Bars, Figures, Framer, Lines, Options, Result, Rows
+from whimbrel_workbench.frames import Bars, Figures, Framer, Heat, Lines, Options, Result, Rows
 from whimbrel_workbench.frames.bars import MOST_BARS
 from whimbrel_workbench.frames.columns import roles
 from whimbrel_workbench.frames.rows import MOST_ROWS
@@ -34,6 +35,23 @@ def test_the_kind_follows_from_the_shape(table: pa.Table, kind: type) -> None:
     assert isinstance(Framer(Options()).picture(Result(table, (0,))), kind)
 
 
+def test_words_of_one_row_are_shown_as_large_as_numbers() -> None:
+    """A first text was taken for a key: one bar with its name, or a table of one row."""
+    for columns, shown in (({"first": ["UA 17"]}, {"first": "UA 17"}),
+                           ({"first": ["UA 17"], "n": [3]}, {"n": "3", "first": "UA 17"})):
+        framer, table = Framer(Options(), alone=True), whole(**columns)
+        picture = framer.picture(Result(table, (0,)))
+        assert isinstance(picture, Figures)
+        assert {figure.name: figure.words for figure in picture.figures} == shown
+        framer.seen(picture, 0.0)
+        other = table.set_column(table.column_names.index("first"), "first", pa.array(["DL 4"]))
+        later = {figure.name: figure.moved for figure in framer.picture(Result(other, (0,)), 1.0).figures}
+        assert later == {**dict.fromkeys(shown, ""), "first": "changed"}
+    over_time = hourly(JFK=[1, 2]).rename_columns(["start", "end", "first", "n"])
+    assert isinstance(Framer(Options(), alone=True).picture(Result(over_time, (2,))), Lines)
+    assert isinstance(Framer(Options(), alone=True).picture(Result(over_time.drop_columns("n"), (2,))), Rows)
+
+
 @pytest.mark.parametrize(("kind", "expected"), (("table", Rows), ("bars", Bars), ("lines", Lines), ("number", Figures)))
 def test_the_user_may_choose_the_kind(kind: str, expected: type) -> None:
     assert isinstance(Framer(Options(kind=kind)).picture(Result(hourly(JFK=[1, 2], LGA=[3, 4]), (4,))), expected)
@@ -50,13 +68,39 @@ def test_rows_without_a_value_that_can_be_drawn_are_counted(kind: str) -> None:
     assert Framer(Options.of(kind=kind, logy=True, logz=True)).picture(Result(table, (8,))).undrawn == 3
 
 
-def test_bars_become_lines_with_the_second_window_and_stay_lines() -> None:
+def test_a_picture_that_was_seen_stays_of_its_kind() -> None:
+    """Bars became lines with the second window, in front of the reader."""
     framer, table = Framer(Options()), hourly(JFK=[1, 2], LGA=[3, 4])
-    assert isinstance(framer.picture(Result(table.slice(0, 2), (0,))), Bars)
-    assert isinstance(framer.picture(Result(table, (0,))), Lines)
-    assert isinstance(framer.picture(Result(table.slice(0, 2), (0,))), Lines)
+    first = framer.picture(Result(table.slice(0, 2), (0,)))
+    assert isinstance(first, Bars)
+    framer.seen(first)
+    assert isinstance(framer.picture(Result(table, (0,))), Bars)
     framer.forget()
+    assert isinstance(framer.picture(Result(table, (0,))), Lines)
+
+
+def test_the_kind_of_a_picture_that_nobody_has_seen_still_follows_the_rows() -> None:
+    framer, table = Framer(Options()), hourly(**{f"sensor {number}": [number, 1] for number in range(14)})
     assert isinstance(framer.picture(Result(table.slice(0, 2), (0,))), Bars)
+    assert isinstance(framer.picture(Result(table.filter(pa.compute.less(pa.compute.utf8_length(table["origin"]), 9)),
+                                            (0,))), Lines)
+    heat = framer.picture(Result(table, (0,)))
+    assert isinstance(heat, Heat)
+    framer.seen(heat)
+    assert isinstance(framer.picture(Result(table.slice(0, 2), (0,))), Heat)
+
+
+def test_a_first_window_alone_waits_until_it_is_known_whether_others_will_come() -> None:
+    table, single = hourly(JFK=[1, 2], LGA=[3, 4]), hourly(JFK=[1]).drop_columns("origin")
+    for expected, kinds in ((True, [Lines, Lines]), (False, [Bars, Figures])):
+        for first, kind in zip((table.slice(0, 2), single), kinds, strict=True):
+            framer = Framer(Options())
+            assert framer.picture(Result(first, (0,)), more=lambda: None) is None
+            assert framer.undecided
+            assert isinstance(framer.picture(Result(first, (0,)), more=lambda expected=expected: expected), kind)
+            assert not framer.undecided
+    assert isinstance(Framer(Options()).picture(Result(table, (0,)), more=lambda: None), Lines)
+    assert isinstance(Framer(Options(kind="bar")).picture(Result(single, (0,)), more=lambda: None), Bars)
 
 
 def test_bars_show_the_newest_value_of_each_key_and_keep_their_order() -> None:

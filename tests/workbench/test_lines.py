@@ -58,6 +58,13 @@ def test_a_lonely_point_is_on_no_path() -> None:
     assert len(line.open_path()[0]) == 0
 
 
+def test_an_axis_of_one_window_is_as_long_as_it() -> None:
+    picture = draw(hourly(JFK=[1], LGA=[2]), settled=0, kind="line")
+    assert picture.x.high - picture.x.low == 3_600_000
+    ticks = pa.table({"start": [1_000_000], "end": [1_000_100], "n": [5]})
+    assert draw(ticks, settled=0, kind="line").x.low == 1_000_000
+
+
 def test_null_values_are_not_drawn() -> None:
     table = hourly(JFK=[1, 2, 3])
     table = table.set_column(3, "flights", pa.array([1.0, None, 3.0]))
@@ -92,6 +99,7 @@ def test_colours_and_axes_stay_while_rows_come_in() -> None:
     assert all(isinstance(picture, Lines) for picture in seen)
     assert {tuple((line.label, line.place) for line in picture) for picture in seen} == {(("EWR", 0), ("JFK", 1))}
     assert seen[0].y.high < seen[1].y.high == seen[2].y.high
+    framer.seen(seen[2])
     assert framer.picture(Result(table.slice(0, 2), (2,))).y == seen[2].y
 
 

@@ -73,9 +73,11 @@ def count(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     made: Counter[str] = Counter()
     picture, read = Framer.picture, Replay.read
 
-    def counted_picture(self: Framer, *given: object) -> object:
-        made["pictures"] += 1
-        return picture(self, *given)
+    def counted_picture(self: Framer, *given: object, **named: object) -> object:
+        drawn = picture(self, *given, **named)
+        if drawn is not None:
+            made["pictures"] += 1
+        return drawn
 
     def counted_read(self: Replay, *given: object) -> object:
         made["readings"] += 1

@@ -20,6 +20,7 @@ from whimbrel_workbench.feed.grouped import grouped_by
 from whimbrel_workbench.feed.lateness import latencies_of
 from whimbrel_workbench.feed.player import Player, playback_of
 from whimbrel_workbench.feed.progress_run import ProgressRun
+from whimbrel_workbench.feed.several import several_times
 from whimbrel_workbench.feed.status import failure_of, progress_status_of, status_of
 from whimbrel_workbench.frames import (
     Columns,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 AnyRun = Run | BandedRun | ProgressRun
 
 _FIRST_PICTURE_WAIT_S: Final = 0.05
+_DECIDED_WITHIN_S: Final = 0.3
+"""So long the first rows of a run are waited on to show of how many times they speak, before the plan decides."""
 _UNDRAWABLE_HINT: Final = 'the run goes on; another picture may do: view(kind="table")'
 _KEPT_ROWS: Final = 1_000_000
 _KEPT_POINTS: Final = 10_000_000
@@ -88,7 +91,7 @@ class Feed:
         self.progress = progress
         self.written = self._stream = stream
         self._schema, self._keys = _result(stream)
-        self._framer = Framer(options, self._keys, _raw(stream))
+        self._framer = Framer(options, self._keys, _raw(stream), _alone(stream))
         self._framer.columns(self._schema)
         self._on_frame, self._ready, self._on_turn = on_frame, ready, on_turn
         self._pause_s = 1.0 / redraws_per_s
@@ -100,6 +103,7 @@ class Feed:
         self._refused: Failure | None = None
         self._picture: Picture | None = None
         self._result: Result | None = None
+        self._rows_since_s: float | None = None
         self._seen: tuple[int, str] | None = None
         self._status: Status | None = None
         self._quality: Quality | None = None
@@ -170,7 +174,7 @@ class Feed:
         with self.between_frames:
             self._framer.forget()
             self._run, self._refused, self._picture, self._result, self._seen = None, None, None, None, None
-            self._quality = None
+            self._quality, self._rows_since_s = None, None
             if isinstance(run, WhimbrelError):
                 self._refused = failure_of(run)
             else:
@@ -326,14 +330,17 @@ class Feed:
             failed = now[1] == "failed"
             drawn = 0 if self._result is None or self._picture is None else len(self._result.table)
             if not failed or len(result.table) >= max(drawn, 1):
-                self._picture, self._result = self._framer.picture(result), result
+                self._picture = self._framer.picture(result, more=lambda: self._more(run, now[1]))
+                self._result = result
+                if self._framer.undecided and not anyway:
+                    return True
             error = run.error if failed else None
             if isinstance(run, ProgressRun):
                 self._status = progress_status_of(now[1], snapshot.metrics, error, run.facts)
             else:
                 told = run.facts if isinstance(run, BandedRun) else ()
                 self._status = status_of(now[1], snapshot.metrics, error, told, playback)
-            if self._on_frame(self._frame(snapshot.version, self._status)):
+            if self._on_frame(self._frame(snapshot.version, self._status)) and not self._framer.undecided:
                 self._seen = now
                 self._framer.seen(self._picture)
         elif self._status is not None and self._status.playback != playback:  # time goes on, and brings no row
@@ -342,10 +349,19 @@ class Feed:
             self._on_frame(self._frame(now[0], self._status))
         return self._seen != now or now[1] not in _ENDED or (now[1] == "finished" and playback is not None)
 
+    def _more(self, run: AnyRun, state: str) -> bool | None:
+        """Whether rows at other times are to be expected where there is one time so far; None for a moment."""
+        if state in _ENDED:
+            return False
+        now_s = time.monotonic()
+        self._rows_since_s = self._rows_since_s or now_s
+        return None if now_s - self._rows_since_s < _DECIDED_WITHIN_S else several_times(self._stream, run.clock)
+
     def _frame(self, version: int, status: Status) -> Frame:
+        undrawn = self._result is not None and self._picture is None and not self._framer.undecided
         self._present = Frame(version, self._picture, self._framer.columns(self._schema), status, repr(self._stream),
                               self._framer.options.style, self._quality,
-                              len(self._result.table) if self._result and self._picture is None else 0)
+                              len(self._result.table) if self._result and undrawn else 0)
         return self._present
 
     def _steer(self, gesture: Callable[[AnyRun], None]) -> None:
@@ -384,7 +400,7 @@ class Feed:
 def columns_of(query: Stream | Bands, options: Options) -> Columns:
     """Which columns of the result a view of the query shows, and as what."""
     schema, keys = _result(query)
-    return Framer(options, keys, _raw(query)).columns(schema)
+    return Framer(options, keys, _raw(query), _alone(query)).columns(schema)
 
 
 def _look(run: Run) -> tuple[Snapshot, Result]:
@@ -397,6 +413,13 @@ def _raw(query: Stream | Bands) -> bool:
     answer = query if isinstance(query, Stream) else query[-1]
     aggregated = any(isinstance(node.op, GroupAggregate) for node in answer.node.walk())
     return not aggregated and not _result(query)[1] and answer.node.properties.apart is None
+
+
+def _alone(query: Stream | Bands) -> bool:
+    """Whether the result is an aggregate of all events, which has one row at a time."""
+    node = (query if isinstance(query, Stream) else query[-1]).node
+    apart = node.properties.apart
+    return apart is not None and not apart.per and any(isinstance(each.op, GroupAggregate) for each in node.walk())
 
 
 def _result(query: Stream | Bands) -> tuple[pa.Schema, tuple[str, ...]]:

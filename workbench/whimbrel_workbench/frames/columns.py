@@ -28,15 +28,19 @@ class Columns:
         Every column that could be on the value axis.
     x : str or None
         The column along the x axis; None when it is time.
+    texts : tuple of str
+        Columns of words or of instants that tell nothing apart.
     """
 
     keys: tuple[str, ...]
     value: str | None
     values: tuple[str, ...]
     x: str | None = None
+    texts: tuple[str, ...] = ()
 
 
-def roles(schema: pa.Schema, options: Options = Options(), grouped: Sequence[str] = ()) -> Columns:  # noqa: B008 - frozen
+def roles(schema: pa.Schema, options: Options = Options(), grouped: Sequence[str] = (), *,  # noqa: B008 - frozen
+          alone: bool = False) -> Columns:
     """Tell keys from values.
 
     Keys are what the user chose (``by``), else what the query groups by, else every column of labels. The value is
@@ -50,6 +54,8 @@ def roles(schema: pa.Schema, options: Options = Options(), grouped: Sequence[str
     options : Options
     grouped : sequence of str
         Columns that the query groups by.
+    alone : bool
+        Whether there is one row at a time: then no words tell rows apart.
 
     Raises
     ------
@@ -62,7 +68,7 @@ def roles(schema: pa.Schema, options: Options = Options(), grouped: Sequence[str
     --------
     >>> rows = pa.schema({"start": pa.int64(), "end": pa.int64(), "origin": pa.string(), "n": pa.int64()})
     >>> roles(rows)
-    Columns(keys=('origin',), value='n', values=('n',), x=None)
+    Columns(keys=('origin',), value='n', values=('n',), x=None, texts=())
     """
     payload = {field.name: field.type for field in schema if field.name not in (_TIME, "end")}
     x = None if options.x == _TIME else options.x
@@ -83,7 +89,7 @@ def roles(schema: pa.Schema, options: Options = Options(), grouped: Sequence[str
         case _ if x is not None:
             raise PlanError(f"A view of kind {options.kind!r} runs over time.", where=f"view(x={x!r})",
                             hint='kind="scatter" or kind="heatmap" can have another column there')
-    labels = tuple(name for name, kind in payload.items() if _is_label(kind))
+    labels = () if alone else tuple(name for name, kind in payload.items() if _is_label(kind))
     keys = by if by is not None else tuple(name for name in tuple(grouped) or labels if name != x)
     values = tuple(name for name, kind in payload.items() if _is_measure(kind) and name not in (*keys, x))
     if options.kind in ("scatter", "density") and x is not None and not _is_position(payload[x]):
@@ -91,7 +97,9 @@ def roles(schema: pa.Schema, options: Options = Options(), grouped: Sequence[str
     if value is not None and value not in values:
         raise SchemaError(f"Column {value!r} is not a number.", where=f"view(y={value!r})",
                           hint=near_match(value, values))
-    return Columns(keys, value if value is not None else next(iter(values), None), values, x)
+    texts = tuple(name for name, kind in payload.items() if name not in (*keys, x)
+                  and (_is_label(kind) or pa.types.is_timestamp(kind)))
+    return Columns(keys, value if value is not None else next(iter(values), None), values, x, texts)
 
 
 def _expect_there(names: Iterable[str | None], payload: dict[str, pa.DataType]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -30,8 +31,6 @@ _MOST_TOLD_APART: Final = 3
 _MOST_LINES: Final = 2 * MOST_LINES
 """Twice as many keys as lines that read well: a heat map shows them all."""
 
-_FULLNESS: Final[tuple[Kind, ...]] = ("auto", "number", "bar", "line", "heatmap", "scatter", "density", "table")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
@@ -55,8 +54,7 @@ class Frame:
 class Framer:
     """Turn results into pictures, one after the other, for one view of one run.
 
-    The kind of an automatic picture may grow while rows come in (a number becomes bars, bars become lines), and
-    never goes back: a picture that flips is not read by anybody.
+    An automatic picture is of one kind for good once a reader has seen it: a picture that flips is not read by anybody.
 
     Parameters
     ----------
@@ -65,11 +63,20 @@ class Framer:
         Columns that the query is known to group by.
     raw : bool
         Whether the result is events as they came, not answers about them.
+    alone : bool
+        Whether the result is known to have one row at a time.
+
+    Attributes
+    ----------
+    undecided : bool
+        Whether nothing was drawn because nobody knows yet which kind of picture will fit.
     """
 
     options: Options
     keys: tuple[str, ...] = ()
     raw: bool = False
+    alone: bool = False
+    undecided: bool = field(default=False, init=False)
     _kind: Kind = "auto"
     _unseen: bool = True
     _lines: LineMemory = field(init=False)
@@ -100,7 +107,7 @@ class Framer:
 
     def forget(self) -> None:
         """Start afresh: a new run of the query."""
-        self._kind = "auto"
+        self._kind, self.undecided = "auto", False
         self._unseen = True
         self._lines = LineMemory(Places(self.options.top or MOST_LINES))
         self._bars = BarMemory()
@@ -123,7 +130,7 @@ class Framer:
     def columns(self, schema: pa.Schema) -> Columns:
         """The roles of a result's columns. Raw events are points unless something else is asked for."""
         options = replace(self.options, kind="scatter") if self.raw and self.options.kind == "auto" else self.options
-        return roles(schema, options, self.keys)
+        return roles(schema, options, self.keys, alone=self.alone)
 
     def drawn_as_points(self, schema: pa.Schema) -> bool:
         """Whether every row will be a point of its own."""
@@ -137,7 +144,8 @@ class Framer:
             self._unseen = False
             self._looks.look(picture, time.monotonic() if at_s is None else at_s)
 
-    def picture(self, result: Result, at_s: float | None = None) -> Picture | None:
+    def picture(self, result: Result, at_s: float | None = None, *,
+                more: Callable[[], bool | None] = lambda: False) -> Picture | None:
         """Draw a result, and mark what changed since the reader's last look.
 
         Parameters
@@ -145,21 +153,28 @@ class Framer:
         result : Result
         at_s : float, optional
             The time of a steady clock, in seconds.
+        more : callable
+            Whether rows at other times are to be expected, where all that are there speak of one time; None: that will
+            be known in a moment, and nothing that depends on it is drawn until then.
         """
         if not len(result.table):
             return None
         if self._unseen:
             self.resort()  # an order is kept for those who know it
-        drawn = self._drawn(result, self.columns(result.table.schema))
+        drawn = self._drawn(result, self.columns(result.table.schema), more)
         before = self._looks.before(time.monotonic() if at_s is None else at_s)
         alike = type(before) is type(drawn)
         return drawn.compared(before) if drawn is not None and alike else drawn
 
-    def _drawn(self, result: Result, columns: Columns) -> Picture | None:
+    def _drawn(self, result: Result, columns: Columns, more: Callable[[], bool | None]) -> Picture | None:
         style, top = self.options.style, self.options.top
         named = labels(result.table, columns.keys) if self._kind not in ("scatter", "density", "table") else None
-        self._kind = max(self._kind, self._fitting(result.table, columns, named), key=_FULLNESS.index)
+        if self._unseen:
+            fitting = self._fitting(result.table, columns, named, more)
+            self._kind, self.undecided = fitting or "auto", fitting is None
         match self._kind:
+            case "auto":
+                return None
             case "line" if named:
                 frame, self._lines = lines(result, named, columns, self._lines, style)
                 return frame
@@ -178,15 +193,19 @@ class Framer:
             case _:
                 return rows(result, columns)
 
-    def _fitting(self, table: pa.Table, columns: Columns, named: Labels | None) -> Kind:
-        """The plainest picture that shows all of the result."""
+    def _fitting(self, table: pa.Table, columns: Columns, named: Labels | None,
+                 more: Callable[[], bool | None]) -> Kind | None:
+        """The plainest picture that shows all of the result, and what is to be expected; None: not known yet."""
         if self.options.kind != "auto":
             return self.options.kind
-        if columns.value is None or (len(columns.keys) > _MOST_TOLD_APART and not self.raw):
+        words = columns.texts if not columns.keys and not self.raw else ()
+        if (columns.value is None and not words) or (len(columns.keys) > _MOST_TOLD_APART and not self.raw):
             return "table"
         if self.raw or columns.x is not None:
             return "scatter"
         times = pc.min_max(table.column("start"))
-        if times["min"].as_py() == times["max"].as_py():
-            return "bar" if columns.keys else "number"
+        if times["min"].as_py() == times["max"].as_py() and not (expected := more()):
+            return None if expected is None else "bar" if columns.keys else "number"
+        if columns.value is None:
+            return "table"
         return "heatmap" if named and len(named.names) > _MOST_LINES and self.options.top is None else "line"

@@ -1,4 +1,4 @@
-"""Big numbers: a settled one filled, a provisional one hollow, both said in words."""
+"""Big numbers and words: a settled one filled, a provisional one hollow, both said in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _FIGURE_CSS: Final = CSS + """
 .early .value { opacity: .62; }
 .moved { font-size: 13px; min-height: 19px; font-weight: 600; }
 """
-_VALUE: Final = "font-size:44px;line-height:1.15;font-weight:600;font-variant-numeric:tabular-nums"
+_VALUE: Final = "line-height:1.15;font-weight:600;font-variant-numeric:tabular-nums;overflow-wrap:anywhere"
+_SIZES_PX: Final = ((16, 44), (48, 28))
+"""Up to so many letters are so large; more would fill the page."""
+_SMALLEST_PX: Final = 18
 
 
 class FiguresView:
@@ -44,7 +47,8 @@ def figures_html(picture: Figures) -> str:
 
 def _figure_html(figure: Figure) -> str:
     revised = f", revised from {figure.revised}" if figure.revised else ""
-    return (f'<div><div class="value" style="{_VALUE}">{escape(figure.words)}</div>'
+    size = next((px for most, px in _SIZES_PX if len(figure.words) <= most), _SMALLEST_PX)
+    return (f'<div><div class="value" style="font-size:{size}px;{_VALUE}">{escape(figure.words)}</div>'
             f'<div class="quiet">{escape(figure.name)}{escape(revised)}</div>'
             f'<div>{escape(figure.bound)}</div>'
             f'<div class="moved">{escape(figure.moved)}</div></div>')
