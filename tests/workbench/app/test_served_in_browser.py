@@ -49,6 +49,14 @@ LINES = """() => {
     const figures = models.filter(model => model.type === "Figure" && model.below[0]?.type === "DatetimeAxis")
     return figures.map(figure => Math.max(...figure.renderers.map(each => (each.data_source.data.xs ?? []).length)))
 }"""
+CELLS = """() => {
+    const models = Bokeh.documents.flatMap(document => [...document._all_models.values()])
+    const figure = models.find(model => model.type === "Figure")
+    const {image, x, y, dw, dh} = models.find(model => model.type === "ColumnDataSource" && model.data.dw?.length).data
+    const {x_range, y_range} = figure
+    return {cells: [x[0], y[0], dw[0], dh[0], [...image[0]]],
+            sight: [x_range.start, y_range.start, x_range.end, y_range.end]}
+}"""
 BUTTONS = ("() => Bokeh.documents.flatMap(document => [...document._all_models.values()]"
            ".filter(model => model.type == 'Button').map(model => model.label))")
 TYPES = "() => Bokeh.documents.flatMap(document => [...document._all_models.values()].map(model => model.type))"
@@ -106,6 +114,20 @@ def wait_until(true: Callable[[], bool], page: Page, timeout_s: float = 30) -> N
     while not true():
         assert time.monotonic() < deadline
         page.wait_for_timeout(50)
+
+
+def cells(page: Page) -> list:
+    """Where the cells of a density lie, and how many points are in each."""
+    return page.evaluate(CELLS)["cells"]
+
+
+def covers(page: Page) -> bool:
+    """Whether the cells are those of what is in sight."""
+    found = page.evaluate(CELLS)
+    (x, y, dw, dh, _), (left, bottom, right, top) = found["cells"], found["sight"]
+    wide, high = 0.02 * (right - left), 0.05 * (top - bottom)
+    return (left - wide < x < left + 1 and right - 1 < x + dw < right + wide and bottom - high < y < bottom + 1e-6
+            and top - 1e-6 < y + dh < top + high)
 
 
 def test_pages_wide_and_narrow_light_and_dark_move_and_ask_nobody_else(server: Server, open_page: Open,
@@ -168,6 +190,29 @@ def test_charts_over_time_pan_together_and_stay_while_data_comes(server: Server,
     assert held[0] == held[1]
     page.wait_for_timeout(3000)
     assert page.evaluate(RANGES) == held
+
+
+def test_points_are_counted_anew_where_a_reader_moves(open_page: Open, tmp_path: Path) -> None:
+    with served(Dashboard("Points", {"delays": LOG.view(kind="density", y="delay")})) as server:
+        page = open_page(server.exposure.url)
+        wait_for_chart(page)
+        page.get_by_text("finished").locator("visible=true").first.wait_for()
+        wait_until(lambda: sum(cells(page)[4]) == ROWS, page)
+        box = page.locator("main .bk-Figure").first.bounding_box()
+        for right, up in ((-350, 0), (-60, 90), (100, -40)):
+            x, y, *_ = before = cells(page)
+            page.mouse.move(box["x"] + 500, box["y"] + 150)
+            page.mouse.down()
+            page.mouse.move(box["x"] + 500 + right, box["y"] + 150 + up, steps=8)
+            page.mouse.up()
+            wait_until(lambda before=before: cells(page) != before, page)
+            wait_until(lambda: covers(page), page)
+            x, y, dw, dh, counts = cells(page)
+            at = AT.astype(np.int64) / 1e3
+            inside = (at >= x) & (at < x + dw) & (y <= DELAY) & (y + dh > DELAY)
+            assert sum(counts) == inside.sum() > 0
+        picture(page, "served-panned", tmp_path)
+        assert page.problems == []
 
 
 def test_who_may_steer_steers_for_all(open_page: Open, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.result import Floats, Result
 from whimbrel_workbench.frames.times import positions
@@ -23,6 +24,9 @@ _SEGMENT_ROWS: Final = 1 << 20
 Categories = NDArray[np.uint8]
 Piece = tuple[Floats, Floats, Categories]
 """x, y and category of some points that stand one behind the other."""
+
+Reach = tuple[float, float]
+_ANYWHERE: Final[Reach] = (-np.inf, np.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,15 +43,24 @@ class Points:
         How many settled points came before and with these, those that are no longer kept included.
     in_order : bool
         Whether ``x`` never decreases from one settled point to the next.
+    x_reach, y_reach : tuple of float
+        Between which positions they lie, as far as that is known.
     """
 
     pieces: tuple[Piece, ...]
     tail: Piece
     number: int
     in_order: bool
+    x_reach: Reach = _ANYWHERE
+    y_reach: Reach = _ANYWHERE
 
     def __len__(self) -> int:
         return sum(len(x) for x, _, _ in self.pieces) + len(self.tail[0])
+
+    def reaches(self, x: Extent, y: Extent) -> bool:
+        """Whether any may lie there."""
+        return all(reach[0] <= extent.high and extent.low <= reach[1]
+                   for reach, extent in ((self.x_reach, x), (self.y_reach, y)))
 
     def between(self, low: float, high: float) -> Iterator[Piece]:
         """Settled points among which are all with ``low <= x <= high``; pieces without any are left out."""
@@ -99,7 +112,8 @@ class PointStore:
             self._append(self._piece(fresh.slice(first, _SEGMENT_ROWS)))
         tail = self._piece(result.table.slice(result.settled))
         self._reach(tail)
-        return Points(tuple(segment.piece for segment in self._segments), tail, self._known, self._in_order)
+        return Points(tuple(segment.piece for segment in self._segments), tail, self._known, self._in_order,
+                      self.x_reach or _ANYWHERE, self.y_reach or _ANYWHERE)
 
     def _piece(self, rows: pa.Table) -> Piece:
         x = positions(rows.column(self.x_name or "start")).astype(np.float64, copy=False)

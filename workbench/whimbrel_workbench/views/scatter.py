@@ -95,7 +95,7 @@ class ScatterView:
         picture = self._picture
         x, y = self._viewport.held or (picture.x, picture.y)
         width, height = self._viewport.pixels
-        window = Window(x, y, max(1, width // _CELL_PX), max(1, height // _CELL_PX), picture.log)
+        window = self._raster.over(x, y, max(1, width // _CELL_PX), max(1, height // _CELL_PX), picture.log)
         counts = self._raster.counts(picture.points, window)
         dense = picture.dense or int(counts.sum()) > MOST_POINTS
         self._cells.data = _image(counts, window) if dense else {name: [] for name in self._cells.data}

@@ -11,16 +11,19 @@ import panel as pn
 
 from whimbrel_workbench.frames.extent import Extent
 
-# A drag changes the ranges with every move of the mouse: told is where it is a moment later, and never twice.
+# A drag changes the ranges with every move of the mouse: told is where it is when the last place was answered.
 _TELL: Final = """
     if (out.telling) return
     out.telling = true
-    setTimeout(() => {
+    const tell = () => {
+        if (out.placeholder != out.value && Date.now() - out.told_ms < 1_000) return setTimeout(tell, 5)
         out.telling = false
+        out.told_ms = Date.now()
         const {x_range: x, y_range: y} = figure
         const held = x.tags.includes("held")
         out.value = JSON.stringify([held, x.start, x.end, y.start, y.end, figure.inner_width, figure.inner_height])
-    }, 40)
+    }
+    setTimeout(tell, 10)
 """
 _WATCHED: Final = ("x_range.start", "x_range.end", "y_range.start", "y_range.end", "x_range.tags", "inner_width")
 
@@ -58,8 +61,12 @@ class Viewport:
             chart.jscallback(args=told, **{each: _TELL})
 
     def _told(self, event: Any) -> None:
+        self._look(event.new)
+        self.panel.placeholder = event.new
+
+    def _look(self, said: str) -> None:
         try:
-            held, *ends, width, height = json.loads(event.new)
+            held, *ends, width, height = json.loads(said)
             low_x, high_x, low_y, high_y = map(float, ends)
             pixels = (min(max(int(width), 50), 4000), min(max(int(height), 50), 4000))
         except (TypeError, ValueError):
