@@ -95,11 +95,12 @@ class Server:
 
 
 class _Application(BokehTornado):  # type: ignore[misc]
-    """Its pages load nothing for formulas, which no view writes: 1.8 MB less."""
+    """Its pages load nothing for formulas and graphics cards, which no view asks for: 2 MB less."""
 
     def resources(self, absolute_url: str | bool | None = None) -> Resources:
         resources = super().resources(absolute_url)
-        resources.components.remove("bokeh-mathjax")
+        unused = ("bokeh-mathjax", "bokeh-gl")
+        resources.components = [name for name in resources.components if name not in unused]
         return resources
 
 

@@ -63,6 +63,10 @@ class Visit:
         self._sent, self._drawn = (Div(visible=False, tags=[0]) for _ in range(2))
         self._sent.js_on_change("tags", CustomJS(args={"sent": self._sent, "drawn": self._drawn}, code=_DRAWN))
         self._drawn.on_change("tags", self._go_on)
+        # What is there is part of the page as it comes; to be sent it after that takes about as long as all the rest.
+        self._newest = shared.newest
+        if self._newest:
+            self._draw(set(self._newest))
         self._lay_out(dashboard)
         with set_curdoc(document):
             pn.state.onload(lambda: shared.join(self))
@@ -111,7 +115,7 @@ class Visit:
 
     def _lay_out(self, dashboard: Dashboard) -> None:
         roots = {name: f"view{number}" for number, name in enumerate(self._screens)}
-        page = pn.Template(_template())
+        page = _Page(_template())
         page.add_variable("rows", [[(name, roots[name]) for name in row] for row in dashboard.arrangement.rows])
         page.add_variable("style", (_HERE / "page.css").read_text(encoding="utf-8"))
         for name, screen in self._screens.items():
@@ -125,7 +129,8 @@ class Visit:
         page.add_panel("keys", self._keys.panel)
         page.add_panel("sources", pn.pane.HTML(_sources_html(dashboard), stylesheets=[CSS], margin=0,
                                                sizing_mode="stretch_width"))
-        page.server_doc(self._document, title=dashboard.title, location=False)
+        with self._document.models.freeze():  # else all models are walked through once more with every part
+            page.server_doc(self._document, title=dashboard.title, location=False)
 
     def _link(self, view: View) -> None:
         """Charts over the same kind of time share one range: panning one pans all."""
@@ -133,6 +138,13 @@ class Visit:
         if chart is not None:
             kind = type(chart.xaxis[0]).__name__
             chart.x_range = self._axes.setdefault(kind, chart.x_range)
+
+
+class _Page(pn.Template):  # type: ignore[misc]
+    """A template that does not put all its parts into words with every part that comes."""
+
+    def __repr__(self) -> str:
+        return "page"
 
 
 @cache

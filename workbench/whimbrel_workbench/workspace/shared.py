@@ -72,6 +72,12 @@ class Shared:
         """How many pages look."""
         return len(self._viewers)
 
+    @property
+    def newest(self) -> dict[str, Frame]:
+        """The newest frame of each view that has one."""
+        with self._changing:
+            return dict(self._newest)
+
     def join(self, viewer: Viewer) -> None:
         """Hand frames to a page from now on, first the ones that are there."""
         with self._changing:
