@@ -67,7 +67,8 @@ class Loop:
         self._over = self._drains = False
         self._changed = threading.Condition()
         self._look_after = 0.0
-        self._measured = 0.0
+        self._measured, self._unmeasured = 0.0, True
+        self._seeks = 0
         self._checkpoints: list[tuple[FilePath, Future[None]]] = []
         if session.clock is not None:
             session.clock.rewindable.add(self)
@@ -146,8 +147,8 @@ class Loop:
 
     def _read(self) -> State:
         while True:
-            if all(shown.state != "paused" for shown in self._going()) and self.session.follow_clock():
-                self._revive()
+            if all(shown.state != "paused" for shown in self._going()):
+                self._follow_clock()
             if self.session.finished:
                 return "finished"
             with self._changed:
@@ -160,17 +161,38 @@ class Loop:
                     return "stopped"
                 if time.perf_counter() >= self._look_after:
                     self._look([shown for shown in going if shown.is_asked])
-                if any(shown.state == "paused" for shown in going):
+                paused = any(shown.state == "paused" for shown in going)
+                if self._unmeasured and (paused or self._clock_stands):
+                    self._measure(going)
+                if paused:
                     self._changed.wait(_IDLE_S)
                     continue
             outs = self.session.step()
             if self.keeping is not None:
                 self.keeping.take(self.session, outs)
             self._end_failed()
+            self._unmeasured = self._unmeasured or outs is not None
             if time.perf_counter() - self._measured > _IDLE_S:
-                for shown in going:
-                    shown.metrics = shown.answer.metrics()
-                self._measured = time.perf_counter()
+                self._measure(going)
+
+    def _follow_clock(self) -> None:
+        """Go where the clock of the replays was set to, if it was."""
+        clock = self.session.clock
+        if clock is None or clock.seeks == self._seeks:
+            return
+        self._seeks, self._unmeasured = clock.seeks, True
+        if self.session.follow_clock():
+            self._revive()
+
+    @property
+    def _clock_stands(self) -> bool:
+        """Whether nothing changes once all that has come is read: who waits for that finds it in the metrics."""
+        return self.session.clock is not None and self.session.clock.paused
+
+    def _measure(self, going: list[Shown]) -> None:
+        for shown in going:
+            shown.metrics = shown.answer.metrics()
+        self._measured, self._unmeasured = time.perf_counter(), False
 
     def _keep_last(self) -> None:
         """What feeds had received is worked on still, and all of it is written down."""

@@ -138,7 +138,7 @@ class Pipeline:
         twin.__dict__.update(self.__dict__)
         twin._kernels = [kernel.fork() if number in needed else kernel for number, kernel in enumerate(self._kernels)]
         twin.told = list(self.told)
-        twin.work = [Work() for _ in self.nodes]  # looking is not what the operators do
+        twin.work = [work.copy() for work in self.work]  # looking is not what the operators do
         twin.failures = {}
         twin._out = [[] for _ in self._roots]
         twin._join_up(plans)
@@ -161,6 +161,7 @@ class Pipeline:
         """Go on where a fork of this pipeline is; the fork stays as it is."""
         self._kernels = [kernel.fork() for kernel in twin.kernels]
         self.told = list(twin.told)
+        self.work = [work.copy() for work in twin.work]
 
     @property
     def ingresses(self) -> list[Ingress]:

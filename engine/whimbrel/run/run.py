@@ -93,7 +93,10 @@ class Run:
 
     @property
     def metrics(self) -> Metrics:
-        """Counters, at most 50 ms old while it runs; costs nothing to ask."""
+        """Counters, at most 50 ms old while it runs; costs nothing to ask.
+
+        Where the clock of replays is paused, they are those of now when ``run.clock.wait()`` says that all was read.
+        """
         return self._loop.metrics(self._shown)
 
     def snapshot(self, timeout: float = 1.0, *, after: int | None = None) -> Snapshot:

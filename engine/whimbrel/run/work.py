@@ -51,6 +51,12 @@ class Work:
         self.batches = self.rows_out = 0
         self.seconds = 0.0
 
+    def copy(self) -> Work:
+        """The same counters, which go their own way."""
+        twin = Work()
+        twin.batches, twin.rows_out, twin.seconds = self.batches, self.rows_out, self.seconds
+        return twin
+
     def push(self, kernel: Kernel, batch: Batch, port: int = 0) -> list[Batch]:
         """Let the operator take in rows."""
         began = perf_counter()

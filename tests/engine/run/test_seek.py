@@ -83,6 +83,32 @@ def test_where_the_clock_is_set_there_the_answer_is_and_the_end_is_the_same(inst
         whole.metrics.late_dropped, whole.metrics.late_adjusted)
 
 
+def test_metrics_are_those_of_where_the_clock_was_set() -> None:
+    clock = wb.ReplayClock(INFINITE)
+    run = sums(wb.replay(source(), clock=clock, reorder_latency=60)).start()
+    assert run.wait(60)
+    clock.pause()
+    for instant in (20_000, 100, 29_000, 5_000, 5_001, 15_000):
+        clock.seek(instant)
+        assert clock.wait(60)
+        metrics = run.metrics
+        assert metrics.rows == len(upto(LOG, instant))
+        assert [(step.rows_in, step.rows_out) for step in metrics.steps[:1]] == [
+            (metrics.rows, metrics.rows - metrics.late_dropped - metrics.buffered[metrics.steps[0].name])]
+        assert metrics.age_s == instant - metrics.newest
+    run.stop()
+
+
+def test_metrics_of_a_run_that_was_paused_are_those_of_where_it_stands() -> None:
+    run = sums(wb.replay(source(), speed=10_000, reorder_latency=60)).start()
+    for share in range(1, 6):
+        eventually(lambda share=share: run.metrics.rows > share * 2_000)  # type: ignore[misc]
+        run.pause()
+        eventually(lambda: run.metrics.rows == run._loop.session.reader.rows, timeout_s=5)
+        run.resume()
+    run.stop()
+
+
 @settings(max_examples=4)
 @given(INSTANTS)
 def test_joined_replays_are_set_together(instants: list[int]) -> None:
