@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 import urllib.error
@@ -62,22 +63,23 @@ class HttpFeed(Feed):
 
 
 class _Poller:
-    """Its place: the last cursor, and the ETag of the last page."""
+    """Its place: the last cursor, the ETag of the last page, and digests of what could not be read in it."""
 
     def __init__(self, feed: HttpFeed, place: dict[str, Any]) -> None:
         self._feed = feed
         self._cursor, self._tag = place.get("cursor"), place.get("tag")
+        self._unread: set[str] = set(place.get("unread", ()))
 
     def pages(self, over: threading.Event) -> Iterator[Delivery | None]:
         """One after the other, until it is over."""
         while not over.is_set():
             messages = self._asked()
-            if messages and self._feed.cursor is not None:
-                messages = self._new(messages)
-            yield Delivery(messages, {"cursor": self._cursor, "tag": self._tag}) if messages else None
+            place = {"cursor": self._cursor, "tag": self._tag, "unread": sorted(self._unread)}
+            yield Delivery(messages, place) if messages else None
             over.wait(self._feed.every)
 
     def _asked(self) -> list[bytes]:
+        """What a page has that was not handed on before."""
         url = self._feed.url
         if self._cursor is not None and self._feed.cursor is not None:
             url += ("&" if urlsplit(url).query else "?") + urlencode({self._feed.cursor: self._cursor})
@@ -89,13 +91,15 @@ class _Poller:
             if error.code == 304:
                 return []
             raise
+        unread, self._unread = self._unread, set()
         try:
-            return _rows(text)
+            messages = _rows(text)
         except (ValueError, RecursionError):  # the page is a letter, and asked for again
             self._tag = None
-            return [text]
+            return self._unreadable(text, unread)
+        return messages if self._feed.cursor is None else self._new(messages, unread)
 
-    def _new(self, messages: list[bytes]) -> list[bytes]:
+    def _new(self, messages: list[bytes], unread: set[str]) -> list[bytes]:
         """Those behind the last cursor; the others came before. What cannot be read is left to the format."""
         kept = []
         for message in messages:
@@ -103,12 +107,18 @@ class _Poller:
                 value = json.loads(message)[self._feed.cursor]
                 new = self._cursor is None or value > self._cursor
             except (ValueError, KeyError, TypeError, RecursionError):
-                kept.append(message)
+                kept += self._unreadable(message, unread)
                 continue
             if new:
                 kept.append(message)
                 self._cursor = value
         return kept
+
+    def _unreadable(self, text: bytes, before: set[str]) -> list[bytes]:
+        """It becomes a letter, unless it is one of the page before: what is asked for again may be as it was."""
+        digest = hashlib.blake2b(text, digest_size=16).hexdigest()
+        self._unread.add(digest)
+        return [] if digest in before else [text]
 
 
 def _opened(url: str, headers: Mapping[str, str], timeout_s: float) -> Any:

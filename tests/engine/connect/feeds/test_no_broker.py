@@ -301,10 +301,12 @@ def pages(page: object) -> Iterator[str]:
     server.page = page  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/rows"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/rows"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 @pytest.mark.fault("http", "duplicate delivery")
@@ -378,6 +380,40 @@ def test_a_page_that_cannot_be_read_is_a_letter_and_asked_for_again(bad: bytes) 
         assert values(found, 3, "at") == [1, 2, 3]
         assert sum(found.state.dead.values()) == (2 if bad == b"[1, 2]" else 1)
         assert found.state.reconnects == 0
+
+
+@pytest.mark.parametrize("bad", [b'[{"at": 2, "x"', b'{"at": 1, "x": 10}\n{"at": 2, "x"'])
+def test_a_page_that_stays_cut_is_one_letter_and_is_one_again_when_it_was_whole_meanwhile(bad: bytes) -> None:
+    asked: list[str] = []
+    whole = json.dumps([{"at": at, "x": at} for at in (1, 2)]).encode()
+    given = [bad, bad, bad, whole, bad, bad]
+
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        asked.append(request.path)
+        return 200, {}, given[min(len(asked), len(given)) - 1]
+
+    with pages(page) as url, reading(wb.feeds.http(url, every=0.01, cursor="at", **QUICK)) as found:
+        assert values(found, 2, "at") == [1, 2]
+        until(lambda: len(asked) > len(given) + 2)
+        assert sum(found.state.dead.values()) == 2
+
+
+def test_a_page_that_stays_cut_is_one_letter_after_a_restart_too() -> None:
+    asked: list[str] = []
+
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        asked.append(request.path)
+        return 200, {}, b'{"at": 1, "x": 10}\n{"at": 2, "x"'
+
+    with pages(page) as url:
+        feed = wb.feeds.http(url, every=0.01, cursor="at", **QUICK)
+        with reading(feed) as found:
+            assert values(found, 1, "at") == [1]
+            place = json.loads(json.dumps(found.place))
+        with reading(feed, place) as found:
+            before = len(asked)
+            until(lambda: next(found) is None and len(asked) > before + 2)
+            assert found.state.dead == {}
 
 
 def test_events_that_are_cut_within_a_chunk_go_on() -> None:
