@@ -51,9 +51,12 @@ class Client(ABC):
         What was there and could not be received any more, by reason: messages, or how often where nobody counts them.
     answered : bool
         Whether the other side has said anything yet.
+    waiting_for : str
+        What else must happen before anything can come, such as a group that shares its partitions out; mostly nothing.
     """
 
     answered: bool = True
+    waiting_for: str = ""
     begins: Place = None
     missed: Mapping[str, int] = MappingProxyType({})
 

@@ -23,6 +23,7 @@ _GATHER_S = 0.005
 _FETCH_AGAIN_MS = 10  # where the library has enough and waits for us; its own second would be one without rows
 _ATTEMPT_S = 10.0
 _LOOK_S = 0.5
+_GROUP = "the group"
 _LOOK = "topic.metadata.refresh.interval.ms"
 _BESIDE = {"key": pa.binary(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("ms", "UTC"),
            "headers": pa.map_(pa.string(), pa.binary())}
@@ -138,6 +139,7 @@ class _Consumer(Client):
             else:
                 self._consumer.subscribe([feed.topic], on_assign=self._assigned, on_revoke=self._revoked,
                                          on_lost=self._revoked)
+                self.waiting_for = _GROUP
         except BaseException:
             self._consumer.close()
             raise
@@ -171,10 +173,12 @@ class _Consumer(Client):
         return self._library.TopicPartition(self._feed.topic, number, self._place.get(str(number), begin))
 
     def _assigned(self, consumer: Any, partitions: Sequence[Any]) -> None:
+        self.waiting_for = ""
         consumer.assign([self._partition(each.partition) for each in partitions])
 
     def _revoked(self, consumer: Any, partitions: Sequence[Any]) -> None:
-        """They belong to another member now, which goes on where the broker was told."""
+        """They belong to another member now, which goes on where the broker was told; others come when all agree."""
+        self.waiting_for = _GROUP
         for each in partitions:
             self._place.pop(str(each.partition), None)
 

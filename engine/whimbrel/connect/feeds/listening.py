@@ -193,7 +193,7 @@ class Listening(Reading):
         missed = Counter(self._state.missed)
         try:
             client = self.feed.connect(place)
-            self._set(link="live" if client.answered else "connecting")
+            self._set(**_link(client))
             if client.begins is not None:
                 place = client.begins
                 self._enqueue(as_batch(self.feed.fields.empty_table()), place)
@@ -207,8 +207,7 @@ class Listening(Reading):
                     self._set(attempts=0)
                     self._take_in(delivery)
                     place = delivery.place
-                self._set(behind_rows=client.behind_rows, missed=missed + Counter(client.missed),
-                          link="live" if client.answered else "connecting")
+                self._set(behind_rows=client.behind_rows, missed=missed + Counter(client.missed), **_link(client))
                 self._pass_on_what_is_safe(client)
         except self.feed.lost as error:
             raise _Lost(place, error) from error
@@ -336,6 +335,12 @@ class Listening(Reading):
         self._changed.notify_all()
         if self.bell is not None:
             self.bell.set()
+
+
+def _link(client: Client) -> dict[str, str]:
+    """What a feed says of a client that was connected."""
+    live = client.answered and not client.waiting_for
+    return {"link": "live" if live else "connecting", "waiting_for": client.waiting_for}
 
 
 def _words(messages: Any, number: int) -> bytes:

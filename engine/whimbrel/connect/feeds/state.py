@@ -17,6 +17,9 @@ class FeedState:
     ----------
     link : {"connecting", "live", "idle", "reconnecting", "ended", "failed"}
         "idle": connected, and nothing came for as long as its ``idle_after``.
+    waiting_for : str
+        While it is connecting: what else must happen before anything can come, such as a group that shares out its
+        partitions.
     stage : {"", "history", "catching up", "live"}
         Of a feed that follows a history: where it is.
     messages, rows, bytes : int
@@ -50,9 +53,12 @@ class FeedState:
     --------
     >>> print(FeedState("reconnecting", attempts=3, retry_in_s=4.2, error="refused"))
     reconnecting in 4 s (attempt 3: refused)
+    >>> print(FeedState(waiting_for="the group"))
+    waiting for the group
     """
 
     link: Link = "connecting"
+    waiting_for: str = ""
     stage: Literal["", "history", "catching up", "live"] = ""
     messages: int = 0
     rows: int = 0
@@ -73,7 +79,10 @@ class FeedState:
     def __str__(self) -> str:
         if self.link == "reconnecting":
             return f"reconnecting in {self.retry_in_s:.0f} s (attempt {self.attempts}: {self.error})"
-        told: list[str] = [self.stage or self.link]
+        told: list[str] = [self.stage] if self.stage else []
+        if self.link == "connecting" and self.waiting_for:
+            told.append(f"waiting for {self.waiting_for}")
+        told = told or [self.link]
         if self.stage == "catching up" and self.eta_s is not None:
             told.append(f"{self.eta_s:.0f} s to go")
         for counts, what in ((self.dead, "refused"), (self.missed, "missed"), (self.shed, "shed")):

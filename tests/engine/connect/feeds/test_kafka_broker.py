@@ -64,6 +64,23 @@ def test_a_group_goes_on_where_the_broker_was_told(broker: servers.Server) -> No
         assert values(found, 1, "x") == [30]
 
 
+def test_a_feed_that_waits_for_its_group_is_not_live(broker: servers.Server) -> None:
+    """A killed member is one until the broker's session timeout; here is one that lives, and does not give way."""
+    send(broker, "claimed", 1)
+    taken: list[Any] = []
+    other = confluent_kafka.Consumer({"bootstrap.servers": f"127.0.0.1:{broker.port}", "group.id": "claiming",
+                                      "log_level": 0})
+    other.subscribe(["claimed"], on_assign=lambda _, partitions: taken.extend(partitions))
+    until(lambda: other.poll(0.05) is None and taken, "for the other member")
+    with reading(feed(broker, "claimed", group="claiming")) as found:
+        until(lambda: next(found) is None and found.state.waiting_for)
+        assert (found.state.link, str(found.state)) == ("connecting", "waiting for the group")
+        other.close()
+        assert values(found, 1, "at") == [1]
+        until(lambda: found.state.link == "live")
+        assert str(found.state) == "live"
+
+
 @pytest.mark.parametrize("group", [None, "behind"])
 def test_messages_that_the_broker_no_longer_has_are_counted(broker: servers.Server, group: str | None) -> None:
     topic = f"retained-{group}"
