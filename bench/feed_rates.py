@@ -1,7 +1,7 @@
 """Rows a second of every feed, from small messages to an answer that has all of them.
 
-Servers are those that tests start. Kafka, Redis, NATS and a polled PostgreSQL table hold all rows before the clock
-starts, as do files, pages and Flight. MQTT, WebSocket, PostgreSQL changes and the socket are sent to while they are
+Servers are those that tests start. Kafka, Redis, MQTT, NATS and a polled PostgreSQL table hold all rows before the
+clock starts, as do files, pages and Flight. WebSocket, PostgreSQL changes and the socket are sent to while they are
 read, by a thread of this process, whose work is in their figures. An answer is asked for every second; at the end
 counts and sums are compared.
 """
@@ -22,11 +22,11 @@ from typing import Any
 
 import confluent_kafka
 import nats
-import paho.mqtt.client as mqtt
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 import redis
+from paho.mqtt import publish
 from pyarrow import ipc
 from websockets.sync.server import serve
 
@@ -38,6 +38,7 @@ from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import until
 from tests.engine.connect.feeds.test_no_broker import pages
 from whimbrel import Stream, col
+from whimbrel.connect.feeds import Feed
 
 FIELDS: Any = {"at": "int64", "x": "int64"}
 TOLD: Any = {"time": "at", "schema": FIELDS}
@@ -138,19 +139,14 @@ def _nats(folder: Path, rows: int) -> Iterator[Ready]:
 
 @contextmanager
 def _mqtt(folder: Path, rows: int) -> Iterator[Ready]:
+    """In a session of the feed, which the broker keeps while nobody is connected."""
     with servers.running(servers.mosquitto(folder)) as server:
-        def publish() -> None:
-            client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
-            client.max_queued_messages_set(0)
-            client.connect("127.0.0.1", server.port)
-            client.loop_start()
-            for at in range(rows):
-                last = client.publish("rows", _message(at), qos=1)
-            last.wait_for_publish(60)
-            client.disconnect()
-            client.loop_stop()
-
-        yield Ready(wb.feeds.mqtt("rows", f"mqtt://127.0.0.1:{server.port}", **TOLD), publish)
+        feed = wb.feeds.mqtt("rows", f"mqtt://127.0.0.1:{server.port}", session="bench", **TOLD)
+        asked = feed.node.op
+        assert isinstance(asked, Feed)
+        asked.connect(None).close()
+        publish.multiple([("rows", message, 1, False) for message in _messages(rows)], "127.0.0.1", server.port)
+        yield Ready(feed)
 
 
 @contextmanager

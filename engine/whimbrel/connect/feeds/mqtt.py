@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
+import select
+import socket
+import ssl
 import threading
 from collections.abc import Mapping
-from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Literal, Unpack
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
@@ -21,7 +22,9 @@ from whimbrel.errors import MissingExtraError
 
 _CONNECT_S = 10.0
 _KEPT_S = 7 * 86_400
-_MOST_MESSAGES = 8_192
+_MOST_MESSAGES = 1_000  # on their way: Mosquitto looks through them all at each acknowledgement
+_MOST_HELD = 8_192
+_LOOK_S = 1.0  # for what the library does from time to time, such as asking whether the broker is still there
 
 
 class MqttFeed(Feed):
@@ -45,24 +48,25 @@ class MqttFeed(Feed):
         Add the topic of each message as the column ``topic``.
     format : str or Format
     schema : pyarrow.Schema or mapping of str to type, optional
+    tls_context : ssl.SSLContext, optional
+        How ``mqtts://`` is encrypted; default: as the system does, against its certificates.
     options : mapping, optional
-        Further arguments of ``aiomqtt.Client``, such as ``tls_context``.
+        Further arguments of ``paho.mqtt.client.Client``, such as ``transport``.
     **told
         What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
     """
 
     def __init__(self, topic: str, url: str = "mqtt://127.0.0.1:1883", *, time: str, qos: Literal[0, 1, 2] = 1,
                  session: str | None = None, with_topic: bool = False, format: str | Format = "json",
-                 schema: Fields | None = None, options: Mapping[str, Any] | None = None,
-                 **told: Unpack[Usual]) -> None:
+                 schema: Fields | None = None, tls_context: ssl.SSLContext | None = None,
+                 options: Mapping[str, Any] | None = None, **told: Unpack[Usual]) -> None:
         try:
-            import aiomqtt
+            from paho.mqtt import client
         except ImportError:
-            raise MissingExtraError("aiomqtt", "mqtt", "feeds.mqtt()") from None
-        self.library: Any = aiomqtt
-        self.lost = (OSError, EOFError, TimeoutError, aiomqtt.MqttError)
+            raise MissingExtraError("paho-mqtt", "mqtt", "feeds.mqtt()") from None
+        self.library: Any = client
         self.topic, self.url, self.qos = topic, urlsplit(checked_url(url, "mqtt", "mqtts")), qos
-        self.session, self.options = session, options or {}
+        self.session, self.tls_context, self.options = session, tls_context, options or {}
         told.setdefault("name", topic)
         super().__init__("mqtt", time=time, schema=schema, format=format_of(format, f"feeds.mqtt({topic!r})"),
                          beside=pa.schema([("topic", pa.string())] if with_topic else []), **told)
@@ -72,72 +76,144 @@ class MqttFeed(Feed):
 
 
 class _Subscriber(Client):
-    """A loop of its own that receives, while the thread that reads takes what is there."""
+    """The library at work on a thread of ours, which reads all that is there before it waits again.
+
+    What is taken is acknowledged, and the broker has no more messages on their way than it was told: so it is held back
+    while nobody takes them. Those of quality 0 are not acknowledged; where there are too many, nothing more is read.
+    """
 
     def __init__(self, feed: MqttFeed) -> None:
         self._feed = feed
-        self._held: list[tuple[bytes, str]] = []
         self._changed = threading.Condition()
-        self._ended: BaseException | None = None
-        self._ready: Future[None] = Future()
-        self._loop = asyncio.new_event_loop()
-        self._task: asyncio.Task[None] | None = None
-        self._thread = threading.Thread(target=self._run, name="whimbrel-mqtt", daemon=True)
+        self._came: list[Any] = []
+        self._held: list[Any] = []
+        self._taken: list[Any] = []
+        self._subscribed = self._closing = False
+        self._ended: Exception | None = None
+        self._link = self._connected(feed)
+        self._bell, self._ear = socket.socketpair()
+        self._bell.setblocking(False)
+        self._thread = threading.Thread(target=self._listen, name="whimbrel-mqtt", daemon=True)
         self._thread.start()
-        try:
-            self._ready.result(_CONNECT_S)
-        except BaseException:
+        with self._changed:
+            self._changed.wait_for(lambda: self._subscribed or self._ended, _CONNECT_S)
+        if not self._subscribed:
             self.close()
-            raise
+            raise self._ended or TimeoutError(f"no answer in {_CONNECT_S:.0f} s")
+
+    def _connected(self, feed: MqttFeed) -> Any:
+        from paho.mqtt.packettypes import PacketTypes
+        from paho.mqtt.properties import Properties
+
+        library, url = feed.library, feed.url
+        link = library.Client(library.CallbackAPIVersion.VERSION2, client_id=feed.session or "",
+                              protocol=library.MQTTv5, reconnect_on_failure=False, manual_ack=True, **feed.options)
+        if url.username is not None:
+            link.username_pw_set(unquote(url.username), None if url.password is None else unquote(url.password))
+        if url.scheme == "mqtts" or feed.tls_context is not None:
+            link.tls_set_context(feed.tls_context)
+        link.on_connect, link.on_subscribe, link.on_disconnect = self._answered, self._granted, self._disconnected
+        link.on_message = lambda _link, _, message: self._came.append(message)
+        about = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        about.ReceiveMaximum = _MOST_MESSAGES
+        if feed.session is not None:
+            about.SessionExpiryInterval = _KEPT_S
+        link.connect(url.hostname or "127.0.0.1", url.port or (8883 if url.scheme == "mqtts" else 1883),
+                     clean_start=feed.session is None, properties=about)
+        return link
 
     def receive(self, timeout_s: float) -> Delivery | None:
         with self._changed:
             self._changed.wait_for(lambda: self._held or self._ended, timeout_s)
             held, self._held = self._held, []
+            self._taken += held
             if not held and self._ended is not None:
                 raise self._ended
         if not held:
             return None
-        return Delivery([message for message, _ in held], None,
-                        {field.name: [topic for _, topic in held] for field in self._feed.beside})
+        self._ring()
+        return Delivery([message.payload for message in held], None,
+                        {field.name: [message.topic for message in held] for field in self._feed.beside})
 
     def close(self) -> None:
-        if self._task is not None:
-            with suppress(RuntimeError):  # the loop has ended by itself
-                self._loop.call_soon_threadsafe(self._task.cancel)
+        self._closing = True
+        self._ring()
         self._thread.join(_CONNECT_S)
+        self._bell.close()
 
-    def _run(self) -> None:
-        self._task = self._loop.create_task(self._listen())
+    def _ring(self) -> None:
+        with suppress(OSError):  # it rings already, or nobody listens any more
+            self._bell.send(b"!")
+
+    # What the thread does.
+
+    def _listen(self) -> None:
         try:
-            self._loop.run_until_complete(self._task)
-        except BaseException as error:  # noqa: BLE001 - it is raised where rows are asked for
-            with self._changed:
-                self._ended = ConnectionError("closed") if isinstance(error, asyncio.CancelledError) else error
-                self._changed.notify_all()
-            if not self._ready.done():
-                self._ready.set_exception(self._ended)
+            while not self._closing and self._ended is None:
+                self._step()
+            self._acknowledge()
+            self._link.disconnect()
+        except Exception as error:  # noqa: BLE001 - it is raised where rows are asked for
+            self._end(error)
         finally:
-            self._loop.close()
+            self._end(ConnectionError("closed"))
+            self._ear.close()
 
-    async def _listen(self) -> None:
-        feed, library = self._feed, self._feed.library
-        properties: Any = None
-        if feed.session is not None:
-            from paho.mqtt.packettypes import PacketTypes
-            from paho.mqtt.properties import Properties
+    def _step(self) -> None:
+        link = self._link
+        wire = link.socket()
+        if wire is None:
+            raise ConnectionError("the connection was lost")
+        with self._changed:
+            has_room = len(self._held) < _MOST_HELD
+        heard, _, _ = select.select([self._ear, wire] if has_room else [self._ear],
+                                    [wire] if link.want_write() else [], [], _LOOK_S)
+        if self._ear in heard:
+            self._ear.recv(4096)
+            self._acknowledge()
+        if wire in heard:
+            self._read()
+        if link.want_write():
+            link.loop_write()
+        link.loop_misc()
 
-            properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-            properties.SessionExpiryInterval = _KEPT_S
-        async with library.Client(
-                feed.url.hostname or "127.0.0.1", feed.url.port or 1883, username=feed.url.username,
-                password=feed.url.password, identifier=feed.session, protocol=library.ProtocolVersion.V5,
-                clean_start=feed.session is None, properties=properties, **feed.options) as client:
-            await client.subscribe(feed.topic, qos=feed.qos)
-            self._ready.set_result(None)
-            async for message in client.messages:
-                while len(self._held) >= _MOST_MESSAGES:  # noqa: ASYNC110 - another thread makes room
-                    await asyncio.sleep(0.01)
-                with self._changed:
-                    self._held.append((bytes(message.payload), str(message.topic)))
-                    self._changed.notify_all()
+    def _read(self) -> None:
+        """All that is there, within reason."""
+        for _ in range(_MOST_HELD):
+            before, wire = len(self._came), self._link.socket()
+            if self._link.loop_read() or (len(self._came) == before and not getattr(wire, "pending", int)()):
+                break
+        if self._came:
+            with self._changed:
+                self._held += self._came
+                self._changed.notify_all()
+            self._came.clear()
+
+    def _acknowledge(self) -> None:
+        with self._changed:
+            taken, self._taken = self._taken, []
+        for message in taken:
+            if message.qos:
+                self._link.ack(message.mid, message.qos)
+
+    def _answered(self, link: Any, _: Any, flags: Any, code: Any, about: Any) -> None:
+        if code.is_failure:
+            self._end(ConnectionError(f"refused: {code}"))
+        else:
+            link.subscribe(self._feed.topic, self._feed.qos)
+
+    def _granted(self, link: Any, _: Any, number: int, codes: Any, about: Any) -> None:
+        refused = [code for code in codes if code.is_failure]
+        if refused:
+            self._end(ConnectionError(f"{self._feed.topic!r} is refused: {refused[0]}"))
+        with self._changed:
+            self._subscribed = not refused
+            self._changed.notify_all()
+
+    def _disconnected(self, link: Any, _: Any, flags: Any, code: Any, about: Any) -> None:
+        self._end(ConnectionError(f"the connection was lost: {code}"))
+
+    def _end(self, error: Exception) -> None:
+        with self._changed:
+            self._ended = self._ended or error
+            self._changed.notify_all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
@@ -35,7 +35,7 @@ class MqttSink(Sink):
         try:
             from paho.mqtt import client, packettypes, properties
         except ImportError:
-            raise MissingExtraError("aiomqtt", "mqtt", "sinks.mqtt()") from None
+            raise MissingExtraError("paho-mqtt", "mqtt", "sinks.mqtt()") from None
         self._library: Any = client
         self._properties: Any = properties.Properties
         self._publish: int = packettypes.PacketTypes.PUBLISH
@@ -46,10 +46,13 @@ class MqttSink(Sink):
         self._waiting: deque[Any] = deque()
         self._client = self._library.Client(self._library.CallbackAPIVersion.VERSION2,
                                             protocol=self._library.MQTTv5)
-        if self._url.username:
-            self._client.username_pw_set(self._url.username, self._url.password)
+        url = self._url
+        if url.username:
+            self._client.username_pw_set(unquote(url.username), None if url.password is None else unquote(url.password))
+        if url.scheme == "mqtts":
+            self._client.tls_set_context()
         try:
-            self._client.connect(self._url.hostname or "127.0.0.1", self._url.port or 1883)
+            self._client.connect(url.hostname or "127.0.0.1", url.port or (8883 if url.scheme == "mqtts" else 1883))
         except OSError as error:
             raise self._failed(str(error)) from error
         self._client.loop_start()

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import json
 import signal
+import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-import aiomqtt
 import nats
 import psycopg
 import pytest
 import redis
+from paho.mqtt import publish as mqtt
 
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import reading, rows, until, values
 from whimbrel import WhimbrelError, col
+from whimbrel.connect.feeds import Feed
+from whimbrel.connect.feeds import mqtt as mqtt_feed
 from whimbrel.errors import SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
@@ -152,12 +158,7 @@ def mqtt_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Se
 
 
 def publish(server: servers.Server, topic: str, *messages: bytes) -> None:
-    async def publishing() -> None:
-        async with aiomqtt.Client("127.0.0.1", server.port) as client:
-            for message in messages:
-                await client.publish(topic, message, qos=1)
-
-    asyncio.run(publishing())
+    mqtt.multiple([(topic, message, 1, False) for message in messages], "127.0.0.1", server.port)
 
 
 @pytest.mark.mosquitto
@@ -192,6 +193,27 @@ def test_an_mqtt_session_keeps_what_came_meanwhile(mqtt_server: servers.Server) 
     publish(mqtt_server, "kept", row(2))
     with reading(feed) as found:
         assert values(found, 1, "at") == [2]
+
+
+@pytest.mark.mosquitto
+def test_an_mqtt_session_keeps_what_was_not_taken_and_gives_no_more_than_has_room(
+        mqtt_server: servers.Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(mqtt_feed, "_MOST_MESSAGES", 10)
+    feed = wb.feeds.mqtt("roomy", f"mqtt://127.0.0.1:{mqtt_server.port}", session="whimbrel-room", **QUICK)
+    asked = feed.node.op
+    assert isinstance(asked, Feed)
+    asked.connect(None).close()  # from now on there is a session
+    publish(mqtt_server, "roomy", *map(row, range(100)))
+    caplog.clear()
+    with contextlib.closing(asked.connect(None)) as client:
+        until(lambda: len(client._held) == 10)
+        time.sleep(0.2)
+        assert len(client._held) == 10
+    with reading(feed) as found:
+        assert values(found, 100, "at") == list(range(100))
+    gc.collect()
+    assert not caplog.records
+    until(lambda: "whimbrel-mqtt" not in [thread.name for thread in threading.enumerate()])
 
 
 @pytest.mark.mosquitto

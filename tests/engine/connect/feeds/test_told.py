@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import re
+import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -48,6 +52,33 @@ def test_no_error_repeats_a_password(make: Callable[[], object]) -> None:
     while error is not None:  # and what is shown above it
         assert "hunter2" not in str(error)
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the library leaves its socket open
+@pytest.mark.parametrize("begin", [
+    lambda url: wb.feeds.mqtt("rows", url, **TOLD).start(), lambda url: wb.from_arrow({"at": [1]}, time="at").start(
+        to=wb.sinks.mqtt("rows", url))])
+def test_no_password_goes_over_an_mqtts_wire_in_the_clear(begin: Callable[[str], Any]) -> None:
+    """The first byte of a TLS handshake is 22; that of an MQTT packet with a name and a password, 16."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"mqtts://ann:hunter2@127.0.0.1:{server.getsockname()[1]}"
+        runs: list[wb.Run] = []
+
+        def beginning() -> None:
+            with contextlib.suppress(WhimbrelError):  # nobody greets it
+                runs.append(begin(url))
+
+        thread = threading.Thread(target=beginning)
+        thread.start()
+        link, _ = server.accept()
+        with link:
+            said = link.recv(1024)
+        thread.join()
+        for run in runs:
+            run.stop()
+    gc.collect()
+    assert said[0] == 22
+    assert b"hunter2" not in said
 
 
 @pytest.mark.parametrize(("told", "word"), [
