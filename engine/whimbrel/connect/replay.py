@@ -182,9 +182,9 @@ class Replay(Source):
             raise SourceError(f"Row {first_row + int(np.argmin(column.valid)):,} never came: {self._order!r} is null.",
                               where=self._where, hint="rows count from 0; drop rows without an arrival first")
         came = _ticks(column)
-        backwards = came < np.concatenate(([last], came[:-1]))
-        if backwards.any():
-            row = first_row + int(np.argmax(backwards))
+        backwards = came[1:] < came[:-1]
+        if came[0] < last or backwards.any():
+            row = first_row + (0 if came[0] < last else 1 + int(np.argmax(backwards)))
             raise SourceError(f"Row {row:,} came before the row in front of it: {self._order!r} goes back.",
                               where=self._where, hint=self._order_hint())
         return came

@@ -192,8 +192,9 @@ def test_a_feed_is_not_replayed_and_an_unknown_column_is_not_read() -> None:
         feed.read(["y"])
 
 
-def test_arrivals_out_of_order_are_refused_by_row() -> None:
-    data = pa.table({"t": pa.chunked_array([[1, 4], [3, 9]])})
+@pytest.mark.parametrize("parts", [[[1, 4], [3, 9]], [[1, 4, 3, 9]]])
+def test_arrivals_out_of_order_are_refused_by_row(parts: list[list[int]]) -> None:
+    data = pa.table({"t": pa.chunked_array(parts)})
     with pytest.raises(SourceError, match="Row 2 came before the row in front of it: 't' goes back") as caught:
         rows(Replay(ArrowSource(data, time="t"), INFINITE), ["t"])
     assert "arrival=" in caught.value.hint
