@@ -19,6 +19,7 @@ from whimbrel.errors import MissingExtraError, PlanError, near_match
 
 _MOST_MESSAGES = 10_000
 _MOST_BYTES = 4 << 20
+_MOST_AHEAD_KB = 16 << 10  # what waits in the library: its own 64 MB are fresh memory, that has left the caches
 _GATHER_S = 0.005
 _FETCH_AGAIN_MS = 10  # where the library has enough and waits for us; its own second would be one without rows
 _ATTEMPT_S = 10.0
@@ -124,7 +125,8 @@ class _Consumer(Client):
             "bootstrap.servers": feed.servers, "group.id": feed.group or f"whimbrel-{uuid.uuid4()}",
             "enable.auto.commit": False, "error_cb": self._failed, "auto.offset.reset": "error",
             "enable.partition.eof": feed.group is None, "fetch.message.max.bytes": _MOST_BYTES, "log_level": 0,
-            "fetch.wait.max.ms": 50, "fetch.queue.backoff.ms": _FETCH_AGAIN_MS, _LOOK: 10_000, **feed.config}
+            "fetch.wait.max.ms": 50, "fetch.queue.backoff.ms": _FETCH_AGAIN_MS,
+            "queued.max.messages.kbytes": _MOST_AHEAD_KB, _LOOK: 10_000, **feed.config}
         self._look_s = int(config[_LOOK]) / 1000
         self._look_at = monotonic() + self._look_s
         self._consumer = feed.library.Consumer(config)

@@ -207,7 +207,8 @@ class Listening(Reading):
                     self._set(attempts=0)
                     self._take_in(delivery)
                     place = delivery.place
-                self._set(behind_rows=client.behind_rows, missed=missed + Counter(client.missed), **_link(client))
+                self._set(behind_rows=client.behind_rows, missed=missed + Counter(client.missed) if client.missed
+                          else missed, **_link(client))
                 self._pass_on_what_is_safe(client)
         except self.feed.lost as error:
             raise _Lost(place, error) from error
@@ -269,7 +270,6 @@ class Listening(Reading):
 
     def _decoded(self, delivery: Delivery) -> Decoded:
         feed, messages = self.feed, delivery.messages
-        none = Decoded(as_batch(feed.value_fields.empty_table()), np.empty(0, np.int64), [])
         format_ = feed.format
         if isinstance(messages, pa.RecordBatch):
             format_ = feed.columns
@@ -277,9 +277,9 @@ class Listening(Reading):
                 format_.parse(messages.slice(0, 0), feed.value_fields)
             except UNREADABLE as error:  # other columns, which is no fault of a row
                 feed.letters.refuse(str(messages.schema).encode(), reason(error))
-                return none
-        if format_ is None:  # only a place has moved
-            return none
+                format_ = None
+        if format_ is None:  # or only a place has moved
+            return Decoded(as_batch(feed.value_fields.empty_table()), np.empty(0, np.int64), [])
         decoded = decode(format_, messages, feed.value_fields)
         for number, why in decoded.refused:
             feed.letters.refuse(_words(messages, number), why)
