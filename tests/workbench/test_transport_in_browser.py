@@ -95,6 +95,23 @@ def test_one_bar_steers_all_views_of_a_page(open_notebook: Open, tmp_path: Path)
     assert notebook.problems == []
 
 
+def test_keys_seek_while_time_goes_on(open_notebook: Open) -> None:
+    """Home did nothing: where a slider was let go before, it says nothing of being let go there again."""
+    notebook = open_notebook(SHARED.replace("20_000", "2_000"), DAILY.replace("view(transport=False)", "view()"))
+    notebook.run(1)
+    notebook.run(2)
+    notebook.wait_for_chart(2)
+    handle = notebook.cell(2).get_by_label("Seek in the replay").locator(".noUi-handle")
+    for _ in range(2):
+        click_at(notebook, 2, 0.5)
+        wait_for(notebook, 2, "2013-12-16", "2013-12-19")
+        handle.focus()
+        notebook.page.keyboard.press("Home")
+        wait_for(notebook, 2, "2013-12-01", "2013-12-03")
+    assert notebook.cell(2).get_by_role("button", name="❚❚ Pause time").is_visible()
+    assert notebook.problems == []
+
+
 def test_panels_below_a_view_open_by_click_and_by_keyboard(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook('few = history.where(col.delay > 75).group_by("origin").tumbling_window("52w")\n'
                              'few.aggregate(n=wb.count()).view(kind="bars")')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from datetime import datetime, timedelta
 from html import escape
 from typing import Any, Final, Protocol
@@ -45,6 +46,15 @@ SLIDER_CSS: Final = """
 .noUi-handle { border-radius: 50%; border: 2px solid #0072B2; background: var(--jp-layout-color0, #fff);
   box-shadow: none; }
 .noUi-handle:focus-visible { outline: 2px solid #0072B2; outline-offset: 2px; }
+"""
+
+# A slider says that it was let go only where that is elsewhere than the last time. A key or a click at the same place
+# is heard too: while time goes on, the handle was moved away from there.
+_MOVED: Final = """
+    if (!cb_obj.heard) cb_obj.heard = cb_obj.properties.value_throttled.change.connect(() => {
+        if (cb_obj.value_throttled != null) said.value = `${cb_obj.value_throttled} ${Date.now()}`
+    })
+    cb_obj.setv({value_throttled: null}, {silent: true})
 """
 
 _SHOW_INSTANT: Final = """
@@ -93,7 +103,9 @@ class Transport:
         self._clock = pn.pane.HTML("", stylesheets=[_CLOCK_CSS], margin=(3, 8))
         self._slider = pn.Row(styles={"flex": "1 1 220px"}, min_width=200, margin=0)
         self._seek: NamedSlider | None = None
-        self.panel = pn.FlexBox(self._play, self._step, self._by, self._speed, self._clock, self._slider,
+        self._said = pn.widgets.TextInput(visible=False, width=0, height=0, margin=0)
+        self._said.param.watch(self._let_go, "value")
+        self.panel = pn.FlexBox(self._play, self._step, self._by, self._speed, self._clock, self._slider, self._said,
                                 flex_wrap="wrap", align_items="center", sizing_mode="stretch_width", visible=False)
 
     def draw(self, playback: Playback | None) -> None:
@@ -131,7 +143,8 @@ class Transport:
                                  html_attributes=named("Seek in the replay"), stylesheets=[SLIDER_CSS],
                                  sizing_mode="stretch_width", margin=(0, 14))
         self._seek.param.watch(self._dragged, "value")
-        self._seek.param.watch(self._let_go, "value_throttled")
+        # Panel keeps a callback, and what it knows, as long as the slider.
+        self._seek.jscallback(args={"said": weakref.proxy(self._said)}, value=_MOVED)
         self._slider[:] = [self._seek]
         touch(self._by, "options", _STEPS if calendar else _TICK_STEPS)
 
@@ -151,7 +164,11 @@ class Transport:
 
     def _let_go(self, event: Any) -> None:
         self._dragged_s = -_DRAGGED_S
-        if not self._silent and self._shown is not None and (to := self._shown.at(event.new)) is not None:
+        try:
+            share = float(event.new.partition(" ")[0])
+        except ValueError:
+            return  # a page may say what it likes
+        if self._shown is not None and 0 <= share <= 1 and (to := self._shown.at(share)) is not None:
             self._player.seek(to)
 
     def _button(self, label: str, action: Any) -> pn.widgets.Button:
