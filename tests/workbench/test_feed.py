@@ -214,3 +214,21 @@ def test_a_numeric_key_of_the_query_is_a_key_of_the_picture(screen: Screen) -> N
 def test_a_wrong_option_is_an_error_where_it_was_typed() -> None:
     with pytest.raises(SchemaError, match="no column 'm'"):
         Feed(COUNTS, Options(y="m"), lambda _frame: True)
+
+
+def test_what_cannot_be_drawn_for_a_while_does_not_end_the_looking(caplog: pytest.LogCaptureFixture) -> None:
+    screen, failing = Screen(), threading.Event()
+    failing.set()
+
+    def show(frame: Frame) -> bool:
+        if failing.is_set():
+            raise RuntimeError("no such document")
+        return screen.show(frame)
+
+    feed = Feed(SLOW, Options(), show, redraws_per_s=20)
+    feed.start()
+    time.sleep(1)
+    failing.clear()
+    screen.wait_for_picture()
+    feed.close()
+    assert [record.exc_info[1].args for record in caplog.records if record.exc_info] == [("no such document",)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -45,6 +46,7 @@ AnyRun = Run | BandedRun | ProgressRun
 _FIRST_PICTURE_WAIT_S: Final = 0.05
 _DECIDED_WITHIN_S: Final = 0.3
 """So long the first rows of a run are waited on to show of how many times they speak, before the plan decides."""
+_LOG: Final = logging.getLogger("whimbrel.view")
 _UNDRAWABLE_HINT: Final = 'the run goes on; another picture may do: view(kind="table")'
 _KEPT_ROWS: Final = 1_000_000
 _KEPT_POINTS: Final = 10_000_000
@@ -107,6 +109,7 @@ class Feed:
         self._seen: tuple[int, str] | None = None
         self._status: Status | None = None
         self._quality: Quality | None = None
+        self._unsaid = ""
         self.between_frames = threading.RLock()
         self.player = Player(lambda: self._run, self.look_again)
 
@@ -315,7 +318,17 @@ class Feed:
             except Exception as error:  # noqa: BLE001 - a bug must show in the view, not freeze it
                 failure = Failure(type(error).__name__, f"This result cannot be drawn: {error}", hint=_UNDRAWABLE_HINT)
                 self._picture = None
-                return not self._on_frame(self._frame(0, Status("failed", None, (), failure)))
+                return self._say(failure)
+
+    def _say(self, failure: Failure) -> bool:
+        """Hand on what is wrong, and look on where that cannot be drawn either: the next frame may be."""
+        try:
+            return not self._on_frame(self._frame(0, Status("failed", None, (), failure)))
+        except Exception as error:  # noqa: BLE001 - a view that nobody can draw ends no looking
+            if (reason := str(error)) != self._unsaid:
+                self._unsaid = reason
+                _LOG.exception("A view cannot be drawn: %s", failure.what)
+            return True
 
     def _look_at(self, run: AnyRun, *, anyway: bool) -> bool:
         now = run.version, run.state

@@ -158,6 +158,7 @@ class Framer:
             be known in a moment, and nothing that depends on it is drawn until then.
         """
         if not len(result.table):
+            self.undecided = False  # its rows may have been dropped
             return None
         if self._unseen:
             self.resort()  # an order is kept for those who know it
