@@ -278,8 +278,8 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     if grid is None and (bounded or filling or emit == "close"):
         asks = bounded[0].show() if bounded else 'emit="close"' if emit == "close" else f"fill={fill!r}"
         raise PlanError(f"{asks} asks for windows on a grid, and here are none.", where="aggregate(...)",
-                        hint='put it right behind tumbling_window(...) or hopping_window(...); sessions have '
-                             'session_window(..., emit="close")')
+                        hint='put it right behind tumbling_window(...), or hopping_window(...) whose size is a '
+                             'multiple of its hop; sessions have session_window(..., emit="close")')
     constants = tuple((name, Lit(value)) for name, value in fill.items()) if isinstance(fill, Mapping) else ()
     plain = tuple((name, each) for name, each in results.items() if isinstance(each, Aggregate))
     computed = len(plain) < len(results) or bool(constants)

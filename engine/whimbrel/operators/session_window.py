@@ -140,7 +140,7 @@ def session_window(schema: Schema, timeout: Duration, max_duration: Duration | N
     timeout : str, timedelta or int
         How long a key must be quiet.
     max_duration : str, timedelta or int, optional
-        Cut longer sessions, at multiples of this.
+        Cut longer sessions, at multiples of this: none lasts twice as long.
     emit : {"change", "close"}
         With "close" an aggregate gives one row for each session.
     """

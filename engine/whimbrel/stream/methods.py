@@ -400,7 +400,7 @@ class Methods:
         timeout : str, timedelta or int
             How long a key must be quiet.
         max_duration : str, timedelta or int, optional
-            Cut longer sessions, at multiples of this.
+            Cut longer sessions, at multiples of this: none lasts twice as long.
         emit : {"change", "close"}
             With "close" an aggregate gives one row for each session.
         """

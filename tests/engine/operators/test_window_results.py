@@ -72,6 +72,7 @@ def test_unpivot_undoes_pivot() -> None:
 
 MISTAKES: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "close without windows": (lambda: log().aggregate(n=wb.count(), emit="close"), ["emit=", "on a grid", "session"]),
+    "close of uneven hops": (lambda: log().hopping_window(7, 3).aggregate(n=wb.count(), emit="close"), ["multiple of"]),
     "bounds without windows": (lambda: log().sliding_window(3).aggregate(a=wb.window_end()), ["window_end()", "grid"]),
     "fill as a name": (lambda: log().aggregate(fill=wb.count()), ["'fill' is an option", "another name"]),
     "emit as a name": (lambda: log().aggregate(emit=wb.count() / 2), ["'emit' is an option"]),
