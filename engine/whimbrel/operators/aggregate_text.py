@@ -228,11 +228,9 @@ def _enter_stack() -> Sequence[str]:
     """The back stack is the state of the group. A row that leaves before an earlier one ends the order of the group."""
     return [
         "            if front.shape[0]:",
-        "                place = index(slot[step])",
-        "                before = newest[group]",
+        "                place, before = index(slot[step]), newest[group]",
         "                if front[group] != -2 and before >= 0 and held_other[place] < held_other[before]:",
-        "                    front[group] = -2",
-        "                    stale[group] = True",
+        "                    front[group], stale[group] = -2, True",
         "                newest[group] = place",
     ]
 
@@ -250,8 +248,7 @@ def _leave_stack(steps: Steps, part: Part) -> Sequence[str]:
         "                if held_valid[slot[step]]:",
         "                    stale[group] = True",
         "            else:",
-        "                now = held_other[slot[step]]",
-        "                top = front[group]",
+        "                now, top = held_other[slot[step]], front[group]",
         "                while top >= 0 and held_other[top] <= now:",
         "                    top = -1 if top == last[group] else newer[top]",
         "                if top < 0:",

@@ -21,7 +21,7 @@ def log() -> wb.Stream:
 BEAT = log().assume(periodic=1)
 KEYED = log().assume(periodic=2, per="key")
 
-LONGER = {"pattern": 120, "sliding_extreme": 83}
+LONGER = {"pattern": 120}
 """What has more lines than a kernel should have."""
 
 QUERIES = {
