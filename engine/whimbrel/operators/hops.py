@@ -72,8 +72,8 @@ class Hops(Operator):
     >>> import whimbrel as wb
     >>> log = wb.from_arrow({"at": [2, 7], "x": [2, 3]}, time="at", name="log")
     >>> windows = log.hopping_window(10, 5).aggregate(total=wb.sum(wb.col.x), emit="close")
-    >>> print(windows.explain().splitlines()[2].split("   ")[0].strip())
-    merge(total=sum(col.x)) in windows of 10 every 5
+    >>> print(windows.explain().splitlines()[7].split("   ")[0])
+    └─ merge(total=sum(col.x)) in windows of 10 every 5
     >>> windows.collect().to_pylist()
     [{'start': 0, 'end': 5, 'total': 2}, {'start': 5, 'end': 10, 'total': 5}, {'start': 10, 'end': 15, 'total': 3}]
     """

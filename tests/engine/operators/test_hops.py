@@ -10,7 +10,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.operators import Hops
+from whimbrel.operators import Hops, schedule
 from whimbrel.optimize import optimize
 
 Row = tuple[int, int, int]
@@ -60,8 +60,9 @@ def test_windows_hold_what_their_panes_hold(seed: int, size: int, hop: int, offs
     assert _answer(_closed(_log(rows), size, hop, offset), threads=threads) == _windows(rows, size, hop, offset)
 
 
-def test_more_groups_than_a_step_has_room_for() -> None:
-    groups = 70_000
+def test_more_groups_than_a_step_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "ROOM", 256)
+    groups = 3_000
     rows = [(at, k, at + k) for at in (0, 4) for k in range(groups)]
     found = _closed(_log(rows), 8, 4).collect().to_pandas()
     assert found.groupby("start").size().to_dict() == {0: groups, 4: groups, 8: groups}

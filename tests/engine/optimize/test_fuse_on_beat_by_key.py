@@ -92,8 +92,13 @@ def test_the_answer_is_the_same(name: str, keys: int) -> None:
     assert answers(fused.collect()) == answers(plain.collect())
 
 
+QUICKLY_COMPILED = {"one row", "some of them", "at two rows"}
+"""What is tried on all tiers by every run of the tests: each takes its loops seconds to compile."""
+
+
 @pytest.mark.parametrize("by", ["interpreted", "primitives", "fused"])
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICKLY_COMPILED else pytest.mark.long)
+                                  for name in QUERIES])
 def test_on_all_tiers(name: str, by: Tier) -> None:
     fused, plain = both(name, table())
     with tier(by):
