@@ -173,9 +173,11 @@ def test_the_plan_folds_out_by_keyboard_and_moves(page: Page, tmp_path: Path) ->
     shut = fold(page, "Lines", "▾ Plan")
     shut.wait_for()
     plan = card(page, "Lines").get_by_label("plan")
+    wait_until(lambda: "in windows of 1h" in plan.inner_text(), page)
+    kernel = card(page, "Lines").get_by_text("def step(")
+    kernel.first.wait_for(state="attached")
+    assert kernel.count() == 1
     before = plan.inner_text()
-    assert "in windows of 1h" in before
-    assert card(page, "Lines").get_by_text("def step(").count() == 1
     page.get_by_role("button", name="Step", exact=True).click()
     wait_until(lambda: plan.inner_text() != before, page)
     page.wait_for_function(f"({FOCUSED})()[1] !== ''")
