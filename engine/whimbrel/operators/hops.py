@@ -29,7 +29,7 @@ from whimbrel.operators.aggregate import GroupAggregate
 from whimbrel.operators.hop_text import hop_function, turn_function
 from whimbrel.operators.measure import GROUPS_AT_FIRST, Measure, extend, told_in_words
 from whimbrel.operators.schedule import Schedule
-from whimbrel.plan import Beat, Given, Grid, Operator, Properties, Reach, Wanted
+from whimbrel.plan import Beat, Grid, Operator, Properties, Reach
 
 Array = np.ndarray[Any, Any]
 
@@ -98,9 +98,6 @@ class Hops(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return self.merge.partitioned(*by)
-
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
-        return self.merge.lineage(wanted, *inputs)
 
     def kernel(self, *upstream: Schema) -> HopsKernel:
         return HopsKernel(self, self.schema(*upstream))

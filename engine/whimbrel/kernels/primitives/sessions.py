@@ -72,12 +72,9 @@ def session_schedule(
                 groups[scalars[OPEN]] = mine
                 scalars[OPEN] += 1
             elif cells[cell + ROWS] > 0:
-                kind[operations], who[operations], target[operations] = EMIT, mine, outputs
-                kind[operations + 1], who[operations + 1] = CLEAR, mine
-                operations += 2
-                out_sync[outputs], out_other[outputs] = cells[cell + BEGAN], cells[cell + CLOSES]
-                out_group[outputs], out_rows[outputs] = mine, cells[cell + ROWS]
-                outputs += 1
+                show_session(mine, cells, operations, outputs, kind, who, target, out_sync, out_other, out_group,
+                             out_rows)
+                operations, outputs = operations + 2, outputs + 1
             cells[cell + BEGAN] = time
             cells[cell + ROWS] = 0
             cells[cell + CUT] = INF
@@ -122,15 +119,21 @@ def close_sessions(until: int, scalars: Array, cells: Array, groups: Array, kind
             continue
         cells[cell + IS_OPEN] = 0
         if cells[cell + ROWS] > 0:
-            kind[operations], who[operations], target[operations] = EMIT, mine, outputs
-            kind[operations + 1], who[operations + 1] = CLEAR, mine
-            operations += 2
-            out_sync[outputs], out_other[outputs] = cells[cell + BEGAN], cells[cell + CLOSES]
-            out_group[outputs], out_rows[outputs] = mine, cells[cell + ROWS]
-            outputs += 1
+            show_session(mine, cells, operations, outputs, kind, who, target, out_sync, out_other, out_group, out_rows)
+            operations, outputs = operations + 2, outputs + 1
     count[0], count[1] = operations, outputs
     done = read == scalars[OPEN]
     scalars[READ], scalars[KEPT] = (0, 0) if done else (read, kept)
     if done:
         scalars[OPEN] = kept
     return done
+
+
+def show_session(mine: int, cells: Array, operation: int, output: int, kind: Array, who: Array, target: Array,
+                 out_sync: Array, out_other: Array, out_group: Array, out_rows: Array) -> None:
+    """Write the two operations and the output row of a session that closes."""
+    cell = CELL * mine
+    kind[operation], who[operation], target[operation] = EMIT, mine, output
+    kind[operation + 1], who[operation + 1] = CLEAR, mine
+    out_sync[output], out_other[output] = cells[cell + BEGAN], cells[cell + CLOSES]
+    out_group[output], out_rows[output] = mine, cells[cell + ROWS]
