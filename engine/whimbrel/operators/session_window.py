@@ -65,8 +65,8 @@ class SessionWindow(Operator):
     Notes
     -----
     The incoming duration is ignored. Shapes: one row out per row in; as start and end edges, unless ``emit="close"``.
-    State: the events of open sessions, and the last time of each key; with ``emit="close"`` and an aggregate by the same
-    keys behind it a state for each open session instead.
+    State: the events of open sessions, and the last time of each key; with ``emit="close"`` and an aggregate by the
+    same keys behind it a state for each open session instead.
     Source: SessionTimeoutWindow of Trill's open source; cut as in Azure Stream Analytics.
 
     Examples
