@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import ClassVar
 
 import pyarrow as pa
@@ -46,9 +47,11 @@ class Task:
         return self
 
     def succeed(self) -> bool:
-        """End, and say whether the driver has taken everything."""
-        self.connection.sendall(struct.pack("!q", 0))
-        return self.connection.recv(1) == b"\x01"
+        """End, and say whether the driver has taken everything; it may have hung up before the end reached it."""
+        with suppress(ConnectionError):
+            self.connection.sendall(struct.pack("!q", 0))
+            return self.connection.recv(1) == b"\x01"
+        return False
 
     def wait(self) -> None:
         """For the driver to hang up."""
