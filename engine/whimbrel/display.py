@@ -31,13 +31,19 @@ def _load() -> None:
             entry.load().prepare()
 
 
+def _installed() -> Any:
+    """What shows queries, or None where it, or what it draws with, is not installed."""
+    for entry in entry_points(group="whimbrel.display"):
+        with contextlib.suppress(ModuleNotFoundError):
+            show = entry.load()
+            show.prepare()
+            return show
+    return None
+
+
 def mimebundle(query: object) -> Any:
     """The live view as Jupyter's mimebundle; the query as text where there is no workbench."""
-    for entry in entry_points(group="whimbrel.display"):
-        try:
-            show = entry.load()
-        except ImportError:
-            break
+    if show := _installed():
         return show(query)
     return {"text/plain": f"{query!r}\n\nFor a live view: pip install 'whimbrel[workbench]'"}, {}
 
@@ -90,10 +96,6 @@ class Views:
 
 def view(query: object, **options: Any) -> Any:
     """The live view as an object."""
-    for entry in entry_points(group="whimbrel.display"):
-        try:
-            show = entry.load()
-        except ImportError:
-            break
+    if show := _installed():
         return show.view(query, **options)
     raise MissingExtraError("panel", "workbench", "A live view")

@@ -88,3 +88,8 @@ def dead_letters(feed: Stream) -> Stream:
 __all__ = ["Avro", "Conflate", "Csv", "FeedState", "HandOver", "Overload", "Protobuf", "Sample", "WidenHop",
            "dead_letters", "directory", "events", "flight", "http", "iterator", "kafka", "mqtt", "nats", "postgres",
            "postgres_changes", "redis", "socket", "synthetic", "tail", "websocket"]
+
+
+def __dir__() -> list[str]:
+    """What a notebook completes behind ``wb.feeds.``."""
+    return __all__
