@@ -40,7 +40,8 @@ def run(*, quick: bool) -> Iterator[Row]:
     for keys, size in ((100, hour), (1_000, hour), (100_000, hour), (1_000_000, hour), (1_000, hour // 60)):
         yield from _tumbling(rows, keys, size)
     yield from _hopping(rows, hour)
-    yield from _temporal_join(rows // 5, hour)
+    yield from _temporal_join(rows // 5, hour, of="an hour", one_in=500)
+    yield from _temporal_join(rows // 5, hour // 150, of="a week", one_in=50)
     yield from _asof_join(rows // 5)
     yield from _pricing_summary(rows * 3 // 10)
     yield from _micro_batches(rows // 4, hour // 6)
@@ -159,10 +160,14 @@ def _windows_that_began(ours: pa.Table, theirs: pa.Table) -> bool:
     return same_rows("start", "rows")(ours.slice(0, theirs.num_rows), theirs)
 
 
-def _temporal_join(rows: int, hour: int) -> Iterator[Row]:
-    """Of each user, A and then B within 1 h: one row in 500 is an A, one a B; users as in a search log (Zipf)."""
+def _temporal_join(rows: int, hour: int, *, of: str, one_in: int) -> Iterator[Row]:
+    """Of each user, A and then B within 1 h: one row in so many is an A, one a B; users as in a search log (Zipf).
+
+    In a log of about an hour all pairs of a user are in the answer. In one of a week few are, which peers find by looking
+    at all of them.
+    """
     table = log(rows).select(["time", "user"])
-    kind = np.random.default_rng(8).integers(0, 500, rows)
+    kind = np.random.default_rng(8).integers(0, one_in, rows)
     table = table.append_column("kind", pa.array(kind))
     stream, connection = wb.from_arrow(table, time="time"), _duckdb(log=table)
     first = stream.where(col.kind == 0).select("user", a=col.time).set_duration(hour)
@@ -175,7 +180,7 @@ def _temporal_join(rows: int, hour: int) -> Iterator[Row]:
         .join(frame.filter(pl.col("kind") == 1).select("user", b="time"), on="user")
         .filter((pl.col("b") >= pl.col("a")) & (pl.col("b") < pl.col("a") + hour))
     )
-    yield from compare("A temporal join", "Zipf users, A then B in 1 h", rows, query.collect, {
+    yield from compare("A temporal join", f"A then B in 1 h of {of}", rows, query.collect, {
         "DuckDB, 2 threads": lambda: connection.sql(sql).to_arrow_table(),
         "Polars": lambda: lazy.collect().to_arrow(),
     }, same_rows("user", "a", "b"))
