@@ -163,8 +163,8 @@ def _windows_that_began(ours: pa.Table, theirs: pa.Table) -> bool:
 def _temporal_join(rows: int, hour: int, *, of: str, one_in: int) -> Iterator[Row]:
     """Of each user, A and then B within 1 h: one row in so many is an A, one a B; users as in a search log (Zipf).
 
-    In a log of about an hour all pairs of a user are in the answer. In one of a week few are, which peers find by looking
-    at all of them.
+    In a log of about an hour all pairs of a user are in the answer. In one of a week few are, which peers find by
+    looking at all of them.
     """
     table = log(rows).select(["time", "user"])
     kind = np.random.default_rng(8).integers(0, one_in, rows)
