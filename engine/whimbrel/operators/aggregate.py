@@ -117,8 +117,7 @@ class GroupAggregate(Operator):
         if self.part is Part.WHOLE:
             results = self.result_fields(rows)
         else:
-            results = [Field(column, state) for name, steps in self.algebra(rows)
-                       for column, state in zip(state_names(name, steps), state_types(steps), strict=True)]
+            results = [field for name, aggregate in self.measures for field in self._state_fields(name, aggregate, rows)]
         return upstream[0].with_fields([*keys, *results], where=self.show())
 
     def _key_fields(self, schema: Schema) -> list[Field]:
@@ -144,6 +143,13 @@ class GroupAggregate(Operator):
             results.append(Field(name, aggregate.result_type(input_type)))
         return results
 
+    def _state_fields(self, name: str, aggregate: Aggregate, rows: Schema) -> list[Field]:
+        input_type = None if aggregate.expr is None else type_of(aggregate.expr, rows)
+        steps = aggregate.steps(input_type, removable=bool(self.removable))
+        if isinstance(steps, Steps):
+            return list(map(Field, state_names(name, steps), state_types(steps)))
+        return [Field(name, pa.list_(input_type))]
+
     def algebra(self, schema: Schema) -> Iterator[tuple[str, Steps]]:
         """The algebra of each aggregate; only of those that have one."""
         for name, aggregate in self.measures:
@@ -152,10 +158,13 @@ class GroupAggregate(Operator):
             if isinstance(steps, Steps):
                 yield name, steps
 
-    def to_states(self, schema: Schema, *, removable: bool) -> GroupAggregate | None:
-        """The step from rows of a schema to states; None where states cannot be merged."""
+    def to_states(self, schema: Schema, *, removable: bool, keeps: bool = False) -> GroupAggregate | None:
+        """The step from rows of a schema to states; None where states cannot be merged.
+
+        With `keeps` a state may also be a list of all values, in order.
+        """
         algebra = list(self.algebra(schema))
-        if len(algebra) < len(self.measures) or any(steps.merge is None for _, steps in algebra):
+        if (len(algebra) < len(self.measures) and not keeps) or any(steps.merge is None for _, steps in algebra):
             return None
         return replace(self, part=Part.STATES, removable=removable)
 
@@ -214,7 +223,7 @@ class GroupAggregate(Operator):
         removable = remembers if self.removable is None else self.removable
         steps = aggregate.steps(input_type, removable=removable)
         if isinstance(steps, Bag):
-            return BagMeasure(name, aggregate, steps, schema, remembers=remembers)
+            return BagMeasure(name, aggregate, steps, schema, remembers=remembers, part=self.part)
         if isinstance(steps, Sketch):
             return SketchMeasure(name, aggregate, steps, schema)
         return Measure(name, aggregate, steps, schema, remembers=remembers, part=self.part)

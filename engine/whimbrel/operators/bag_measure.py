@@ -15,7 +15,7 @@ from whimbrel.operators.bag_values import FixedValues, WordValues
 from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, extend
 from whimbrel.operators.measurement import Inputs, Measurement, Remembered
 from whimbrel.operators.schedule import Outs, Schedule
-from whimbrel.plan import Aggregate, Bag
+from whimbrel.plan import Aggregate, Bag, Part
 
 Array = np.ndarray[Any, Any]
 
@@ -39,13 +39,18 @@ class BagMeasure(Measurement):
         Of the input.
     remembers : bool
         Whether rows also leave their group, so that their values must be kept until then.
+    part : Part
+        Whether it makes values of rows, or states, which are lists of all values in order.
     """
 
-    def __init__(self, name: str, aggregate: Aggregate, bag: Bag, schema: Schema, *, remembers: bool) -> None:
+    def __init__(self, name: str, aggregate: Aggregate, bag: Bag, schema: Schema, *, remembers: bool,
+                 part: Part = Part.WHOLE) -> None:
         assert aggregate.expr is not None
-        self.name, self.aggregate, self.bag = name, aggregate, bag
         input_type = type_of(aggregate.expr, schema, where=aggregate.show())
         self.type = aggregate.result_type(input_type)
+        if part is Part.STATES:
+            bag, self.type = Bag(bags.ALL), pa.list_(input_type)
+        self.name, self.aggregate, self.bag = name, aggregate, bag
         self.out_dtypes = [np.dtype(np.int64)]
         self.values = WordValues(input_type) if numpy_type(input_type) is None else FixedValues(input_type)
         self.one = not remembers and bag.choice in (bags.LOWEST, bags.HIGHEST)

@@ -80,8 +80,9 @@ class FinishKernel(Stateless):
         self.out_schema, self.keys = schema, [name for name, _ in finish.of.keys]
         whole = replace(finish.of, part=Part.WHOLE)
         made = (whole.measurement(name, aggregate, finish.rows, remembers=False) for name, aggregate in whole.measures)
-        self.measures = [measure for measure in made if isinstance(measure, Measure)]
-        self.loops = [finish_function(measure.aggregate, measure.steps) for measure in self.measures]
+        self.measures = list(made)
+        self.loops = [finish_function(measure.aggregate, measure.steps) if isinstance(measure, Measure) else None
+                      for measure in self.measures]
 
     def apply(self, batch: Batch) -> Batch:
         batch = batch.compact()
@@ -91,15 +92,18 @@ class FinishKernel(Stateless):
 
     def values(self, number: int, states: Sequence[Array]) -> tuple[Array, Mask]:
         """What one aggregate, by its place among all, makes of states of groups, and for which there is a value."""
-        measure = self.measures[number]
+        measure, loop = self.measures[number], self.loops[number]
+        assert loop is not None
         rows = len(states[0])
         out, valid = np.empty(rows, measure.out_dtypes[0]), np.empty(rows, np.bool_)
         with told_in_words(self.measures):
-            self.loops[number](*map(frozen, states), out, valid)
+            loop(*map(frozen, states), out, valid)
         return out, valid
 
     def _column(self, batch: Batch, number: int) -> Column:
         measure = self.measures[number]
+        if not isinstance(measure, Measure):  # who merged its lists made the value of them
+            return batch.column(measure.name)
         states = [np.asarray(batch.column(name).values) for name in state_names(measure.name, measure.steps)]
         if measure.counts_rows:
             return Column(measure.type, states[0])

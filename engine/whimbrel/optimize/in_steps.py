@@ -9,17 +9,19 @@ from whimbrel.operators import Finish, GroupAggregate, HoppingWindow, SetDuratio
 from whimbrel.plan import Grid, Node, Operator, Part, reads_lifetime
 
 
-def in_steps(steps: tuple[Operator, ...], node: Node) -> tuple[tuple[Operator, ...], GroupAggregate, Finish] | None:
+def in_steps(steps: tuple[Operator, ...], node: Node, *,
+             keeps: bool = False) -> tuple[tuple[Operator, ...], GroupAggregate, Finish] | None:
     """Steps up to the states of an aggregate, what merges them, and what makes values of them.
 
     None where they cannot be merged. Behind a window on a grid the states are those of panes, one for each hop, that
-    last as long as the window.
+    last as long as the window. With `keeps` there may be lists of values among the states, which only the caller knows
+    how to merge.
     """
     aggregate, rows = node.op, node.inputs[0].schema
     assert isinstance(aggregate, GroupAggregate)
     window = steps[-1] if steps else None
     grid = isinstance(window, HoppingWindow) and window.size % window.hop == 0 and not reads_lifetime(aggregate)
-    states = aggregate.to_states(rows, removable=not grid)
+    states = aggregate.to_states(rows, removable=not grid, keeps=keeps)
     if states is None:
         return None
     merge, finish = states.to_merged(rows), Finish(of=states, rows=rows)
@@ -33,13 +35,13 @@ def in_steps(steps: tuple[Operator, ...], node: Node) -> tuple[tuple[Operator, .
     return (*steps[:-1], panes, states, SetDuration(size=window.size, unit=window.unit)), merge, finish
 
 
-def states_of_windows(node: Node) -> tuple[Node, Node, tuple[Operator, ...]] | None:
+def states_of_windows(node: Node, *, keeps: bool = False) -> tuple[Node, Node, tuple[Operator, ...]] | None:
     """Of an aggregate of windows on a grid: what it is of, the node of its states, and the operators behind that."""
     window = node.inputs[0] if node.inputs else None
     if (not isinstance(node.op, GroupAggregate) or not node.op.measures or window is None
             or not isinstance(window.op, HoppingWindow) or reads_lifetime(node.op) or window.op.size % window.op.hop):
         return None
-    steps = in_steps((window.op,), node)
+    steps = in_steps((window.op,), node, keeps=keeps)
     if steps is None:
         return None
     before, merge, finish = steps

@@ -85,11 +85,12 @@ def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], rig
     if final or bool(sample.read.exact[places].all()):
         return Comparison(name, left, right, difference, 1.0)
     low, high = _FINEST, 1.0  # the smallest alpha at which the intervals lie apart, by bisection on its logarithm
-    if difference == 0 or not sample.adds_up[value]:
+    if difference == 0 or not sample.two_ended[value]:
         return Comparison(name, left, right, difference, 0.0)
 
     def apart(alpha: float) -> bool:
-        return float(sample.spread.widths(alpha / 2)[value, places].sum()) < abs(difference)
+        low, high = (ends[value, places] for ends in sample.spread.ends(alpha / 2))
+        return bool(low[0] > high[1] if difference > 0 else low[1] > high[0])
 
     if not apart(0.999):
         return Comparison(name, left, right, difference, 0.0)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from whimbrel.aggregates import Count, CountDistinct, Max, Min, SumOfSquares
+from whimbrel.aggregates import Count, CountDistinct, Max, Min, Quantile, SumOfSquares
 from whimbrel.batch import Schema
 from whimbrel.kernels import Compiled, Stateless
 from whimbrel.operators import Finish, GroupAggregate, HoppingWindow, Results, Select, TopK, Where
 from whimbrel.operators.aggregate_text import slopes_function
 from whimbrel.operators.finish import FinishKernel
+from whimbrel.operators.measure import Measure
 from whimbrel.optimize.in_steps import above, states_of_windows, takes_any_order
 from whimbrel.plan import Beat, Node, Operator, Source
 from whimbrel.progress.values import Values
@@ -52,8 +53,16 @@ class Division:
 
     @cached_property
     def merged(self) -> Schema:
-        """Keys, and states of windows."""
-        return self.states.schema
+        """Keys, and states of windows; the value itself of an aggregate whose states are lists of values."""
+        values = {field.name: field for field in self.finish.of.result_fields(self.finish.rows)
+                  if field.name in self.kept}
+        return self.states.schema.with_fields([values.get(field.name, field) for field in self.states.schema])
+
+    @cached_property
+    def kept(self) -> frozenset[str]:
+        """The aggregates whose states are lists of values."""
+        algebra = {name for name, _ in self.finish.of.algebra(self.finish.rows)}
+        return frozenset(name for name, _ in self.finish.of.measures if name not in algebra)
 
     @cached_property
     def to_values(self) -> tuple[Stateless, ...]:
@@ -72,11 +81,12 @@ class Division:
             *(self.merged,) if self.results is None else (self.finish.schema(self.merged),))
 
     @cached_property
-    def slopes(self) -> tuple[Compiled, ...]:
-        """For each aggregate, what makes values of states and sees how they depend on them."""
+    def slopes(self) -> dict[str, Compiled]:
+        """For each aggregate with an algebra, what makes values of states and sees how they depend on them."""
         finish = self.to_values[0]
         assert isinstance(finish, FinishKernel)
-        return tuple(slopes_function(measure.aggregate, measure.steps) for measure in finish.measures)
+        return {measure.name: slopes_function(measure.aggregate, measure.steps) for measure in finish.measures
+                if isinstance(measure, Measure)}
 
     @cached_property
     def values(self) -> Values:
@@ -109,9 +119,18 @@ def _undivided(node: Node) -> str:
     assert isinstance(node.op, GroupAggregate)
     if not isinstance(node.inputs[0].op, HoppingWindow):
         return "its aggregate is not over tumbling or hopping windows"
-    merged = {name for name, steps in node.op.algebra(node.inputs[0].schema) if steps.merge is not None}
-    kept = [aggregate.show() for name, aggregate in node.op.measures if name not in merged]
-    return f"{', '.join(kept) or 'one of its aggregates'} cannot be merged from parts"
+    return f"{', '.join(_unmerged(node.op, node.inputs[0].schema)) or 'one of its aggregates'} cannot be merged from parts"
+
+
+def _unmerged(aggregate: GroupAggregate, rows: Schema) -> list[str]:
+    """Aggregates that neither have states that merge nor are made of kept values in a way that is known here."""
+    merged = {name for name, steps in aggregate.algebra(rows) if steps.merge is not None}
+    return [each.show() for name, each in aggregate.measures
+            if name not in merged and not isinstance(each, Quantile | CountDistinct)]
+
+
+def _keeps(aggregate: GroupAggregate, rows: Schema) -> bool:
+    return len(list(aggregate.algebra(rows))) < len(aggregate.measures)
 
 
 def one_ended(plan: Node) -> dict[str, bool]:
@@ -143,7 +162,7 @@ def divide(plan: Node) -> Division | str:
     if place is None:
         return "the query has no aggregate over windows"
     node = chain[place]
-    split = states_of_windows(node)
+    split = None if _unmerged(node.op, node.inputs[0].schema) else states_of_windows(node, keeps=True)
     if split is None:
         return _undivided(node)
     below, states, (*merge, finish) = split
@@ -152,6 +171,8 @@ def divide(plan: Node) -> Division | str:
     window = node.inputs[0].op
     assert isinstance(finish, Finish)
     assert isinstance(window, HoppingWindow)
+    if window.size > window.hop and _keeps(node.op, node.inputs[0].schema):
+        return "its windows overlap, and each would keep all of its values"
     behind = [step.op for step in reversed(chain[:place]) if isinstance(step.op, Operator)]
     results = behind[0] if behind and isinstance(behind[0], Results) else None
     keeps_time = all(isinstance(step.op, (Where, Select, Source)) for step in below.walk())

@@ -45,7 +45,8 @@ class Estimate:
     share : float or None
         Of the source's rows, how many were read.
     error : float
-        The largest half width of an interval, as a share of its value; infinite where one is not known, 0 at the end.
+        How far the farther end of an interval is from its value, at most, as a share of the value; infinite where one is
+        not known, 0 at the end.
     words : str
         What a reader should know beside the table.
     """
@@ -101,16 +102,16 @@ class Estimate:
 
     @cached_property
     def errors(self) -> Array:
-        """Half the width of each interval as a share of its value, by row and value; NaN where no interval can be."""
+        """How far off each value may be, as a share of it, by row and value; NaN where no interval can be."""
         sample = self.sample
         assert sample is not None
         low, high = self.bounds
         out = np.empty(low.shape)
         for value in range(low.shape[1]):
-            size = np.abs(sample.numbers[value])
-            half = (high[:, value] - low[:, value]) / 2
             with np.errstate(divide="ignore", invalid="ignore"):
-                out[:, value] = np.where(half == 0, 0.0, half / size) if sample.adds_up[value] else np.nan
+                number = np.clip(sample.numbers[value], low[:, value], high[:, value])
+                away = np.maximum(high[:, value] - number, number - low[:, value])
+                out[:, value] = np.where(away == 0, 0.0, away / np.abs(number)) if sample.two_ended[value] else np.nan
         return out
 
     @property
@@ -128,8 +129,8 @@ class Estimate:
         return float(np.where(np.isnan(known), np.inf, known).max()) if known.size else float("inf")
 
     def bounded(self, value: str) -> bool:
-        """Whether a value is made of sums over blocks, so that its intervals have two ends once enough was read."""
-        return self.sample is not None and value in self._value_names and bool(self.sample.adds_up[self._value(value)])
+        """Whether the intervals of a value have two ends once enough was read."""
+        return self.sample is not None and value in self._value_names and bool(self.sample.two_ended[self._value(value)])
 
     def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
         """Which of two rows has the larger value, and how sure that is.
@@ -222,7 +223,7 @@ class Estimate:
 
 def bounds(sample: Sample, alpha: float) -> tuple[Array, Array]:
     """Intervals of all values, by row and value."""
-    read, two_ended = sample.read, sample.adds_up
+    read, two_ended = sample.read, sample.two_ended
     if read.exact_windows.all():
         return sample.numbers.T, sample.numbers.T
     shape = len(sample.values), len(sample)
@@ -232,11 +233,11 @@ def bounds(sample: Sample, alpha: float) -> tuple[Array, Array]:
         ends = sample.certain(value)
         if ends is not None:
             least[value], most[value] = ends
-    widths = sample.spread.widths(alpha) if two_ended.any() else low
+    bottoms, tops = sample.spread.ends(alpha) if two_ended.any() else (least, most)
     earlier = (_NONE, _NONE) if sample.before is None else (_by_value(bound) for bound in sample.before)
     with sample.waiting:
-        _interval_ends(sample.numbers.reshape(-1), widths.reshape(-1), two_ended, least.reshape(-1),
-                       most.reshape(-1), *earlier, read.window, read.exact_windows, low.reshape(-1), high.reshape(-1))
+        _interval_ends(sample.numbers.reshape(-1), bottoms.reshape(-1), tops.reshape(-1), two_ended,
+                       least.reshape(-1), most.reshape(-1), *earlier, read.window, read.exact_windows, low.reshape(-1), high.reshape(-1))
     return low.T, high.T
 
 

@@ -29,6 +29,7 @@ from whimbrel.progress.compare import Comparison, Verdict
 from whimbrel.progress.division import Division, divide, one_ended
 from whimbrel.progress.estimate import Estimate, bounds, with_ends
 from whimbrel.progress.keeping import go_on, write
+from whimbrel.progress.kept import Drawn
 from whimbrel.progress.looks import Looks
 from whimbrel.progress.sample import Sample
 from whimbrel.progress.scan import Order, Scan
@@ -121,7 +122,7 @@ class Progress(Iterator[Estimate]):
             self._shifts = None if hops == 1 else np.arange(hops) * self.division.window.hop
             self.before: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = None
             self.phases = 1
-            self._waiting: list[tuple[Batch, int]] = []
+            self._waiting: list[tuple[Batch, int, int]] = []
             self._states_waiting = 0
             if resume is not None:
                 go_on(self, resume)
@@ -332,15 +333,15 @@ class Progress(Iterator[Estimate]):
     def _add(self, batches: list[Batch], rows: int) -> None:
         """Merge states of a block, or keep them until somebody looks: together they are merged faster."""
         if self._shifts is None:
-            self._waiting += [(batch, rows) for batch in batches]
+            self._waiting += [(batch, rows, len(self.scan.drawn)) for batch in batches]
             self._states_waiting += sum(map(len, batches))
             if self._states_waiting >= _BATCH_ROWS:
                 self._merge()
         elif batches:
             whole = Batch.concat(batches)
-            sizes = np.full(len(whole), rows)
-            self.panes.add(whole, sizes)
-            self.windows.add(whole, sizes, shifts=self._shifts)  # panes of one block are one sum of it
+            drawn = Drawn(np.full(len(whole), rows), np.full(len(whole), len(self.scan.drawn)))
+            self.panes.add(whole, drawn)
+            self.windows.add(whole, drawn, shifts=self._shifts)  # panes of one block are one sum of it
 
     def _read_rest(self) -> None:
         """Read all that is left as one, in the order of time: nobody looks before it is exact."""
@@ -354,8 +355,9 @@ class Progress(Iterator[Estimate]):
     def _merge(self) -> None:
         waiting, self._waiting, self._states_waiting = self._waiting, [], 0
         if waiting:
-            batches = [batch for batch, _ in waiting]
-            self.panes.add(Batch.concat(batches), np.repeat([rows for _, rows in waiting], list(map(len, batches))))
+            batches = [batch for batch, _, _ in waiting]
+            rows, before = np.repeat([numbers for _, *numbers in waiting], list(map(len, batches)), axis=0).T.copy()
+            self.panes.add(Batch.concat(batches), Drawn(rows, before))
 
     def _next_phase(self) -> bool:
         if len(self.scan.later):
@@ -405,7 +407,7 @@ class Progress(Iterator[Estimate]):
         self._merge()
         panes = self.panes
         rows = panes.keys.values(np.arange(len(panes), dtype=np.int32))
-        states = panes.batch([field[: len(panes)] for field in panes.fields], rows, self.division.window.hop)
+        states = panes.batch([field[: len(panes)] for field in panes.fields], {}, rows, self.division.window.hop)
         return self._tail.of(states, states=True)
 
 
@@ -452,6 +454,8 @@ def _blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, 
     if blocks is None:
         return "its source cannot be read block by block: rows may be late, or nobody knows the times of its blocks"
     windows = int(blocks.latest.max() - blocks.earliest.min()) // division.window.size + 1
+    if windows > 1 and rows * len(division.kept) > _MOST_HELD:
+        return f"all its {windows:,} windows would keep their values at once"
     if block_rows is None and _BLOCKS < windows * _IN_A_WINDOW <= _MOST_BLOCKS and division.cuts is not None:
         finer = states.blocks(max(_FEWEST_ROWS, rows // (windows * _IN_A_WINDOW)), division.cuts)
         blocks = blocks if finer is None else finer

@@ -18,7 +18,7 @@ from whimbrel.kernels import Compiled, patience
 from whimbrel.kernels.primitives.blocks_of_windows import KINDS
 from whimbrel.kernels.primitives.scaled_states import scaled_states
 from whimbrel.operators.finish import FinishKernel
-from whimbrel.operators.measure import told_in_words
+from whimbrel.operators.measure import Measure, told_in_words
 from whimbrel.progress.division import Division
 from whimbrel.progress.scan import Scan
 from whimbrel.progress.spread import Spread
@@ -30,6 +30,7 @@ _FEW = 2_000
 """Rows for which nobody waits for the compiler."""
 
 _scaled_states = Compiled(scaled_states)
+_NONE = np.empty(0)
 
 
 class Part(NamedTuple):
@@ -75,6 +76,19 @@ class Read:
         return self.exact_windows[self.window]
 
     @cached_property
+    def sampled(self) -> Array:
+        """Windows of which what was drawn is a sample, and says how much blocks differ."""
+        return self.random & (self.drawn.blocks >= 2) & (self.later.blocks == 0)
+
+    @cached_property
+    def growth(self) -> tuple[Array, Array]:
+        """By window, rows that are left for each one that was drawn; and for each one read whenever, where none was."""
+        drawn, left = self.drawn.rows, self.left.rows
+        known, unlike = drawn + self.before.rows, self.later.rows + np.where(drawn > 0, 0, left)
+        return (np.where(drawn > 0, left, 0) / np.where(drawn > 0, drawn, 1),
+                np.where(known > 0, unlike, 0) / np.where(known > 0, known, 1))
+
+    @cached_property
     def phase(self) -> Array:
         """Blocks of this phase, read or not."""
         return self.drawn.blocks + self.left.blocks
@@ -101,6 +115,8 @@ class Sample:
     ----------
     sums, products, crosses, powers : numpy.ndarray of float64
         As those of the totals.
+    kept : dict of str to KeptLook
+        By aggregate, what is known of its values.
     """
 
     def __init__(self, division: Division, totals: Totals, scan: Scan, before: tuple[Array, Array] | None) -> None:
@@ -115,6 +131,7 @@ class Sample:
             array[: rows * numbers].copy() for array, numbers in (
                 (totals.sums, width), (totals.products, width * (width + 1) // 2), (totals.crosses, width),
                 (totals.powers, width * 4)))
+        self.kept = {kept.name: kept.look(rows, scan) for kept in totals.kept}
         self.scan = scan
         self._kinds, self._random = scan.kinds, scan.random
 
@@ -140,7 +157,11 @@ class Sample:
 
     @cached_property
     def read(self) -> Read:
-        found, inside = self.scan.overlapping(self._kinds, *times_behind(self.division, self._rows.starts))
+        return self.read_of(self._kinds)
+
+    def read_of(self, kinds: Array) -> Read:
+        """The blocks of each window, of which so much is known."""
+        found, inside = self.scan.overlapping(kinds, *times_behind(self.division, self._rows.starts))
         drawn, left, later, before = (Part(*each) for each in found)
         return Read(self._rows.which, drawn, left, later, before, inside, self._random)
 
@@ -160,9 +181,9 @@ class Sample:
         shape = len(self.fields), len(self)
         scaled, steps = np.empty((2, *shape))
         with self.waiting:
-            _scaled_states(np.concatenate(self.fields, dtype=np.float64), np.concatenate(self._known, dtype=np.float64),
-                           values.additive, values.counted, values.whole, read.window, read.drawn.rows, read.left.rows,
-                           read.later.rows, read.before.rows, read.exact_windows, scaled.reshape(-1), steps.reshape(-1))
+            _scaled_states(*(np.concatenate([_NONE, *fields], dtype=np.float64) for fields in (self.fields, self._known)),
+                           values.additive, values.counted, values.whole, read.window, *read.growth, read.rows_left,
+                           read.exact_windows, scaled.reshape(-1), steps.reshape(-1))
         some_exact = bool(read.exact_windows.any())
         fields = []
         for now, estimated, adds_up in zip(self.fields, scaled, values.additive.tolist(), strict=True):
@@ -175,7 +196,7 @@ class Sample:
         """Keys and values, with scaled states."""
         if self.division.results is not None:
             return self.values_of(self.scaled)
-        states = self.totals.batch(self.scaled, self.keys, self.division.window.hop)
+        states = self._batch(self.scaled)
         keys = states.columns[: len(self.totals.key_fields)]
         return states.having(schema=self.division.answer, columns=(*keys, *self._alone[0]))
 
@@ -185,9 +206,9 @@ class Sample:
         return self.division.values.names
 
     @property
-    def adds_up(self) -> Array:
-        """Of each value, whether it is made of states that add up, so that there is an interval."""
-        return self.division.values.adds_up
+    def two_ended(self) -> Array:
+        """Of each value, whether its intervals have two ends once enough was read."""
+        return self.division.values.two_ended
 
     @property
     def waiting(self) -> AbstractContextManager[None]:
@@ -204,6 +225,8 @@ class Sample:
         aggregate = self.division.values.made_of[value]
         if isinstance(aggregate, Min):
             return -np.inf, self.numbers[value]
+        if value in self.division.values.kept:
+            return self.kept[self.division.values.kept[value]].certain(self)
         if isinstance(aggregate, Max):
             return self.numbers[value], np.inf
         if isinstance(aggregate, Var | Std):
@@ -269,22 +292,31 @@ class Sample:
             if measure.counts_rows:
                 slopes[value, own] = 1.0
                 columns.append(Column(measure.type, states[0]))
+            elif not isinstance(measure, Measure):
+                columns.append(self._kept_columns[measure.name])
             elif not measure.steps.additive:
                 out, valid = finish.values(value, states)
                 columns.append(measure.column(np.where(valid, out, 0), valid))
             else:
                 out, valid = np.zeros(rows, measure.out_dtypes[0]), np.empty(rows, np.bool_)
                 with told_in_words(finish.measures), self.waiting:
-                    division.slopes[value](
+                    division.slopes[measure.name](
                         *states, *(self.steps[place].astype(state.dtype, copy=False)
                                    for place, state in zip(own, states, strict=True)),
                         *(bool(state.any()) for state in states), out, valid, *slopes[value, own[0] : own[-1] + 1])
                 columns.append(measure.column(out, valid))
         return columns, slopes
 
+    @cached_property
+    def _kept_columns(self) -> dict[str, Column]:
+        return {name: look.column(self) for name, look in self.kept.items()}
+
+    def _batch(self, fields: Sequence[Array]) -> Batch:
+        return self.totals.batch(fields, self._kept_columns, self.keys, self.division.window.hop)
+
     def values_of(self, fields: Sequence[Array]) -> Batch:
         """Keys and values of other states."""
-        batch = self.totals.batch(fields, self.keys, self.division.window.hop)
+        batch = self._batch(fields)
         for step in self.division.to_values:
             batch = step.apply(batch)
         return batch

@@ -13,13 +13,14 @@ from whimbrel.kernels.primitives.intervals import half_widths
 from whimbrel.progress.sequence import multiplier
 
 if TYPE_CHECKING:
-    from whimbrel.progress.sample import Sample
+    from whimbrel.progress.sample import Read, Sample
+    from whimbrel.progress.scan import Scan
 
 Array = np.ndarray[Any, Any]
 
-_FEWEST_BLOCKS = 10
+FEWEST_BLOCKS = 10
 """With rows of a group, before an interval is given."""
-_FEWEST_DEGREES, _FEWEST_OF_SQUARES, _LIGHT_TAILS = 25.0, 40.0, 0.8
+FEWEST_DEGREES, _FEWEST_OF_SQUARES, LIGHT_TAILS = 25.0, 40.0, 0.8
 """Degrees of freedom of a variance between blocks, before an interval is given: where so few blocks make it, one that
 was not read may make as much. Of few blocks fewer will do, where their tails are about as light as the normal
 distribution's; not so for values made of squares."""
@@ -37,6 +38,7 @@ class Spread:
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
         self._known_widths: dict[float, Array] = {}
+        self._known_ends: dict[float, tuple[Array, Array]] = {}
 
     def widths(self, alpha: float) -> Array:
         """Half the intervals, by value and row, that each hold at every look with probability 1 - alpha.
@@ -48,17 +50,28 @@ class Spread:
             self._known_widths[alpha] = self._widths(alpha)
         return self._known_widths[alpha]
 
+    def ends(self, alpha: float) -> tuple[Array, Array]:
+        """The ends of the intervals, by value and row; what is certain, or was known before, may make them narrower."""
+        if alpha not in self._known_ends:
+            sample, values = self.sample, self.sample.division.values
+            widths = self.widths(alpha) if values.adds_up.any() else np.full(sample.numbers.shape, np.inf)
+            low, high = sample.numbers - widths, sample.numbers + widths
+            for value, name in values.kept.items():
+                low[value], high[value] = sample.kept[name].ends(sample, alpha)
+            self._known_ends[alpha] = low, high
+        return self._known_ends[alpha]
+
     def _widths(self, alpha: float) -> Array:
         sample, read, values = self.sample, self.sample.read, self.sample.division.values
         errors, degrees = self._found
         widths = np.empty_like(errors)
         share = read.drawn.blocks / np.maximum(read.phase, 1)
-        fewest = np.where(values.squares, _FEWEST_OF_SQUARES, _FEWEST_DEGREES)
-        light = np.where(values.squares, np.inf, _LIGHT_TAILS)
+        fewest = np.where(values.squares, _FEWEST_OF_SQUARES, FEWEST_DEGREES)
+        light = np.where(values.squares, np.inf, LIGHT_TAILS)
         with sample.waiting:
             _half_widths(errors.reshape(-1), degrees.reshape(-1), fewest, light, values.counts, sample.blocks,
-                         _FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks, multiplier(share, alpha),
-                         self._strange(share, alpha), widths.reshape(-1))
+                         FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks, multiplier(share, alpha),
+                         strange(sample.scan, read, alpha), widths.reshape(-1))
         return widths
 
     def deviations(self, value: int) -> Array:
@@ -70,26 +83,27 @@ class Spread:
         """
         return np.asarray(self._found[0][value])
 
-    def _strange(self, share: Array, alpha: float) -> Array:
-        """Rows of as many blocks as may be unlike all that were read, which were alike, while none has been drawn.
-
-        Of k such blocks none is among this share of all with a probability of at most ``(1 - share) ** k``. By window.
-        """
-        with np.errstate(divide="ignore"):
-            blocks = np.ceil(np.log(alpha) / np.log1p(-share))
-        return np.minimum(blocks, self.sample.read.left.blocks) * self.sample.scan.most_rows
-
     @cached_property
     def _found(self) -> tuple[Array, Array]:
         """Standard errors, and the degrees of freedom of their squares, by value and row."""
         sample, read, values = self.sample, self.sample.read, self.sample.division.values
         errors, degrees = np.empty((2, len(sample.values), len(sample)))
-        sampled = read.random & (read.drawn.blocks >= 2) & (read.later.blocks == 0)
         with sample.waiting:
             _between_blocks(
                 sample.slopes.reshape(-1), values.needed.reshape(-1), values.parts, sample.totals.width,
                 sample.scan.uneven, sample.blocks, sample.sums, sample.products,
-                sample.crosses, sample.powers, read.window, read.exact_windows, sampled, read.drawn.blocks,
+                sample.crosses, sample.powers, read.window, read.exact_windows, read.sampled, read.drawn.blocks,
                 read.drawn.rows, read.drawn.squares, read.left.rows, read.phase, errors.reshape(-1),
                 degrees.reshape(-1))
         return errors, degrees
+
+
+def strange(scan: Scan, read: Read, alpha: float) -> Array:
+    """Rows of as many blocks as may be unlike all that were read, which were alike, while none has been drawn.
+
+    Of k such blocks none is among a share of all with a probability of at most ``(1 - share) ** k``. By window.
+    """
+    share = read.drawn.blocks / np.maximum(read.phase, 1)
+    with np.errstate(divide="ignore"):
+        blocks = np.ceil(np.log(alpha) / np.log1p(-share))
+    return np.minimum(blocks, read.left.blocks) * scan.most_rows

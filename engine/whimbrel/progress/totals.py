@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from whimbrel.aggregates import CountDistinct
 from whimbrel.batch import Batch, Column, Schema, frozen
 from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.primitives.co_moments import add_block
 from whimbrel.operators import Finish
-from whimbrel.operators.measure import NO_MASK, Measure, extend, state_names, told_in_words
+from whimbrel.operators.bag_measure import BagMeasure
+from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, Measure, extend, state_names, told_in_words
 from whimbrel.operators.schedule import Schedule
-from whimbrel.plan import Part
+from whimbrel.plan import Aggregate, Part
+from whimbrel.progress.distinct import DistinctCounts
+from whimbrel.progress.kept import Drawn, Kept
+from whimbrel.progress.quantiles import Quantiles
 
 Array = np.ndarray[Any, Any]
 
 _add_block = Compiled(add_block)
-_NONE = frozen(np.empty(0, np.int64))
+_NONE, _NO_NUMBERS = frozen(np.empty(0, np.int64)), np.empty(0)
 _REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE)
 
 
@@ -55,6 +60,8 @@ class Totals:
 
     Attributes
     ----------
+    kept : list of Kept
+        What is kept of the values of those aggregates that are not made of a few numbers.
     known : list of numpy.ndarray
         The fields, as they were when the phase began: rows of earlier phases are known, not a sample.
     blocks, sums, products, crosses, powers : numpy.ndarray
@@ -66,14 +73,17 @@ class Totals:
         self.finish, self.schema, self.compares, self.usual = finish, schema, compares, usual
         self.key_fields = schema.fields[: len(finish.of.keys)]
         self.keys = KeyTable([pa.int64(), *(field.type for field in self.key_fields)])
-        self.measures = [
-            Measure(name, aggregate, steps, finish.rows, remembers=False, part=Part.MERGED)
-            for (name, aggregate), (_, steps) in zip(finish.of.measures, finish.of.algebra(finish.rows), strict=True)]
-        self.additive = np.array([measure.steps.additive for measure in self.measures for _ in measure.steps.init])
+        algebra = dict(finish.of.algebra(finish.rows))
+        self.measures = [Measure(name, aggregate, algebra[name], finish.rows, remembers=False, part=Part.MERGED)
+                         for name, aggregate in finish.of.measures if name in algebra]
+        self.kept = [_kept(finish, name, aggregate, usual)
+                     for name, aggregate in finish.of.measures if name not in algebra]
+        self.additive = np.array([measure.steps.additive for measure in self.measures for _ in measure.steps.init],
+                                 np.bool_)
         self.names = [name for measure in self.measures for name in state_names(measure.name, measure.steps)]
         self.width = len(self.names)
         self.schedule = Schedule()
-        self.room = len(self.measures[0].state[0])
+        self.room = GROUPS_AT_FIRST
         self.blocks = np.zeros(self.room, np.int64)
         self.sums = np.zeros(self.room * self.width)
         self.products = np.zeros(self.room * self._triangle if compares else 0)
@@ -105,10 +115,10 @@ class Totals:
         """Arrays of the merged states, by row; there is room for more rows than there are."""
         return [array for measure in self.measures for array in measure.state]
 
-    def add(self, batch: Batch, rows: Array | None, *, shifts: Array | None = None) -> None:
-        """Merge states of blocks of so many rows; of one block, shifted in time by each of these, if there are any.
+    def add(self, batch: Batch, drawn: Drawn | None, *, shifts: Array | None = None) -> None:
+        """Merge states of blocks; of one block, shifted in time by each of these, if there are any.
 
-        Without sizes they are states of all that was left, of which nobody asks any more how much blocks differ.
+        Without `drawn` they are states of all that was left, of which nobody asks any more how much blocks differ.
         """
         copies = 1 if shifts is None else len(shifts)
         starts = batch.sync if shifts is None else (batch.sync[:, None] + shifts).reshape(-1)
@@ -121,25 +131,31 @@ class Totals:
         ids = self.keys.ids([Column(pa.int64(), starts), *keys], len(starts))
         self._grow(len(self.keys))
         self._merge(ids, fields)
-        if self.compares and rows is not None:
-            self._compare(ids, fields, rows, alone=copies == 1)
+        for kept in self.kept:
+            kept.add(ids, batch.column(kept.name).to_arrow(), len(self), drawn)
+        if self.compares and drawn is not None:
+            self._compare(ids, fields, drawn.rows, alone=copies == 1)
 
     def begin_phase(self) -> None:
         """What was read until now is known; what is read from now on is a sample again."""
         self.known = [array.copy() for array in self.fields]
+        for kept in self.kept:
+            kept.begin_phase()
         for array in (self.blocks, self.sums, self.products, self.crosses, self.powers):
             array[:] = 0
 
-    def batch(self, fields: Sequence[Array], rows: Sequence[Column], duration: int) -> Batch:
-        """Rows, by start and keys, with these fields as their states."""
+    def batch(self, fields: Sequence[Array], kept: Mapping[str, Column], rows: Sequence[Column],
+              duration: int) -> Batch:
+        """Rows, by start and keys, with these fields as their states, and the values of what is kept."""
         starts, *keys = rows
-        columns = (Column(field.type, values)
-                   for field, values in zip(self.schema.fields[len(keys) :], fields, strict=True))
+        given = iter(fields)
+        columns = (kept[field.name] if field.name in kept else Column(field.type, next(given))
+                   for field in self.schema.fields[len(keys) :])
         return Batch(self.schema, np.asarray(starts.values), duration, (*keys, *columns))
 
     def state_parts(self) -> dict[str, Any]:
         """What rows have changed."""
-        names = ("keys", "measures", "room", "blocks", "sums", "products", "crosses", "powers", "known")
+        names = ("keys", "measures", "kept", "room", "blocks", "sums", "products", "crosses", "powers", "known")
         return {name: getattr(self, name) for name in names}
 
     def _merge(self, ids: Array, fields: list[Column]) -> None:
@@ -155,7 +171,7 @@ class Totals:
                 measure.apply(schedule, (states, NO_MASK, _NONE), _REMEMBERS_NONE, out)
 
     def _compare(self, ids: Array, fields: list[Column], rows: Array, *, alone: bool) -> None:
-        values = np.concatenate([column.values for column in fields], dtype=np.float64).reshape(self.width, len(ids))
+        values = np.concatenate([_NO_NUMBERS, *(column.values for column in fields)], dtype=np.float64).reshape(self.width, len(ids))
         values[~self.additive] = 0.0
         if not alone:  # several panes of one window are one sum of the block
             ids, places = np.unique(ids, return_inverse=True)
@@ -181,3 +197,13 @@ class Totals:
             inits = [value for measure in self.measures for value in measure.steps.init]
             self.known = [extend(array, self.room, init) for array, init in zip(self.known, inits, strict=True)]
 
+
+
+def _kept(finish: Finish, name: str, aggregate: Aggregate, usual: float) -> Kept:
+    """What keeps the values of one aggregate."""
+    whole = replace(finish.of, part=Part.WHOLE)
+    measure = whole.measurement(name, aggregate, finish.rows, remembers=False)
+    assert isinstance(measure, BagMeasure)
+    if isinstance(aggregate, CountDistinct):
+        return DistinctCounts(name, measure.values.type, usual)
+    return Quantiles(measure, usual)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from whimbrel.aggregates import Count, Std, SumOfSquares, Var
 from whimbrel.operators.results import reduced_in
@@ -38,16 +39,18 @@ class Values:
         The aggregate that a value is; None where it is computed of several, or of one.
     needed : numpy.ndarray of bool
         By value and field, whether the value is made of it.
-    adds_up, squares, counts : numpy.ndarray of bool
-        By value: whether it is made of states that add up, so that there is an interval; whether it is made of squares;
-        whether it is a count.
+    adds_up, two_ended, squares, counts : numpy.ndarray of bool
+        By value: whether it is made of states that add up, so that there is an interval; whether there is one for that or
+        another reason; whether it is made of squares; whether it is a count.
+    kept : dict of int to str
+        Of each value that is a number made of kept values, the aggregate that it is.
     """
 
     def __init__(self, division: Division) -> None:
         finish, results = division.finish, division.results
         aggregates = dict(finish.of.measures)
         steps = dict(finish.of.algebra(finish.rows))
-        each = [(number, name, init) for number, name in enumerate(aggregates) for init in steps[name].init]
+        each = [(number, name, init) for number, name in enumerate(steps) for init in steps[name].init]
         self.names = division.answer.names[len(finish.of.keys) :]
         self.fields = [name for _, name, _ in each]
         self.parts = np.array([number for number, _, _ in each], np.int64)
@@ -62,8 +65,12 @@ class Values:
             needs = [{part.show() for part in reduced_in(expr) if isinstance(part, Aggregate)} for expr in exprs]
             self.made_of = [aggregates[expr.show()] if isinstance(expr, Aggregate) else None for expr in exprs]
         self.needed = np.array([[name in need for name in self.fields] for need in needs], np.bool_)
-        self.adds_up = np.array([all(steps[name].additive for name in need if name in aggregates) for need in needs],
-                                np.bool_)
+        self.adds_up = np.array([all(name in steps and steps[name].additive for name in need if name in aggregates)
+                                 for need in needs], np.bool_)
+        self.kept = {value: name for value, need in enumerate(needs) for name in need & division.kept
+                     if self.made_of[value] is not None and _is_number(division.answer.type_of(self.names[value]))}
+        self.two_ended = self.adds_up.copy()
+        self.two_ended[list(self.kept)] = True
         self.squares = np.array([any(isinstance(aggregates.get(name), Var | Std | SumOfSquares) for name in need)
                                  for need in needs], np.bool_)
         self.counts = np.array([isinstance(aggregate, Count) for aggregate in self.made_of], np.bool_)
@@ -71,3 +78,7 @@ class Values:
     def first_field(self, value: int) -> int:
         """The first field of the aggregate that a value is."""
         return int(np.flatnonzero(self.needed[value])[0])
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))

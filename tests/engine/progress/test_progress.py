@@ -38,7 +38,10 @@ QUERIES = {
     "nested": lambda s: s.group_by("k").tumbling_window(50).aggregate(n=wb.count()).tumbling_window(1_000)
                          .aggregate(most=wb.max(col.n), rows=wb.sum(col.n)),
     "joined": lambda s: s.join(s.where(col.i > 990), on="k").tumbling_window(500).aggregate(n=wb.count()),
-    "median": lambda s: s.tumbling_window(500).aggregate(m=wb.median(col.i)),
+    "kept": lambda s: s.group_by("k").tumbling_window(500).aggregate(
+        n=wb.count(), m=wb.median(col.i), most=wb.quantile(col.x, 0.9, interpolation="discrete"),
+        kinds=wb.count_distinct(col.i), words=wb.count_distinct(col.k) / wb.count()),
+    "lists": lambda s: s.tumbling_window(500).aggregate(m=wb.median(col.i), all=wb.collect(col.i)),
 }
 
 
@@ -66,7 +69,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> wb.Stream:
 def test_any_order_and_any_steering_ends_in_the_one_answer(log: wb.Stream, files: wb.Stream, query: str, source: str,
                                                            order: Any, seed: int, data: st.DataObject) -> None:
     asked = QUERIES[query]({"log": log, "files": files}[source])
-    order = None if query in ("joined", "median") else order
+    order = None if query in ("joined", "lists") else order
     progress = asked.progress(every="10%", order=order, seed=seed, block_rows=data.draw(st.sampled_from([100, 333])))
     seen = 0
     for answer in progress:
@@ -173,7 +176,7 @@ def test_it_stops_by_a_rule_and_goes_on(log: wb.Stream) -> None:
     assert len(list(asked.progress(every="1%", block_rows=30).until(seconds=1e-9))) == 1
 
 
-@pytest.mark.parametrize("query", ("whole", "hopping", "ranked"))
+@pytest.mark.parametrize("query", ("whole", "hopping", "ranked", "kept"))
 def test_it_is_kept_and_gone_on_with(log: wb.Stream, query: str, tmp_path: Path) -> None:
     asked = QUERIES[query](log)
     whole = asked.progress(every="10%", block_rows=100, seed=4)
@@ -318,7 +321,7 @@ def test_claims_are_saved_with_the_notebook_that_shows_them(log: wb.Stream, tmp_
 
 
 def test_what_has_no_interval_says_why(log: wb.Stream) -> None:
-    for query, why in (("joined", "more than one stream"), ("median", "median(col.i) cannot be merged from parts")):
+    for query, why in (("joined", "more than one stream"), ("lists", "collect(col.i) cannot be merged from parts")):
         progress = QUERIES[query](log).progress(every="50%")
         assert why in next(progress).words
         with pytest.raises(PlanError, match="order of time"):

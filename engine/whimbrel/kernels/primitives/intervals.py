@@ -61,16 +61,17 @@ def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, coun
             widths[at] = width
 
 
-def interval_ends(numbers: Array, widths: Array, two_ended: Array, least: Array, most: Array, earlier_low: Array,
-                  earlier_high: Array, window: Array, exact: Array, low: Array, high: Array) -> None:
+def interval_ends(numbers: Array, bottoms: Array, tops: Array, two_ended: Array, least: Array, most: Array,
+                  earlier_low: Array, earlier_high: Array, window: Array, exact: Array, low: Array,
+                  high: Array) -> None:
     """Write the ends of intervals, by value and group; where two that both hold have nothing in common, the surer one.
 
     Parameters
     ----------
-    numbers, widths : numpy.ndarray of float64
-        Values, and half their intervals; not looked at where they are not `two_ended`.
+    numbers, bottoms, tops : numpy.ndarray of float64
+        Values, and what blocks say of their ends; the latter not looked at where they are not `two_ended`.
     two_ended : numpy.ndarray of bool
-        By value, whether it is made of sums over blocks.
+        By value, whether blocks say something.
     least, most : numpy.ndarray of float64
         Between what a value certainly is.
     earlier_low, earlier_high : numpy.ndarray of float64
@@ -93,7 +94,7 @@ def interval_ends(numbers: Array, widths: Array, two_ended: Array, least: Array,
                 bottom, top = number, number
             else:
                 if two_ended[value]:
-                    bottom, top = number - widths[at], number + widths[at]
+                    bottom, top = bottoms[at], tops[at]
                     if group < known:
                         bottom, top = _both(bottom, top, earlier_low[value * known + group],
                                             earlier_high[value * known + group])

@@ -14,8 +14,7 @@ _STEP = 1e-4
 
 
 def scaled_states(fields: Array, known: Array, additive: Array, counted: Array, whole: Array, window: Array,
-                  drawn: Array, left: Array, later: Array, before: Array, exact: Array, scaled: Array,
-                  steps: Array) -> None:
+                  more: Array, density: Array, left: Array, exact: Array, scaled: Array, steps: Array) -> None:
     """Write the scaled fields, and by how much each may be changed to see what depends on it; field by field.
 
     Parameters
@@ -26,23 +25,15 @@ def scaled_states(fields: Array, known: Array, additive: Array, counted: Array, 
         By field: whether it adds up, counts rows, and is an integer.
     window : numpy.ndarray of int64
         By group, the place of its window in what follows.
-    drawn, left, later, before : numpy.ndarray of float64
-        By window, rows of the source: read in this phase, left of it, of later ones, read in earlier ones.
+    more, density, left : numpy.ndarray of float64
+        By window: how many rows each one of this phase stands for beside itself, and each one whatever its phase; and rows
+        of the source that are left.
     exact : numpy.ndarray of bool
         By window, whether nothing is left.
     scaled, steps : numpy.ndarray of float64
         What is written, by field and group.
     """
     groups = window.shape[0]
-    more, density = np.zeros(drawn.shape[0]), np.zeros(drawn.shape[0])  # rows for each row that is like them
-    for place in range(drawn.shape[0]):
-        unlike = later[place]
-        if drawn[place] > 0:
-            more[place] = left[place] / drawn[place]
-        else:
-            unlike += left[place]
-        if drawn[place] + before[place] > 0:
-            density[place] = unlike / (drawn[place] + before[place])
     for field in range(additive.shape[0]):
         for group in range(groups):
             at = field * groups + group
@@ -53,7 +44,7 @@ def scaled_states(fields: Array, known: Array, additive: Array, counted: Array, 
                 if density[place] != 0:
                     grown += now * density[place]
                 if counted[field]:
-                    grown = min(grown, now + left[place] + later[place])
+                    grown = min(grown, now + left[place])
                 if whole[field]:
                     grown = np.rint(min(max(grown, -_LARGEST), _LARGEST))
             step = abs(grown) * _STEP

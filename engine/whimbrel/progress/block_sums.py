@@ -1,0 +1,82 @@
+"""One number that each block adds to each group: what it adds up to, and how far off the rest may be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whimbrel.kernels import Compiled
+from whimbrel.kernels.primitives.between_blocks import between_blocks
+from whimbrel.kernels.primitives.co_moments import add_block
+from whimbrel.kernels.primitives.intervals import half_widths
+from whimbrel.operators.measure import extend
+from whimbrel.progress.sequence import multiplier
+from whimbrel.progress.spread import FEWEST_BLOCKS, FEWEST_DEGREES, LIGHT_TAILS, strange
+
+if TYPE_CHECKING:
+    from whimbrel.progress.sample import Read
+    from whimbrel.progress.scan import Scan
+
+Array = np.ndarray[Any, Any]
+
+_add_block, _between_blocks, _half_widths = Compiled(add_block), Compiled(between_blocks), Compiled(half_widths)
+
+
+class BlockSums:
+    """Sums over blocks of one number that is no larger than the rows of the block.
+
+    Parameters
+    ----------
+    usual : float
+        Rows of a block, on the average.
+
+    Attributes
+    ----------
+    blocks, sums, products, crosses, powers : numpy.ndarray
+        As those of :class:`~whimbrel.progress.totals.Totals`, of one field.
+    """
+
+    def __init__(self, usual: float) -> None:
+        self.usual = usual
+        self.blocks = np.zeros(0, np.int64)
+        self.sums, self.products, self.crosses, self.powers = (np.zeros(0) for _ in range(4))
+
+    def add(self, ids: Array, numbers: Array, rows: Array) -> None:
+        """Add the numbers of blocks of so many rows to groups."""
+        _add_block(ids, numbers, rows, self.usual, 1, self.blocks, self.sums, self.products, self.crosses, self.powers)
+
+    def grow(self, groups: int) -> None:
+        """Have room for so many groups."""
+        if groups > len(self.blocks):
+            self.blocks = extend(self.blocks, groups, 0)
+            self.sums, self.products, self.crosses = (
+                extend(array, groups, 0.0) for array in (self.sums, self.products, self.crosses))
+            self.powers = extend(self.powers, groups * 4, 0.0)
+
+    def first(self, groups: int) -> BlockSums:
+        """Those of the first groups, as they are."""
+        twin = BlockSums(self.usual)
+        twin.blocks, twin.sums, twin.products, twin.crosses = (
+            array[:groups].copy() for array in (self.blocks, self.sums, self.products, self.crosses))
+        twin.powers = self.powers[: groups * 4].copy()
+        return twin
+
+    def widths(self, scan: Scan, read: Read, alpha: float) -> Array:
+        """Half the intervals of the sums of all blocks of the phase, as :class:`~whimbrel.progress.spread.Spread` has
+        them: at every look, and infinite where too little is known."""
+        groups = len(self.blocks)
+        errors, degrees, widths = np.empty((3, groups))
+        share = read.drawn.blocks / np.maximum(read.phase, 1)
+        _between_blocks(np.ones(groups), np.ones(1, np.bool_), np.zeros(1, np.int64), 1, scan.uneven, self.blocks,
+                        self.sums, self.products, self.crosses, self.powers, read.window, read.exact_windows,
+                        read.sampled, read.drawn.blocks, read.drawn.rows, read.drawn.squares, read.left.rows,
+                        read.phase, errors, degrees)
+        _half_widths(errors, degrees, np.full(1, FEWEST_DEGREES), np.full(1, LIGHT_TAILS), np.ones(1, np.bool_),
+                     self.blocks, FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks,
+                     multiplier(share, alpha), strange(scan, read, alpha), widths)
+        return widths
+
+    def state_parts(self) -> dict[str, Any]:
+        """All of it."""
+        return vars(self)

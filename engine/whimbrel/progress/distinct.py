@@ -1,0 +1,150 @@
+"""Distinct counts of blocks in any order: exact at the end; before that at least what was seen, and at most how much more.
+
+A value that was not seen lies in blocks that are left, and is in none of the first ones that were drawn. Once so many
+were drawn, the reference, each other block has a number of values that are in none of these: fixed numbers, of which what is
+drawn afterwards is a sample. Their sum over the blocks that are left, which a confidence sequence bounds as it does any
+sum, is at least the number of values not seen: it counts a value once for each block it is in. Several references share
+what may go wrong, and the least bound counts: early ones have a larger sample, late ones leave fewer values to count twice.
+
+The estimate is that of Chao and Lin ("Nonparametric lower bounds for species richness and shared species richness under
+sampling without replacement", Biometrics 2012), of values that were seen in one block and in two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Column, frozen
+from whimbrel.kernels import Compiled, IntegerKeys, restored
+from whimbrel.kernels.keys import ColumnKeys
+from whimbrel.kernels.primitives.blocks_of_windows import BEFORE
+from whimbrel.kernels.primitives.sightings import OFTEN, see
+from whimbrel.operators.measure import extend
+from whimbrel.progress.block_sums import BlockSums
+from whimbrel.progress.kept import Drawn, Kept, KeptLook, parts_of
+
+if TYPE_CHECKING:
+    from whimbrel.progress.sample import Sample
+    from whimbrel.progress.scan import Scan
+
+Array = np.ndarray[Any, Any]
+
+REFERENCES = np.array([8 * 2**number for number in range(16)])
+"""So many of the blocks drawn first are looked back at."""
+
+_see = Compiled(see)
+
+
+class DistinctCounts(Kept):
+    """Which values there are, and in how many blocks they were seen.
+
+    Parameters
+    ----------
+    name : str
+    type_ : pyarrow.DataType
+        Of the values.
+    usual : float
+        Rows of a block, on the average.
+    """
+
+    def __init__(self, name: str, type_: pa.DataType, usual: float) -> None:
+        self.name, self.usual = name, usual
+        self.values, self.pairs = ColumnKeys(type_), IntegerKeys()
+        self.first, self.times = np.zeros(0, np.int32), np.zeros(0, np.int8)
+        self.seen, self.once, self.twice = (np.zeros(0, np.int64) for _ in range(3))
+        self.sums: list[BlockSums] = []
+
+    def add(self, ids: Array, lists: pa.ListArray, groups: int, drawn: Drawn | None) -> None:
+        ends, values = parts_of(lists)
+        whose = np.repeat(ids, np.diff(ends, prepend=0)).astype(np.int64)
+        numbers = self.pairs.ids(frozen(whose << 32 | self.values.ids(values, None)))
+        self._grow(groups)
+        before = np.zeros(len(ids), np.int64) if drawn is None else drawn.before
+        references = REFERENCES[REFERENCES <= before.max(initial=0)]
+        fresh = np.zeros((len(references), len(ids)))
+        _see(ids, ends, numbers, before, self.first, self.times, self.seen, self.once, self.twice, references,
+             fresh.reshape(-1))
+        if drawn is None:
+            return
+        self.sums += [BlockSums(self.usual) for _ in range(len(references) - len(self.sums))]
+        for reference, sums, new in zip(references.tolist(), self.sums, fresh, strict=False):
+            later = before >= reference
+            sums.grow(len(self.seen))
+            sums.add(ids[later], new[later], drawn.rows[later].astype(np.float64))
+
+    def begin_phase(self) -> None:
+        self.first[:], self.times[: len(self.pairs)] = -1, OFTEN
+        self.once[:], self.twice[:] = 0, 0
+        self.sums = []
+
+    def look(self, groups: int, scan: Scan) -> DistinctLook:
+        counts = tuple(array[:groups].copy() for array in (self.seen, self.once, self.twice))
+        fresh = []
+        for reference, sums in zip(REFERENCES.tolist(), self.sums, strict=False):
+            kinds = scan.kinds
+            kinds[scan.drawn[:reference]] = BEFORE
+            sums.grow(groups)
+            fresh.append((kinds, sums.first(groups)))
+        return DistinctLook(counts, fresh, int((REFERENCES < len(scan.drawn) + len(scan.left)).sum()))
+
+    def state_parts(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("name", "usual")}
+
+    def restore_state(self, parts: dict[str, Any]) -> None:
+        """Keep what an equal one kept."""
+        self.sums = [BlockSums(self.usual) for _ in parts["sums"]]
+        for name, part in parts.items():
+            setattr(self, name, restored(getattr(self, name), part))
+
+    def _grow(self, groups: int) -> None:
+        pairs = len(self.pairs)
+        if pairs > len(self.first):
+            self.first, self.times = (extend(array, 2 * pairs, 0) for array in (self.first, self.times))
+        if groups > len(self.seen):
+            self.seen, self.once, self.twice = (
+                extend(array, 2 * groups, 0) for array in (self.seen, self.once, self.twice))
+
+
+class DistinctLook(KeptLook):
+    """Distinct counts as they were.
+
+    Parameters
+    ----------
+    counts : tuple of numpy.ndarray of int64
+        By group: values; and those of this phase that were seen in one block, and in two.
+    fresh : sequence of (numpy.ndarray, BlockSums)
+        For each reference so far, what is known of each block since then, and the values that are in none of its blocks.
+    references : int
+        How many there are in the end.
+    """
+
+    def __init__(self, counts: tuple[Array, ...], fresh: Sequence[tuple[Array, BlockSums]], references: int) -> None:
+        self.seen, self.once, self.twice = counts
+        self.fresh, self.references = fresh, references
+
+    def column(self, sample: Sample) -> Column:
+        read, window = sample.read, sample.read.window
+        drawn = read.drawn.blocks[window]
+        left = (read.left.blocks + read.later.blocks)[window]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unseen = self.once**2 / (2 * self.twice * drawn / np.maximum(drawn - 1, 1) + self.once * drawn / left)
+        unseen = np.where((self.once > 0) & (left > 0), unseen, 0.0)
+        most = read.rows_left[window]
+        return Column(pa.int64(), self.seen + np.rint(np.minimum(unseen, most)).astype(np.int64))
+
+    def ends(self, sample: Sample, alpha: float) -> tuple[Array, Array]:
+        low = self.seen.astype(np.float64)
+        most = np.full(len(low), np.inf)
+        for kinds, fresh in self.fresh:
+            read = sample.read_of(kinds)
+            more, _ = read.growth
+            widths = fresh.widths(sample.scan, read, alpha / self.references)
+            most = np.minimum(most, fresh.sums * more[read.window] + widths)
+        return low, low + most
+
+    def certain(self, sample: Sample) -> tuple[Array, Array]:
+        return self.seen, self.seen + sample.read.rows_left[sample.read.window]
