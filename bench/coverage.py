@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,15 @@ import pyarrow as pa
 
 import whimbrel as wb
 from whimbrel import col
+from whimbrel.plan import Aggregate
 
 Array = np.ndarray[Any, Any]
 
 ROWS, BLOCK_ROWS = 128_000, 1_000
 LOOKS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
-NAMES = ("n", "total", "mean", "spread")
+SUMS = {"n": wb.count(), "total": wb.sum(col.x), "mean": wb.mean(col.x), "spread": wb.var(col.x)}
+KEPT = {"median": wb.median(col.x), "p90": wb.quantile(col.x, 0.9), "terms": wb.count_distinct(col.term),
+        "sessions": wb.count_distinct(col.session)}
 NORMAL_95 = 1.959964
 
 
@@ -33,7 +36,8 @@ class Coverage:
     given : dict of str to float
         By value, the share of groups that had an interval at half the data.
     widths : dict of str to float
-        By value, the median width at half the data, in widths of an interval for one look fixed beforehand.
+        By value, the median width at half the data: of sums, in widths of an interval for one look fixed beforehand; of
+        quantiles and distinct counts, half of it as a share of the value.
     """
 
     data: str
@@ -45,8 +49,9 @@ class Coverage:
     widths: dict[str, float]
 
     def __str__(self) -> str:
-        values = "  ".join(f"{name} {self.covered[name]:7.2%} ({self.among[name]:.1%}, {self.given[name]:.0%}, "
-                           f"x{self.widths[name]:.2f})" for name in self.covered)
+        values = "  ".join(
+            f"{name} {self.covered[name]:7.2%} ({self.among[name]:.1%}, {self.given[name]:.0%}, "
+            + (f"±{self.widths[name]:.1%})" if name in KEPT else f"x{self.widths[name]:.2f})") for name in self.covered)
         return f"      {self.data:<18} {self.groups:>5,} groups  {self.shuffles:>5,} shuffles  {values}"
 
 
@@ -73,22 +78,26 @@ def datasets() -> dict[str, Callable[[int], tuple[Array, Array]]]:
     return {"uniform": uniform, "Zipf": zipf, "clustered by time": clustered, "heavy tails": heavy}
 
 
-def coverage(data: str, groups: int, shuffles: int) -> Coverage:
-    """Run a query with so many seeds, and look at it again and again."""
+def coverage(data: str, groups: int, shuffles: int, asked: Mapping[str, Aggregate] = SUMS) -> Coverage:
+    """Run a query with so many seeds, and look at it again and again.
+
+    Terms are Zipf-distributed, so that most are rare; sessions are of eight rows in a row.
+    """
     keys, values = datasets()[data](groups)
-    table = pa.table({"at": np.arange(ROWS), "k": keys, "x": values})
-    query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(ROWS).aggregate(
-        n=wb.count(), total=wb.sum(col.x), mean=wb.mean(col.x), spread=wb.var(col.x))
+    table = pa.table({"at": np.arange(ROWS), "k": keys, "x": values, "session": np.arange(ROWS) // 8,
+                      "term": np.minimum(np.random.default_rng(5).zipf(1.3, ROWS), ROWS)})
+    query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(ROWS).aggregate(**asked)
+    names = list(asked)
     exact = query.collect().sort_by("k")
-    truth = np.array([exact[name].to_numpy() for name in NAMES], np.float64)
-    had, false = np.zeros((2, len(NAMES)))
+    truth = np.array([exact[name].to_numpy() for name in names], np.float64)
+    had, false = np.zeros((2, len(names)))
     halves = []
     for seed in range(shuffles):
         some, missed = np.zeros((2, *truth.shape), np.bool_)
         for answer in query.progress(at=LOOKS, seed=seed, block_rows=BLOCK_ROWS):
             if not answer.final:
                 rows = np.searchsorted(exact["k"].to_numpy(), answer.table["k"].to_numpy())
-                given, low, high, widths = _intervals(answer)
+                given, low, high, widths = _intervals(answer, names)
                 slack = 1e-9 * np.abs(truth[:, rows])
                 some[:, rows] |= given
                 missed[:, rows] |= given & ((truth[:, rows] < low - slack) | (truth[:, rows] > high + slack))
@@ -101,18 +110,22 @@ def coverage(data: str, groups: int, shuffles: int) -> Coverage:
         covered, among = 1 - false / (shuffles * truth.shape[1]), 1 - false / had
     shares, widths = (np.array([half[which] for half in halves]) for which in (0, 1))
     wide = [float(np.median(each[~np.isnan(each)])) if (~np.isnan(each)).any() else np.nan for each in widths.T]
-    return Coverage(data, groups, shuffles, *(dict(zip(NAMES, map(float, found), strict=True))
+    return Coverage(data, groups, shuffles, *(dict(zip(names, map(float, found), strict=True))
                                               for found in (covered, among, shares.mean(axis=0), wide)))
 
 
-def _intervals(answer: wb.Estimate) -> tuple[Array, Array, Array, Array]:
-    """By value and row: whether there is an interval, its ends, and its width beside one for that look alone."""
+def _intervals(answer: wb.Estimate, names: Sequence[str]) -> tuple[Array, Array, Array, Array]:
+    """By value and row: whether there is an interval that blocks tell, its ends, and its width."""
     sample = answer.sample
     assert sample is not None
-    low, high = (np.array([answer.table[f"{name}_{end}"].to_numpy(zero_copy_only=False) for name in NAMES], np.float64)
-                 for end in ("low", "high"))
+    values, low, high = (
+        np.array([answer.table[f"{name}{end}"].to_numpy(zero_copy_only=False) for name in names], np.float64)
+        for end in ("", "_low", "_high"))
     order = np.lexsort((sample.starts, ~sample.read.exact))
-    errors = np.array([sample.spread.deviations(number)[order] for number in range(len(NAMES))])
-    given = np.array([np.isfinite(sample.spread.widths(0.05)[number])[order] for number in range(len(NAMES))])
+    if sample.kept:
+        ends = np.isfinite([*np.array(sample.spread.ends(0.05))[:, :, order], low, high])
+        return ends.all(axis=0), low, high, (high - low) / 2 / values
+    errors = np.array([sample.spread.deviations(number)[order] for number in range(len(names))])
+    given = np.array([np.isfinite(sample.spread.widths(0.05)[number])[order] for number in range(len(names))])
     with np.errstate(divide="ignore", invalid="ignore"):
         return given & (errors > 0), low, high, (high - low) / (2 * NORMAL_95 * errors)

@@ -167,7 +167,7 @@ def test_stopping_keeps_the_estimate_and_finishing_reads_only_what_is_left() -> 
 
 
 def test_what_is_answered_in_the_order_of_time_says_why_there_is_no_interval() -> None:
-    query = LOG.group_by("airport").tumbling_window(ROWS).aggregate(middle=wb.median(col.delay))
+    query = LOG.group_by("airport").tumbling_window(ROWS).aggregate(all=wb.collect(col.delay))
     screen = Screen()
     feed = Feed(query, Options(kind="bar"), screen.show, progress=query.progress(every="20%"))
     feed.start()

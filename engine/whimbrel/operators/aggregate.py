@@ -117,7 +117,8 @@ class GroupAggregate(Operator):
         if self.part is Part.WHOLE:
             results = self.result_fields(rows)
         else:
-            results = [field for name, aggregate in self.measures for field in self._state_fields(name, aggregate, rows)]
+            results = [field for name, aggregate in self.measures
+                       for field in self._state_fields(name, aggregate, rows)]
         return upstream[0].with_fields([*keys, *results], where=self.show())
 
     def _key_fields(self, schema: Schema) -> list[Field]:

@@ -57,14 +57,17 @@ class BlockSums:
     def first(self, groups: int) -> BlockSums:
         """Those of the first groups, as they are."""
         twin = BlockSums(self.usual)
-        twin.blocks, twin.sums, twin.products, twin.crosses = (
-            array[:groups].copy() for array in (self.blocks, self.sums, self.products, self.crosses))
+        twin.blocks = self.blocks[:groups].copy()
+        twin.sums, twin.products, twin.crosses = (
+            array[:groups].copy() for array in (self.sums, self.products, self.crosses))
         twin.powers = self.powers[: groups * 4].copy()
         return twin
 
     def widths(self, scan: Scan, read: Read, alpha: float) -> Array:
-        """Half the intervals of the sums of all blocks of the phase, as :class:`~whimbrel.progress.spread.Spread` has
-        them: at every look, and infinite where too little is known."""
+        """Half the intervals of the sums of all blocks, at every look; infinite where too little is known.
+
+        They are those of :class:`~whimbrel.progress.spread.Spread`, of a value that is one sum.
+        """
         groups = len(self.blocks)
         errors, degrees, widths = np.empty((3, groups))
         share = read.drawn.blocks / np.maximum(read.phase, 1)

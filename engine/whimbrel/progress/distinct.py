@@ -1,10 +1,11 @@
-"""Distinct counts of blocks in any order: exact at the end; before that at least what was seen, and at most how much more.
+"""Distinct counts of blocks in any order: exact at the end; before that at least what was seen, and so much at most.
 
 A value that was not seen lies in blocks that are left, and is in none of the first ones that were drawn. Once so many
-were drawn, the reference, each other block has a number of values that are in none of these: fixed numbers, of which what is
-drawn afterwards is a sample. Their sum over the blocks that are left, which a confidence sequence bounds as it does any
-sum, is at least the number of values not seen: it counts a value once for each block it is in. Several references share
-what may go wrong, and the least bound counts: early ones have a larger sample, late ones leave fewer values to count twice.
+were drawn, the reference, each other block has a number of values that are in none of these: fixed numbers, of which
+what is drawn afterwards is a sample. Their sum over the blocks that are left, which a confidence sequence bounds as it
+does any sum, is at least the number of values not seen: it counts a value once for each block it is in. Several
+references share what may go wrong, and the least bound counts: early ones have a larger sample, late ones leave fewer
+values to count twice.
 
 The estimate is that of Chao and Lin ("Nonparametric lower bounds for species richness and shared species richness under
 sampling without replacement", Biometrics 2012), of values that were seen in one block and in two.
@@ -64,7 +65,7 @@ class DistinctCounts(Kept):
         numbers = self.pairs.ids(frozen(whose << 32 | self.values.ids(values, None)))
         self._grow(groups)
         before = np.zeros(len(ids), np.int64) if drawn is None else drawn.before
-        references = REFERENCES[REFERENCES <= before.max(initial=0)]
+        references = REFERENCES[before.max(initial=0) >= REFERENCES]
         fresh = np.zeros((len(references), len(ids)))
         _see(ids, ends, numbers, before, self.first, self.times, self.seen, self.once, self.twice, references,
              fresh.reshape(-1))
@@ -89,7 +90,7 @@ class DistinctCounts(Kept):
             kinds[scan.drawn[:reference]] = BEFORE
             sums.grow(groups)
             fresh.append((kinds, sums.first(groups)))
-        return DistinctLook(counts, fresh, int((REFERENCES < len(scan.drawn) + len(scan.left)).sum()))
+        return DistinctLook(counts, fresh, int((len(scan.drawn) + len(scan.left) > REFERENCES).sum()))
 
     def state_parts(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("name", "usual")}
@@ -117,7 +118,7 @@ class DistinctLook(KeptLook):
     counts : tuple of numpy.ndarray of int64
         By group: values; and those of this phase that were seen in one block, and in two.
     fresh : sequence of (numpy.ndarray, BlockSums)
-        For each reference so far, what is known of each block since then, and the values that are in none of its blocks.
+        For each reference so far, what is known of each block since then, and its values that are in none of those.
     references : int
         How many there are in the end.
     """

@@ -119,7 +119,8 @@ def _undivided(node: Node) -> str:
     assert isinstance(node.op, GroupAggregate)
     if not isinstance(node.inputs[0].op, HoppingWindow):
         return "its aggregate is not over tumbling or hopping windows"
-    return f"{', '.join(_unmerged(node.op, node.inputs[0].schema)) or 'one of its aggregates'} cannot be merged from parts"
+    unmerged = _unmerged(node.op, node.inputs[0].schema)
+    return f"{', '.join(unmerged) or 'one of its aggregates'} cannot be merged from parts"
 
 
 def _unmerged(aggregate: GroupAggregate, rows: Schema) -> list[str]:
@@ -127,10 +128,6 @@ def _unmerged(aggregate: GroupAggregate, rows: Schema) -> list[str]:
     merged = {name for name, steps in aggregate.algebra(rows) if steps.merge is not None}
     return [each.show() for name, each in aggregate.measures
             if name not in merged and not isinstance(each, Quantile | CountDistinct)]
-
-
-def _keeps(aggregate: GroupAggregate, rows: Schema) -> bool:
-    return len(list(aggregate.algebra(rows))) < len(aggregate.measures)
 
 
 def one_ended(plan: Node) -> dict[str, bool]:
@@ -162,6 +159,7 @@ def divide(plan: Node) -> Division | str:
     if place is None:
         return "the query has no aggregate over windows"
     node = chain[place]
+    assert isinstance(node.op, GroupAggregate)
     split = None if _unmerged(node.op, node.inputs[0].schema) else states_of_windows(node, keeps=True)
     if split is None:
         return _undivided(node)
@@ -171,11 +169,12 @@ def divide(plan: Node) -> Division | str:
     window = node.inputs[0].op
     assert isinstance(finish, Finish)
     assert isinstance(window, HoppingWindow)
-    if window.size > window.hop and _keeps(node.op, node.inputs[0].schema):
-        return "its windows overlap, and each would keep all of its values"
     behind = [step.op for step in reversed(chain[:place]) if isinstance(step.op, Operator)]
     results = behind[0] if behind and isinstance(behind[0], Results) else None
     keeps_time = all(isinstance(step.op, (Where, Select, Source)) for step in below.walk())
     keeps_rows = keeps_time and not finish.of.keys and not any(isinstance(step.op, Where) for step in below.walk())
-    return Division(states, window, tuple(merge), finish, results, tuple(behind[results is not None :]), keeps_time,
-                    keeps_rows)
+    division = Division(states, window, tuple(merge), finish, results, tuple(behind[results is not None :]), keeps_time,
+                        keeps_rows)
+    if division.kept and window.size > window.hop:
+        return "its windows overlap, and each would keep all of its values"
+    return division

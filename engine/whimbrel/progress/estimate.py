@@ -45,8 +45,8 @@ class Estimate:
     share : float or None
         Of the source's rows, how many were read.
     error : float
-        How far the farther end of an interval is from its value, at most, as a share of the value; infinite where one is
-        not known, 0 at the end.
+        How far the farther end of an interval is from its value, at most, as a share of the value; infinite where one
+        is not known, 0 at the end.
     words : str
         What a reader should know beside the table.
     """
@@ -130,7 +130,8 @@ class Estimate:
 
     def bounded(self, value: str) -> bool:
         """Whether the intervals of a value have two ends once enough was read."""
-        return self.sample is not None and value in self._value_names and bool(self.sample.two_ended[self._value(value)])
+        return (self.sample is not None and value in self._value_names
+                and bool(self.sample.two_ended[self._value(value)]))
 
     def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
         """Which of two rows has the larger value, and how sure that is.
@@ -237,7 +238,8 @@ def bounds(sample: Sample, alpha: float) -> tuple[Array, Array]:
     earlier = (_NONE, _NONE) if sample.before is None else (_by_value(bound) for bound in sample.before)
     with sample.waiting:
         _interval_ends(sample.numbers.reshape(-1), bottoms.reshape(-1), tops.reshape(-1), two_ended,
-                       least.reshape(-1), most.reshape(-1), *earlier, read.window, read.exact_windows, low.reshape(-1), high.reshape(-1))
+                       least.reshape(-1), most.reshape(-1), *earlier, read.window, read.exact_windows,
+                       low.reshape(-1), high.reshape(-1))
     return low.T, high.T
 
 

@@ -181,7 +181,8 @@ class Sample:
         shape = len(self.fields), len(self)
         scaled, steps = np.empty((2, *shape))
         with self.waiting:
-            _scaled_states(*(np.concatenate([_NONE, *fields], dtype=np.float64) for fields in (self.fields, self._known)),
+            _scaled_states(*(np.concatenate([_NONE, *fields], dtype=np.float64)
+                             for fields in (self.fields, self._known)),
                            values.additive, values.counted, values.whole, read.window, *read.growth, read.rows_left,
                            read.exact_windows, scaled.reshape(-1), steps.reshape(-1))
         some_exact = bool(read.exact_windows.any())

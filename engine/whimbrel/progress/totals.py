@@ -171,7 +171,8 @@ class Totals:
                 measure.apply(schedule, (states, NO_MASK, _NONE), _REMEMBERS_NONE, out)
 
     def _compare(self, ids: Array, fields: list[Column], rows: Array, *, alone: bool) -> None:
-        values = np.concatenate([_NO_NUMBERS, *(column.values for column in fields)], dtype=np.float64).reshape(self.width, len(ids))
+        values = np.concatenate([_NO_NUMBERS, *(column.values for column in fields)], dtype=np.float64)
+        values = values.reshape(self.width, len(ids))
         values[~self.additive] = 0.0
         if not alone:  # several panes of one window are one sum of the block
             ids, places = np.unique(ids, return_inverse=True)

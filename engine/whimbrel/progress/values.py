@@ -40,8 +40,8 @@ class Values:
     needed : numpy.ndarray of bool
         By value and field, whether the value is made of it.
     adds_up, two_ended, squares, counts : numpy.ndarray of bool
-        By value: whether it is made of states that add up, so that there is an interval; whether there is one for that or
-        another reason; whether it is made of squares; whether it is a count.
+        By value: whether it is made of states that add up, so that there is an interval; whether there is one for that
+        or another reason; whether it is made of squares; whether it is a count.
     kept : dict of int to str
         Of each value that is a number made of kept values, the aggregate that it is.
     """

@@ -31,7 +31,7 @@ def beyond_share(ids: Array, ends: Array, values: Array, at: Array, share: float
 
 def places_at(items: Array, first: Array, length: Array, drawn: Array, drawn_first: Array, drawn_length: Array,
               weights: Array, drawn_weights: Array, targets: Array, places: Array) -> None:
-    """Write, for each group, the place of its least value up to which there are as many as `targets`; -1: there is none.
+    """Write, for each group, the place of its least value up to which there are as many as `targets`; -1 for none.
 
     Parameters
     ----------

@@ -26,8 +26,8 @@ def scaled_states(fields: Array, known: Array, additive: Array, counted: Array, 
     window : numpy.ndarray of int64
         By group, the place of its window in what follows.
     more, density, left : numpy.ndarray of float64
-        By window: how many rows each one of this phase stands for beside itself, and each one whatever its phase; and rows
-        of the source that are left.
+        By window: how many rows each one of this phase stands for beside itself, and each one whatever its phase;
+        and rows of the source that are left.
     exact : numpy.ndarray of bool
         By window, whether nothing is left.
     scaled, steps : numpy.ndarray of float64
