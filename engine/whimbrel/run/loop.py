@@ -20,7 +20,7 @@ from whimbrel.run.session import Session
 FilePath = str | os.PathLike[str]
 State = Literal["running", "paused", "finished", "stopped", "failed"]
 
-_IDLE_S = 0.05
+_IDLE_S, _PAUSE_S = 0.05, 0.002
 
 
 class Shown:
@@ -172,7 +172,8 @@ class Loop:
                 self.keeping.take(self.session, outs)
             self._end_failed()
             self._unmeasured = self._unmeasured or outs is not None
-            if time.perf_counter() - self._measured > _IDLE_S:
+            since_s = time.perf_counter() - self._measured
+            if since_s > _IDLE_S or (outs is None and self._unmeasured and since_s > _PAUSE_S):
                 self._measure(going)
 
     def _follow_clock(self) -> None:

@@ -20,7 +20,7 @@ from whimbrel.run.ahead import ahead_of
 from whimbrel.run.pipeline import Pipeline
 
 _SLICE_S = 0.02
-_WAIT_S = 0.05
+_WAIT_S, _PAUSE_S = 0.05, 0.002
 _FEWEST_ROWS = 256
 
 
@@ -55,6 +55,7 @@ class Reader:
         self._streams: dict[int, Iterator[Batch | None]] = {}
         self.follower: Follower | None = None
         self._bell = threading.Event()
+        self._quiet = False
         self._places: dict[int, Any] = {}
         self._states: dict[int, FeedState] = {}
         self._ahead = [ahead_of(source) for source in pipeline.sources]
@@ -163,7 +164,10 @@ class Reader:
         return None if None in counts else sum(count for count in counts if count is not None)
 
     def step(self) -> list[list[Batch]] | None:
-        """Read and process a little; each plan's settled result rows, or None when no source had anything."""
+        """Read and process a little; each plan's settled result rows, or None when no source had anything.
+
+        The first None comes soon, so that whoever steps can say how far that was; feeds are waited for after it.
+        """
         for number in self._order():
             stream = self._streams[number]
             spans = isinstance(stream, Replayed) and stream.whole
@@ -186,7 +190,7 @@ class Reader:
                 self._rest[number] = batch
             return self._process(number, whole=spans)
         if self._streams and len(self._readings) == len(self._streams):  # others wait by themselves
-            self._bell.wait(_WAIT_S)
+            self._quiet = not self._bell.wait(_WAIT_S if self._quiet else _PAUSE_S)
             self._bell.clear()
         return None
 

@@ -17,6 +17,7 @@ from whimbrel.connect.feeds.client import Client, Delivery
 from whimbrel.connect.feeds.decoding import format_of
 from whimbrel.errors import PlanError, SchemaError, SourceError
 from whimbrel.plan import Node
+from whimbrel.run import loop
 from whimbrel.stream import Stream
 
 FIELDS = {"at": "int64", "x": "int64"}
@@ -243,6 +244,15 @@ def test_a_quiet_feed_does_not_hold_up_others() -> None:
     run = stream(busy).union(stream(quiet)).start()
     until(lambda: run.metrics.settled_rows == 3)
     run.stop()
+
+
+def test_metrics_count_all_rows_once_a_feed_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "_IDLE_S", float("inf"))  # they are not looked at from time to time
+    wire = Wire(ends=False)
+    with stream(wire).start() as run:
+        for at in range(5):
+            wire.messages.append(row(at))
+            until(lambda at=at: run.metrics.rows == run.metrics.feeds["wire"].rows == at + 1)  # type: ignore[misc]
 
 
 def test_time_does_not_go_on_unless_that_is_asked_for() -> None:
