@@ -36,14 +36,15 @@ class Decoded:
 
     Attributes
     ----------
-    rows : pyarrow.RecordBatch
+    rows : pyarrow.Table
+        In as many pieces as they came in: they are put together where they are handed on.
     each : array of int
         Of each message: how many rows it gave.
     refused : list of (int, str)
         Numbers of messages that are no rows, and why.
     """
 
-    rows: pa.RecordBatch
+    rows: pa.Table
     each: Index
     refused: Refused
 
@@ -61,7 +62,7 @@ class Format(ABC):
         """The schema of some messages; a ValueError where they have none."""
 
     @abstractmethod
-    def parse(self, messages: Sequence[Any], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
+    def parse(self, messages: Sequence[Any], schema: pa.Schema) -> tuple[pa.RecordBatch | pa.Table, Index]:
         """Rows of messages, and how many each gave.
 
         Raises
@@ -73,7 +74,7 @@ class Format(ABC):
 
 def decode(format_: Format, messages: Sequence[Any], schema: pa.Schema) -> Decoded:
     """Rows of messages. Those that cannot be read are found by halving, so good ones stay fast."""
-    parts: list[pa.RecordBatch] = []
+    parts: list[pa.Table] = []
     counts = np.zeros(len(messages), np.int64)
     refused: Refused = []
 
@@ -88,15 +89,11 @@ def decode(format_: Format, messages: Sequence[Any], schema: pa.Schema) -> Decod
             attempt(start, middle)
             attempt(middle, stop)
         else:
-            parts.append(rows)
+            parts.append(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows]))
 
     if messages:
         attempt(0, len(messages))
-    if not parts:
-        return Decoded(pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema),
-                       counts, refused)
-    rows = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
-    return Decoded(rows, counts, refused)
+    return Decoded(pa.concat_tables(parts) if parts else schema.empty_table(), counts, refused)
 
 
 def reason(error: Exception) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import csv, ipc, parquet
 
 from whimbrel.connect.columnar import BATCH_ROWS
+from whimbrel.connect.feeds.arrow_format import as_batch
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.csv_format import Csv
 from whimbrel.connect.feeds.decoding import UNREADABLE, Format, decode, format_of
@@ -185,7 +186,7 @@ def _rows(text: bytes, format_: Csv, schema: pa.Schema, feed: DirectoryFeed) -> 
     found = decode(format_, lines, schema)
     for number, why in found.refused:
         feed.letters.refuse(lines[number], why)
-    return found.rows
+    return as_batch(found.rows)
 
 
 def _behind(batches: Iterator[pa.RecordBatch], skip: int) -> Iterator[pa.RecordBatch]:

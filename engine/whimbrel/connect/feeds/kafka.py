@@ -18,10 +18,12 @@ from whimbrel.connect.feeds.kafka_backlog import Backlog
 from whimbrel.errors import MissingExtraError, PlanError, near_match
 
 _MOST_MESSAGES = 10_000
-_MOST_BYTES = 4 << 20
-_MOST_AHEAD_KB = 16 << 10  # what waits in the library: its own 64 MB are fresh memory, that has left the caches
+_MOST_BYTES = 6 << 20  # of numbers that is a batch
+_FETCHED_BYTES = 4 << 20  # at once: the library asks for more when it has them, and a broker's answer takes its time
+_MOST_AHEAD_KB = 24 << 10  # what waits in the library: its own 64 MB are fresh memory, that has left the caches
 _GATHER_S = 0.005
 _FETCH_AGAIN_MS = 10  # where the library has enough and waits for us; its own second would be one without rows
+_CONNECT_AGAIN_MS = 20  # doubled each time; half of it is between any two connections, also the first ones
 _ATTEMPT_S = 10.0
 _LOOK_S = 0.5
 _GROUP = "the group"
@@ -124,8 +126,9 @@ class _Consumer(Client):
         config = {
             "bootstrap.servers": feed.servers, "group.id": feed.group or f"whimbrel-{uuid.uuid4()}",
             "enable.auto.commit": False, "error_cb": self._failed, "auto.offset.reset": "error",
-            "enable.partition.eof": feed.group is None, "fetch.message.max.bytes": _MOST_BYTES, "log_level": 0,
+            "enable.partition.eof": feed.group is None, "log_level": 0,
             "fetch.wait.max.ms": 50, "fetch.queue.backoff.ms": _FETCH_AGAIN_MS,
+            "fetch.message.max.bytes": _FETCHED_BYTES, "reconnect.backoff.ms": _CONNECT_AGAIN_MS,
             "queued.max.messages.kbytes": _MOST_AHEAD_KB, _LOOK: 10_000, **feed.config}
         self._look_s = int(config[_LOOK]) / 1000
         self._look_at = monotonic() + self._look_s
@@ -192,8 +195,7 @@ class _Consumer(Client):
         if self._feed.group is None and monotonic() > self._look_at:
             self._look_for_partitions()
         came = self._next(timeout_s) if self._backlog is None else self._in_order(self._backlog, timeout_s)
-        errors = [message for message in came if message.error() is not None]
-        messages = [message for message in came if message.error() is None] if errors else came
+        errors, messages = _apart(came)
         reset = self._library.KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - its name in the library
         lost = [message for message in errors if message.error().code() == reset]
         for message in errors:
@@ -206,11 +208,14 @@ class _Consumer(Client):
                 raise ConnectionError(self._lost)
             return None
         self._lost = None
-        kept = [message for message in messages if message.value() is not None or not self._feed.drops_tombstones]
+        values = [message.value() for message in messages]
+        if None in values:
+            if self._feed.drops_tombstones:
+                messages = [message for message in messages if message.value() is not None]
+            values = [message.value() or b"" for message in messages]
         self._look_behind()
-        return Delivery([message.value() or b"" for message in kept], dict(self._place),
-                        {field.name: [_BESIDE_OF[field.name](message) for message in kept]
-                         for field in self._feed.beside})
+        return Delivery(values, dict(self._place), {field.name: list(map(_BESIDE_OF[field.name], messages))
+                                                    for field in self._feed.beside})
 
     def _next(self, timeout_s: float) -> list[Any]:
         """Messages that are there, as soon as there is one: `consume` alone waits until it has all it was asked for."""
@@ -272,9 +277,8 @@ class _Consumer(Client):
             self._stand(messages)
 
     def _stand(self, messages: Sequence[Any]) -> None:
-        for message in messages:
-            if message.error() is None:
-                self._place[str(message.partition())] = message.offset() + 1
+        last = {message.partition(): message.offset() for message in _apart(messages)[1]}
+        self._place.update({str(number): offset + 1 for number, offset in last.items()})
 
     def _look_for_partitions(self) -> None:
         """Those that were added are read, too."""
@@ -341,6 +345,12 @@ class _Consumer(Client):
 
     def close(self) -> None:
         self._consumer.close()
+
+
+def _apart(came: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Errors, and messages."""
+    errors = [message for message in came if message.error() is not None]
+    return errors, [message for message in came if message.error() is None] if errors else [*came]
 
 
 class PermissionDenied(Exception):  # noqa: N818 - trying again does not mend it

@@ -48,7 +48,7 @@ class Listening(Reading):
 
     def __init__(self, feed: Feed, columns: tuple[str, ...], place: Place) -> None:
         self.feed, self.columns, self.place = feed, columns, place
-        self._queue: deque[tuple[pa.RecordBatch, Place]] = deque()
+        self._queue: deque[tuple[pa.Table, Place]] = deque()
         self._waiting = 0
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -82,8 +82,9 @@ class Listening(Reading):
                     raise StopIteration
                 return None
             self._ask_for_relief()
-            rows, self.place = self._taken()
+            parts, self.place = self._taken()
             self._changed.notify_all()
+        rows = as_batch(pa.concat_tables(parts))  # here, since the thread that receives has more to do
         if not rows.num_rows:
             return None
         return next(iter(self.feed.timeline.batches([rows], self.columns, 0)))
@@ -94,8 +95,8 @@ class Listening(Reading):
                                         daemon=True)
         self._thread.start()
 
-    def _taken(self) -> tuple[pa.RecordBatch, Place]:
-        """Rows that wait, in one piece, as many as a batch has."""
+    def _taken(self) -> tuple[list[pa.Table], Place]:
+        """Rows that wait, as many as a batch has."""
         parts, place = [self._queue[0][0]], self._queue.popleft()[1]
         rows = parts[0].num_rows
         while self._queue and rows + self._queue[0][0].num_rows <= BATCH_ROWS:
@@ -103,7 +104,7 @@ class Listening(Reading):
             parts.append(part)
             rows += part.num_rows
         self._waiting -= rows
-        return parts[0] if len(parts) == 1 else pa.concat_batches(parts), place
+        return parts, place
 
     def _ask_for_relief(self) -> None:
         """For the rows that are taken next: wanted from when there is no more room until half of it is free."""
@@ -196,7 +197,7 @@ class Listening(Reading):
             self._set(**_link(client))
             if client.begins is not None:
                 place = client.begins
-                self._enqueue(as_batch(self.feed.fields.empty_table()), place)
+                self._enqueue(self.feed.fields.empty_table(), place)
             while not self._stop.is_set():
                 try:
                     delivery = client.receive(_POLL_S)
@@ -245,7 +246,7 @@ class Listening(Reading):
                                   messages=state.messages + (1 if whole else len(came)))
         self._enqueue(rows, delivery.place)  # never in parts: there is no place within a delivery
 
-    def _checked(self, delivery: Delivery) -> pa.RecordBatch:
+    def _checked(self, delivery: Delivery) -> pa.Table:
         """Rows that the query may see; all others become letters."""
         feed, now_ns = self.feed, self._clock.now_ns()
         decoded = self._decoded(delivery)
@@ -255,7 +256,7 @@ class Listening(Reading):
         if feed.arrived_as is not None:
             ticks = np.full(rows.num_rows, now_ticks(now_ns, feed.schema.unit))
             arrays.append(pa.array(ticks).cast(feed.schema.time_type))
-        rows = pa.RecordBatch.from_arrays(arrays, schema=feed.fields)
+        rows = pa.Table.from_arrays(arrays, schema=feed.fields)
         refused = feed.rules.refused(rows, now_ns) if rows.num_rows else []
         if refused:
             for why, mask in refused:
@@ -264,8 +265,9 @@ class Listening(Reading):
             rows = rows.filter(pa.array(~np.logical_or.reduce([mask for _, mask in refused])))
         if rows.num_rows:
             self._came_at = monotonic()
-            newest = int(feed.timeline.starts(rows.column(feed.time)).max())
-            self._newest = newest if self._newest is None else max(self._newest, newest)
+            if feed.pace.idle_after_s is not None:
+                newest = int(feed.timeline.starts(rows.column(feed.time).combine_chunks()).max())
+                self._newest = newest if self._newest is None else max(self._newest, newest)
         return rows
 
     def _decoded(self, delivery: Delivery) -> Decoded:
@@ -279,13 +281,13 @@ class Listening(Reading):
                 feed.letters.refuse(str(messages.schema).encode(), reason(error))
                 format_ = None
         if format_ is None:  # or only a place has moved
-            return Decoded(as_batch(feed.value_fields.empty_table()), np.empty(0, np.int64), [])
+            return Decoded(feed.value_fields.empty_table(), np.empty(0, np.int64), [])
         decoded = decode(format_, messages, feed.value_fields)
         for number, why in decoded.refused:
             feed.letters.refuse(_words(messages, number), why)
         return decoded
 
-    def _enqueue(self, rows: pa.RecordBatch, place: Place) -> None:
+    def _enqueue(self, rows: pa.Table, place: Place) -> None:
         """Let rows wait; where there are too many, give some up or hold the client back."""
         pace = self.feed.pace
         sheds_rows = pace.overload is not None and self.feed.relief is None
@@ -306,13 +308,13 @@ class Listening(Reading):
         return self._waiting < self.feed.pace.queue_rows or self._stop.is_set()
 
     def _give_up_some(self, rule: str) -> None:
-        waiting = pa.concat_batches([rows for rows, _ in self._queue])
+        waiting = as_batch(pa.concat_tables([rows for rows, _ in self._queue]))
         assert self.feed.pace.overload is not None
         kept = self.feed.pace.overload.keep(waiting)
         self._shed[rule] += waiting.num_rows - kept.num_rows
         place = self._queue[-1][1]
         self._queue.clear()
-        self._queue.append((kept, place))
+        self._queue.append((pa.Table.from_batches([kept]), place))
         self._waiting = kept.num_rows
 
     def _given_up(self) -> dict[str, int]:

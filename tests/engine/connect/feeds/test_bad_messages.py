@@ -17,19 +17,39 @@ from whimbrel.connect.feeds.text_records import TextRecords
 FIELDS = pa.schema({"at": pa.int64(), "x": pa.int64()})
 
 
-def arrow() -> bytes:
+ROWS = pa.record_batch({"at": [1, 2], "x": [1, 2]})
+
+
+def arrow(times: int = 1, batch: pa.RecordBatch = ROWS) -> bytes:
     sink = io.BytesIO()
-    with ipc.new_stream(sink, FIELDS) as writer:
-        writer.write_batch(pa.record_batch({"at": [1, 2], "x": [1, 2]}))
+    with ipc.new_stream(sink, batch.schema) as writer:
+        for _ in range(times):
+            writer.write_batch(batch)
     return sink.getvalue()
 
 
 def test_an_arrow_message_may_be_cut_anywhere_and_costs_itself() -> None:
     whole = arrow()
     end = len(whole) - 8  # a stream need not say that it ends
-    for cut in {*range(len(whole))} - {end}:
-        found = decode(format_of("arrow", ""), [whole, whole[:cut], whole], FIELDS)
-        assert (found.rows.num_rows, [number for number, _ in found.refused]) == (4, [1]), cut
+    format = format_of("arrow", "")
+    for known in (False, True):  # whether it has read such a message before
+        for cut in {*range(len(whole))} - {end}:
+            found = decode(format if known else format_of("arrow", ""), [whole, whole[:cut], whole], FIELDS)
+            assert (found.rows.num_rows, [number for number, _ in found.refused]) == (4, [1]), (known, cut)
+
+
+def test_arrow_messages_of_any_kind_follow_each_other() -> None:
+    texts = pa.record_batch({"x": pa.array(["b", "a", "b"]).dictionary_encode(), "at": pa.array([3, 4, 5])})
+    one, open_end, two, others, none = (
+        arrow(), arrow()[:-8], arrow(2), arrow(batch=texts), arrow(batch=texts.slice(0, 0)))
+    x = pa.schema({"at": pa.int16(), "x": pa.string()})
+    format = format_of("arrow", "")
+    for messages in ([one, open_end], [one, open_end, one], [two, one], [one], [others, one, others], [others], [none],
+                     [one], [one, none, two, one]):
+        found = decode(format, messages, x)
+        apart = [decode(format_of("arrow", ""), [message], x) for message in messages]
+        assert found.rows.to_pylist() == [row for each in apart for row in each.rows.to_pylist()]
+        assert (found.each.tolist(), found.refused) == ([int(*each.each) for each in apart], [])
 
 
 @pytest.mark.parametrize(("format", "bad"), [
