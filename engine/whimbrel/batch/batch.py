@@ -64,6 +64,11 @@ class Batch:
         return len(self.sync)
 
     @property
+    def rows(self) -> int:
+        """How many rows are there, without those that were filtered out and not yet moved."""
+        return len(self.sync) - (0 if self.absent is None else int(np.count_nonzero(self.absent)))
+
+    @property
     def other(self) -> Ticks:
         """The other end of each lifetime, in ticks."""
         return frozen(self.sync + self.ends) if isinstance(self.ends, int) else self.ends

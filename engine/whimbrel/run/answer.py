@@ -83,6 +83,10 @@ class Answer:
     def add(self, batches: list[Batch]) -> None:
         """Rows that are settled now."""
         self.version += 1
+        if self._keep_rows == 0:  # then nobody needs a table of them, and whoever takes them makes their own
+            self.settled_rows += sum(batch.rows for batch in batches)
+            self._forgotten = self.settled_rows
+            return
         if not batches:
             return
         for batch in batches:

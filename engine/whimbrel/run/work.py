@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-
-import numpy as np
 
 from whimbrel.batch import Batch
 from whimbrel.kernels import Kernel
@@ -64,7 +61,7 @@ class Work:
         self.seconds += perf_counter() - began
         self.batches += 1
         if out:
-            self.rows_out += _rows(out)
+            self.rows_out += sum(batch.rows for batch in out)
         return out
 
     def advance(self, kernel: Kernel, frontier: int, port: int = 0) -> list[Batch]:
@@ -73,13 +70,5 @@ class Work:
         out = kernel.advance(frontier, port)
         self.seconds += perf_counter() - began
         if out:
-            self.rows_out += _rows(out)
+            self.rows_out += sum(batch.rows for batch in out)
         return out
-
-
-def _rows(batches: Sequence[Batch]) -> int:
-    """Rows that are there, without those that were filtered out and not yet moved."""
-    rows = 0
-    for batch in batches:
-        rows += len(batch.sync) if batch.absent is None else len(batch) - int(np.count_nonzero(batch.absent))
-    return rows

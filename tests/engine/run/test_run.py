@@ -115,6 +115,12 @@ def test_results_beyond_what_is_kept_are_forgotten_and_counted() -> None:
     assert table["at"].to_pylist()[-1] == 1_999
 
 
+def test_a_run_that_keeps_nothing_counts_what_went_out() -> None:
+    run = wb.from_arrow(LOG, time="at").where(col.x > 0).start(keep_rows=0)  # rows that are filtered out are marked
+    assert run.wait(60)
+    assert (run.metrics.settled_rows, run.metrics.forgotten_rows, run.snapshot().table.num_rows) == (1_714, 1_714, 0)
+
+
 def test_waiting_for_something_newer_ends_behind_the_step_that_brought_it() -> None:
     clock = wb.ReplayClock(paused=True)
     run = query(wb.replay(wb.from_arrow(LOG, time="at"), clock=clock)).start()
