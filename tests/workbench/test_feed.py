@@ -126,6 +126,18 @@ def test_rows_that_wait_for_their_kind_are_not_called_undrawable(screen: Screen)
     assert {frame.undrawn for frame in screen.frames} == {0}
 
 
+def test_a_first_picture_is_waited_for_unless_there_will_be_none(screen: Screen) -> None:
+    feed = Feed(SLOW, Options(), screen.show, redraws_per_s=20)
+    feed.start()
+    feed.await_picture(60)
+    assert feed.picture is not None
+    feed.close()
+    empty = Feed(COUNTS.where(col.n < 0), Options(), screen.show, redraws_per_s=20)
+    empty.start()
+    empty.await_picture(1e9)  # returns with the run
+    assert empty.run.state == "finished"
+
+
 def test_looking_ends_with_the_run(screen: Screen) -> None:
     feed = Feed(SLOW, Options(), screen.show, redraws_per_s=20)
     feed.start()

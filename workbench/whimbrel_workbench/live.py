@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _cells: Final = Owners()
 
+_FIRST_PICTURE_S: Final = 0.2
+"""So long a cell waits for something to show before it shows an empty view."""
+
 
 class LiveView:
     """A query's answer as it forms. Showing it in a notebook starts the query; closing it ends the run.
@@ -172,9 +175,11 @@ class LiveView:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> page.Bundle:
         if page.collect(self) or not page.in_notebook():
             return {"text/plain": repr(self)}, {}
+        self.start()
+        place = Place(self._feed, self._gesture, self._said, self._gone, transport=self._transport)
+        # A picture that comes with the page is there sooner than one that follows it.
+        self._feed.await_picture(_FIRST_PICTURE_S)
         with self._feed.between_frames:
-            self.start()
-            place = Place(self._feed, self._gesture, self._said, self._gone, transport=self._transport)
             frame = self._last or self._feed.present()
             place.draw(frame)
             bundle = place.open()

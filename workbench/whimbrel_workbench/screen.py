@@ -11,6 +11,7 @@ import panel as pn
 
 from whimbrel_workbench.controls import Toolbar, Transport
 from whimbrel_workbench.frames import Figures, Frame, Lines, Picture, Rows, Style
+from whimbrel_workbench.text import Text
 from whimbrel_workbench.views import NOBODY, Host, View, failure_html, view_of
 from whimbrel_workbench.views.caption import caption, undrawn_words
 from whimbrel_workbench.views.chart import page_html
@@ -98,5 +99,5 @@ def _nothing(frame: Frame) -> str:
             return "The result has no rows."
 
 
-def _waiting(words: str) -> pn.pane.HTML:
+def _waiting(words: str) -> Text:
     return page_html(f'<div class="quiet" style="padding:24px 0">{words}</div>', CSS)

@@ -22,6 +22,7 @@ from whimbrel_workbench.feed import source_facts
 from whimbrel_workbench.frames import Frame
 from whimbrel_workbench.frames.narrow import Chosen, narrowed, on_one_axis, values_of
 from whimbrel_workbench.screen import Screen
+from whimbrel_workbench.text import Text
 from whimbrel_workbench.views import NOBODY, View
 from whimbrel_workbench.workspace import Dashboard, Shared
 
@@ -108,7 +109,8 @@ class Visit:
             chosen = self._keys.chosen
             for name in names:
                 left = narrowed(pictures[name], chosen)
-                self._screens[name].draw(replace(frames[name], picture=left), _none_of(chosen) if left is None else "")
+                self._screens[name].draw(replace(frames[name], picture=left),
+                                         _none_of(chosen) if left is None and pictures[name] is not None else "")
             if self._steering is not None:
                 self._steering.draw(frames, names)
             self._sent.tags = [self._sent.tags[0] + 1]
@@ -127,7 +129,7 @@ class Visit:
         page.add_panel("steering", self._steering.panel if self._steering else pn.Column(visible=False))
         page.add_panel("facts", self._run.facts)
         page.add_panel("keys", self._keys.panel)
-        page.add_panel("sources", pn.pane.HTML(_sources_html(dashboard), stylesheets=[CSS], margin=0,
+        page.add_panel("sources", Text(_sources_html(dashboard), stylesheets=[CSS], margin=0,
                                                sizing_mode="stretch_width"))
         with self._document.models.freeze():  # else all models are walked through once more with every part
             page.server_doc(self._document, title=dashboard.title, location=False)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import panel as pn
 
 from whimbrel_workbench.frames.narrow import Chosen
+from whimbrel_workbench.text import Text
 
 MOST_VALUES: Final = 24
 """More values than this are no choice but a search."""
@@ -69,7 +70,7 @@ class KeyChoice:
                                             sizing_mode="stretch_width")
         chips.param.watch(self._changed, "value")
         self._chips[key] = chips
-        self.panel.extend([pn.pane.HTML(escape(key), stylesheets=[_NAME_CSS], margin=0), chips])
+        self.panel.extend([Text(escape(key), stylesheets=[_NAME_CSS], margin=0), chips])
 
     def _changed(self, _event: Any) -> None:
         self._on_change()

@@ -13,6 +13,7 @@ from bokeh.models import CustomJSTickFormatter
 from whimbrel_workbench.controls.named import NamedSlider, named
 from whimbrel_workbench.controls.toolbar import touch
 from whimbrel_workbench.controls.transport import SLIDER_CSS
+from whimbrel_workbench.text import Text
 
 _CSS: Final = """
 :host { font: 12px/26px var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }
@@ -41,7 +42,7 @@ class LatencyControl:
         self._silent = False
         self._moved_s = -_MOVED_S
         self._sliders: list[NamedSlider] = []
-        self._words: list[pn.pane.HTML] = []
+        self._words: list[Text] = []
         self.panel = pn.Column(sizing_mode="stretch_width", margin=0, visible=False)
 
     def draw(self, choices: Sequence[Choice], asked: Sequence[int]) -> None:
@@ -70,7 +71,7 @@ class LatencyControl:
         self._sliders = [NamedSlider(start=0, end=len(words) - 1, step=1, value=0, format=shown, show_value=False,
                                      html_attributes=named("Reorder latency"), stylesheets=[SLIDER_CSS],
                                      sizing_mode="stretch_width", margin=(6, 14, 10, 14)) for _ in range(several)]
-        self._words = [pn.pane.HTML("", stylesheets=[_CSS], margin=(0, 8)) for _ in range(several)]
+        self._words = [Text("", stylesheets=[_CSS], margin=(0, 8)) for _ in range(several)]
         for slider in self._sliders:
             slider.param.watch(self._moved, "value")
             slider.param.watch(self._let_go, "value_throttled")

@@ -10,6 +10,7 @@ import panel as pn
 
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS, SIGNS, Gesture, touch
 from whimbrel_workbench.frames import Status
+from whimbrel_workbench.text import Text
 
 CSS: Final = """
 :host { font: 13px/1.5 var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }
@@ -43,7 +44,7 @@ class RunPanel:
 
     def __init__(self, on_gesture: Callable[[Gesture], object] | None = None) -> None:
         self._on_gesture = on_gesture
-        self.head, self.facts = (pn.pane.HTML("", stylesheets=[CSS], sizing_mode="stretch_width", margin=0)
+        self.head, self.facts = (Text("", stylesheets=[CSS], sizing_mode="stretch_width", margin=0)
                                  for _ in range(2))
         self.buttons = pn.FlexBox(sizing_mode="stretch_width", margin=0, gap="6px", visible=on_gesture is not None)
         if on_gesture is not None:

@@ -11,6 +11,7 @@ import panel as pn
 from whimbrel_workbench.controls.focus import keep_focus
 from whimbrel_workbench.controls.named import NamedSelect, named
 from whimbrel_workbench.frames import Columns, Status
+from whimbrel_workbench.text import Text
 
 Gesture = Literal["pause", "resume", "keep", "drop", "restart", "fit"]
 
@@ -76,9 +77,9 @@ class Toolbar:
         self._on_gesture = on_gesture
         self._on_value = on_value
         self._silent = False
-        self._strip = pn.pane.HTML("", stylesheets=[_STRIP_CSS], sizing_mode="stretch_width", min_width=220,
+        self._strip = Text("", stylesheets=[_STRIP_CSS], sizing_mode="stretch_width", min_width=220,
                                    margin=(2, 8))
-        self._facts = pn.pane.HTML("", stylesheets=[_FACTS_CSS], sizing_mode="stretch_width", margin=(0, 8, 4, 8))
+        self._facts = Text("", stylesheets=[_FACTS_CSS], sizing_mode="stretch_width", margin=(0, 8, 4, 8))
         self._value = NamedSelect(options=[], stylesheets=[SELECT_CSS], width=120, margin=(3, 4), visible=False,
                                   html_attributes=named("Value that is shown"))
         self._value.param.watch(self._picked, "value")

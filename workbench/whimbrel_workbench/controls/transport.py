@@ -16,6 +16,7 @@ from whimbrel_workbench.controls.named import NamedSlider, named
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS, SELECT_CSS, touch
 from whimbrel_workbench.frames import Playback
 from whimbrel_workbench.frames.times import words
+from whimbrel_workbench.text import Text
 
 _INFINITE: Final = float("inf")
 _SPEEDS: Final = (0.1, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, _INFINITE)
@@ -93,26 +94,16 @@ class Transport:
         self._silent = False
         self._dragged_s = -_DRAGGED_S
         self._shown: Playback | None = None
-        self._play = self._button("▶ Play", self._toggle)
-        self._by = self._select("by", _STEPS)
-        self._step = self._button("Step", lambda: self._player.step(self._by.value))
-        keep_focus(self._play)
-        keep_focus(self._step, otherwise=self._play)
-        self._speed = self._select("speed", {_speed_words(speed): speed for speed in _SPEEDS})
-        self._speed.param.watch(self._hurried, "value")
-        self._clock = pn.pane.HTML("", stylesheets=[_CLOCK_CSS], margin=(3, 8))
-        self._slider = pn.Row(styles={"flex": "1 1 220px"}, min_width=200, margin=0)
         self._seek: NamedSlider | None = None
-        self._said = pn.widgets.TextInput(visible=False, width=0, height=0, margin=0)
-        self._said.param.watch(self._let_go, "value")
-        self.panel = pn.FlexBox(self._play, self._step, self._by, self._speed, self._clock, self._slider, self._said,
-                                flex_wrap="wrap", align_items="center", sizing_mode="stretch_width", visible=False)
+        self.panel = pn.FlexBox(flex_wrap="wrap", align_items="center", sizing_mode="stretch_width", visible=False)
 
     def draw(self, playback: Playback | None) -> None:
         """Show how far it has come."""
         touch(self.panel, "visible", playback is not None)
         if playback is None:
             return
+        if self._shown is None:
+            self._make()
         if self._shown is None or (playback.first, playback.last) != (self._shown.first, self._shown.last):
             self._make_slider(playback)
         self._shown = playback
@@ -130,6 +121,21 @@ class Transport:
         if self._seek is not None and time.monotonic() - self._dragged_s > _DRAGGED_S:
             touch(self._seek, "value", round(playback.share or 0.0, 4))
         self._silent = False
+
+    def _make(self) -> None:
+        """Once something is replayed: most views replay nothing, and are there sooner without."""
+        self._play = self._button("▶ Play", self._toggle)
+        self._by = self._select("by", _STEPS)
+        self._step = self._button("Step", lambda: self._player.step(self._by.value))
+        keep_focus(self._play)
+        keep_focus(self._step, otherwise=self._play)
+        self._speed = self._select("speed", {_speed_words(speed): speed for speed in _SPEEDS})
+        self._speed.param.watch(self._hurried, "value")
+        self._clock = Text("", stylesheets=[_CLOCK_CSS], margin=(3, 8))
+        self._slider = pn.Row(styles={"flex": "1 1 220px"}, min_width=200, margin=0)
+        self._said = pn.widgets.TextInput(visible=False, width=0, height=0, margin=0)
+        self._said.param.watch(self._let_go, "value")
+        self.panel[:] = [self._play, self._step, self._by, self._speed, self._clock, self._slider, self._said]
 
     def _make_slider(self, playback: Playback) -> None:
         """Once the range is known, since its words are those of the log's time."""

@@ -298,6 +298,14 @@ class Feed:
             if self._run is not None:
                 self.look_again()
 
+    def await_picture(self, most_s: float) -> None:
+        """Wait a moment for the first picture, unless there will be none."""
+        until_s = time.monotonic() + most_s
+        while self._picture is None and not self._closed.wait(_READY_WAIT_S) and time.monotonic() < until_s:
+            if self._run is None or self._run.state in _ENDED:
+                self.look_again()
+                return
+
     def look_again(self) -> None:
         """Hand on the present frame, new or not."""
         self.look(anyway=True)

@@ -13,6 +13,7 @@ from whimbrel_workbench.controls.toolbar import BUTTON_CSS, touch
 from whimbrel_workbench.controls.transport import LABELLED_CSS
 from whimbrel_workbench.feed import Feed, ProgressRun
 from whimbrel_workbench.frames.mark import Mark
+from whimbrel_workbench.text import Text
 
 
 class SteerFold:
@@ -33,7 +34,7 @@ class SteerFold:
         self._first = self._button("Read it first", lambda: feed.prefer(Mark(key=self._row.value)))
         self._all = self._button("Read all alike", lambda: feed.refine(ProgressRun.prefer_all))
         self._claim = self._button("Remember claim", self._remember)
-        self._note = pn.pane.HTML("", margin=(0, 8), styles={"font-size": "12px", "opacity": ".75"})
+        self._note = Text("", margin=(0, 8), styles={"font-size": "12px", "opacity": ".75"})
         self.panel = pn.Column(
             pn.FlexBox(self._row, self._first, self._all, self._other, self._claim, align_items="center", gap="4px"),
             self._note, sizing_mode="stretch_width", margin=(4, 0))

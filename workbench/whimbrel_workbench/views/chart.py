@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import panel as pn
 from bokeh.models import Axis, CustomJS, DatetimeAxis, HoverTool, LinearAxis
 from bokeh.plotting import figure
 
+import whimbrel_workbench.defaults  # noqa: F401 - which is what makes charts fast
 from whimbrel_workbench.frames import Style
+from whimbrel_workbench.text import Text
 from whimbrel_workbench.views.palette import FONT, GRID, INK
 from whimbrel_workbench.views.ticks import number_ticks
 
@@ -21,6 +22,9 @@ HEIGHT_PX: Final = 320
 _FEWER_TICKS: Final = """
     axis.ticker.desired_num_ticks = Math.min(6, Math.max(2, Math.floor(cb_obj.inner_width / 75)))
 """
+_CHIP_PX: Final = 10
+"""Between the ticks and what the axis is called: a chip stands beside it, and is taller than a word."""
+
 _LAST_LABEL_PX: Final = 44
 """Half a date stands beyond the end of its axis, and must not be cut off."""
 
@@ -40,6 +44,7 @@ def chart(style: Style, *hovers: HoverTool, height_px: int = HEIGHT_PX, tools: s
     fig.toolbar.update(logo=None, autohide=True)
     for axis in fig.axis:
         _quieten(axis)
+    fig.xaxis[0].axis_label_standoff = _CHIP_PX
     fig.js_on_change("inner_width", CustomJS(args={"axis": fig.xaxis[0]}, code=_FEWER_TICKS))
     for grid in fig.grid:
         grid.update(grid_line_color=None if style.show_grid is False else GRID, grid_line_alpha=0.22)
@@ -52,9 +57,9 @@ def name_axes(fig: figure, style: Style, x: str, y: str) -> None:
         axis.axis_label = (x if axis is fig.xaxis[0] else y) if words is None else words
 
 
-def page_html(html: str, css: str, **settings: Any) -> pn.pane.HTML:
+def page_html(html: str, css: str, **settings: Any) -> Text:
     """A piece of text that spans the cell."""
-    return pn.pane.HTML(html, stylesheets=[css], sizing_mode="stretch_width", margin=(0, 8), **settings)
+    return Text(html, stylesheets=[css], sizing_mode="stretch_width", margin=(0, 8), **settings)
 
 
 def _quieten(axis: Axis) -> None:

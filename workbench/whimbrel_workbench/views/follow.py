@@ -12,9 +12,10 @@ from whimbrel_workbench.frames.extent import Extent
 
 CHIP_CSS: Final = """
 :host { position: absolute; bottom: 1px; right: 8px; z-index: 5; }
-.bk-btn { font: 600 12px/1 var(--jp-ui-font-family, system-ui, sans-serif); height: 22px; padding: 0 12px;
+.bk-btn.bk-btn-default, :host(.solid) .bk-btn.bk-btn-default {
+  font: 600 12px/1 var(--jp-ui-font-family, system-ui, sans-serif); height: 22px; padding: 0 12px;
   border-radius: 11px; border: 0; color: #fff; background: #0072B2; box-shadow: 0 1px 4px #0005; }
-.bk-btn:hover { background: #005a8d; color: #fff; }
+.bk-btn.bk-btn-default:hover, :host(.solid) .bk-btn.bk-btn-default:hover { background: #005a8d; color: #fff; }
 .bk-btn:focus-visible { outline: 2px solid #56B4E9; outline-offset: 2px; }
 """
 

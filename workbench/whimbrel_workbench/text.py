@@ -1,0 +1,17 @@
+"""A piece of HTML on the page, of which only the words change."""
+
+from __future__ import annotations
+
+import panel as pn
+from bokeh.model import Model
+
+
+class Text(pn.pane.HTML):  # type: ignore[misc]
+    """HTML whose new words are all that a page is told.
+
+    Panel's own sends its style sheets once more with the first new words, as links to a server that an offline page
+    cannot reach, and has all models of the page looked through for that.
+    """
+
+    def _update(self, _ref: str, model: Model) -> None:
+        model.text = self._transform_object(self.object)["object"]
