@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any, Final
 
 _MOST_S: Final = 5.0
@@ -23,12 +24,18 @@ class _Gate(MetaPathFinder):
         self.changing = threading.RLock()
         self.begun = False
 
-    def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> None:
-        """Find nothing: the import goes on when nothing is being changed. It holds the module's own lock meanwhile."""
-        if name == "holoviews":
-            self.begun = True
-            if self.changing.acquire(timeout=_MOST_S):
-                self.changing.release()
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Find it as others do: who only asks whether it is there does not begin an import."""
+        found = PathFinder.find_spec(name, path, target) if name == "holoviews" else None
+        if found is not None and found.loader is not None:
+            found.loader.create_module = self._begin  # type: ignore[assignment, method-assign]
+        return found
+
+    def _begin(self, _spec: ModuleSpec) -> None:
+        """The import goes on when nothing is being changed. It holds the module's own lock meanwhile."""
+        self.begun = True
+        if self.changing.acquire(timeout=_MOST_S):
+            self.changing.release()
 
 
 _gate: Final = _Gate()
