@@ -97,6 +97,7 @@ class Replay(Source):
         self.time = source.time
         self.arrival = source.arrival
         self.longest = source.longest
+        self.in_order = self._order == self.time
         self.rows = source.rows if start is None and end is None else None
         known = source.disorder
         promised = promise(reorder_latency, late or known.late, source.schema.unit, default=known.reorder_latency,

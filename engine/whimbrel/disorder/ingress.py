@@ -142,5 +142,5 @@ def timekeeper(source: Source) -> Timekeeper:
     """What follows the time of a source."""
     disorder = source.disorder
     if disorder.partition is None:
-        return SourceTime(disorder.reorder_latency)
+        return SourceTime(disorder.reorder_latency, in_order=source.in_order)
     return PartitionTime(disorder, source.schema.type_of(disorder.partition))

@@ -21,11 +21,13 @@ class SourceTime(Timekeeper):
     ----------
     latency : int or None
         L in ticks; None: rows do not move the time.
+    in_order : bool
+        Whether rows are known to come in the order of time.
     """
 
-    def __init__(self, latency: int | None) -> None:
+    def __init__(self, latency: int | None, *, in_order: bool = False) -> None:
         super().__init__()
-        self.latency = latency
+        self.latency, self.in_order = latency, in_order
 
     def on_time(self, batch: Batch) -> bool:
         """Whether nothing has to be judged: rows are in order, or nothing is promised; then they have passed."""
@@ -33,7 +35,9 @@ class SourceTime(Timekeeper):
         if self.latency is None and (self.now == MIN_TIME or sync.min() >= self.now):
             self.newest = max(self.newest, int(sync.max()))
             return True
-        if self.latency != 0 or sync[0] < max(self.newest, self.now) or (sync[1:] < sync[:-1]).any():
+        if self.latency != 0 or sync[0] < max(self.newest, self.now):
+            return False
+        if not self.in_order and (sync[1:] < sync[:-1]).any():
             return False
         self.newest = self.now = int(sync[-1])
         return True

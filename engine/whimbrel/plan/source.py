@@ -154,6 +154,8 @@ class Source(ABC):
         Whether rows may be start edges, end edges (``other < sync``) and punctuations (``other == sync``); then all
         columns are read, since an end edge is found by its payload. Where there are partitions, a punctuation is for
         the partition it names, and for all, as their low watermark, if it names none.
+    in_order : bool
+        Whether its rows have been looked at, and come in the order of time: nobody need look again.
     as_it_comes : bool
         Whether rows enter a plan in the order of arrival, late ones already judged, since something in it sorts them.
     read_of : str
@@ -173,6 +175,7 @@ class Source(ABC):
     disorder: Disorder = Disorder()
     rows: int | None = None
     edges: bool = False
+    in_order: bool = False
     as_it_comes: bool = False
     longest: int | None = None
     read_of: str = ""
@@ -238,7 +241,8 @@ class Pruned(Source):
         self.columns = columns
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.disorder, self.rows, self.live = source.disorder, source.rows, source.live
-        self.as_it_comes, self.longest, self.read_of = source.as_it_comes, source.longest, source.read_of
+        self.in_order, self.as_it_comes, self.read_of = source.in_order, source.as_it_comes, source.read_of
+        self.longest = source.longest
         self.schema = source.schema.select(columns)
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
