@@ -10,7 +10,7 @@ from bokeh.plotting import figure
 from playwright.sync_api import Browser, Page
 
 from whimbrel_workbench.frames.numbers import value_words
-from whimbrel_workbench.views.ticks import name_ticks, number_hover, number_ticks
+from whimbrel_workbench.views.ticks import count_ticks, name_ticks, number_hover, number_ticks
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -36,6 +36,8 @@ def test_numbers_read_well(page: Page) -> None:
     assert shown(0.1 + 0.2, 0.4) == ["0.3", "0.4"]
     assert shown(5.000000000000401, 5.000000000000402) == ["5", "5"]
     assert shown(123456.7890123, 123456.7890124) == ["123,456.789012", "123,456.789012"]
+    counted = [ran(page, count_ticks().code, tick=tick) for tick in (1.5, 2, 2.5, 3.0000000000000004, 12000)]
+    assert counted == ["", "2", "", "3", "12,000"]  # once "2 2 3 3"
     for value in (0.0, 3.14159, -12.5, 7.0, 123456.7, 1e300, -2.5e-12):
         assert ran(page, number_hover().code, value=value) == value_words(value)
 

@@ -12,6 +12,7 @@ _CALENDAR_STEPS_MS: Final = (
     6 * _HOUR, 12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 28 * _DAY, 91 * _DAY, 182 * _DAY, 365 * _DAY,
 )
 _STEPS_PER_SPAN: Final = 6
+_ROOM: Final = 0.015
 _NOISE: Final = 1e-12
 """Of numbers: what they differ by less is how floats are rounded, and would be stretched over all of an axis."""
 
@@ -71,6 +72,16 @@ def grown(extent: Extent | None, low: float, high: float, *, calendar: bool = Fa
     down = calendar_step(rough / _STEPS_PER_SPAN) if calendar and extent is None else step
     low, high = min(low, math.floor(low / down) * down), max(high, math.ceil(high / step) * step)
     return Extent(low, high if high > low else low + step)
+
+
+def roomy(extent: Extent) -> Extent:
+    """The extent with room for marks that stand on its ends, which would be cut in half.
+
+    >>> roomy(Extent(0.0, 200.0))
+    Extent(low=-3.0, high=203.0)
+    """
+    room = _ROOM * (extent.high - extent.low)
+    return Extent(extent.low - room, extent.high + room)
 
 
 def limited(extent: Extent, limits: tuple[float | None, float | None] | None) -> Extent:

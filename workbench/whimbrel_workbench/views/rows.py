@@ -16,7 +16,7 @@ from whimbrel_workbench.views.pick import TABLE_CLICK, Pick
 
 TABLE_CSS: Final = """
 .scroll { overflow-x: auto; scrollbar-width: thin; container-type: inline-size; }
-@container (max-width: 480px) { td.state span { display: none } }
+@container (max-width: 480px) { td.state span, .end { display: none } th, td { padding-right: 8px } }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: 3px 12px 3px 0; white-space: nowrap; border-bottom: 1px solid #8f8f8f2b; }
 th { font-weight: 600; border-bottom-color: #8f8f8f80; }
@@ -59,7 +59,9 @@ def mark_of(stage: int, stages: Stages) -> str:
 
 def table_html(picture: Rows, *, picked: bool = False) -> str:
     """The table; one that can be picked from has a button for each row."""
-    kinds = ["number" if numeric else "" for numeric in picture.numeric]
+    # On a narrow page values go before the ends of windows.
+    kinds = [f"{'number' if numeric else ''} {'end' if name == 'end' else ''}".strip()
+             for name, numeric in zip(picture.names, picture.numeric, strict=True)]
     head = "".join(f'<th class="{kind}">{escape(name)}</th>' for name, kind in zip(picture.names, kinds, strict=True))
     body = "".join(_row_html(row, kinds, picture.stages, picked=picked) for row in picture.table)
     shown = f"Newest {len(picture.table):,} of {picture.rows:,} rows; {picture.settled_rows:,} are settled."

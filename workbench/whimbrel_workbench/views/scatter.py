@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 import panel as pn
-from bokeh.models import ColorBar, ColumnDataSource, HoverTool, LogColorMapper, NumeralTickFormatter, Range1d
+from bokeh.models import ColorBar, ColumnDataSource, HoverTool, LogColorMapper, Range1d
 from bokeh.plotting import figure
 
 from whimbrel_workbench.frames import Scatter, Style
@@ -20,7 +20,7 @@ from whimbrel_workbench.views.pick import Pick
 from whimbrel_workbench.views.raster import Counts, Raster, Window, warm
 from whimbrel_workbench.views.shades import counts_palette
 from whimbrel_workbench.views.sight import Sight, in_sight
-from whimbrel_workbench.views.ticks import number_hover
+from whimbrel_workbench.views.ticks import count_ticks, number_hover
 from whimbrel_workbench.views.viewport import Viewport
 
 MOST_POINTS: Final = 4_000
@@ -111,7 +111,7 @@ class ScatterView:
         self._scale = ColorBar(color_mapper=self._mapper, width=10, bar_line_color=None, background_fill_alpha=0,
                                major_label_text_color=INK, major_label_text_font=FONT, major_tick_line_color=None,
                                title_text_color=INK, title_text_font=FONT, title_text_font_style="normal", padding=6,
-                               title=self._style.clabel or "points", formatter=NumeralTickFormatter(format="0,0"))
+                               title=self._style.clabel or "points", formatter=count_ticks())
         if self._style.show_legend is not False:
             self._figure.add_layout(self._scale, "right")
 

@@ -20,6 +20,10 @@ _TICK: Final = _SHORT + """
     if (most >= 1e15 || most < 1e-3) return short(tick, Math.min(12, Math.ceil(Math.log10(most / step)) + 1))
     return tick.toLocaleString("en", {maximumFractionDigits: Math.min(15, Math.max(0, digits))})
 """
+_COUNT: Final = """
+    const whole = Math.round(tick)
+    return Math.abs(tick - whole) < 1e-9 * Math.max(1, whole) ? whole.toLocaleString("en") : ""
+"""
 _VALUE: Final = _SHORT + """
     const size = Math.abs(value)
     if (size && (size >= 1e15 || size < 1e-4)) return short(value, 3)
@@ -45,6 +49,11 @@ _NAME: Final = """
 def number_ticks() -> CustomJSTickFormatter:
     """Numbers along an axis: as many digits as neighbours need to differ."""
     return CustomJSTickFormatter(code=_TICK)
+
+
+def count_ticks() -> CustomJSTickFormatter:
+    """Whole numbers along an axis; between two of them stands nothing."""
+    return CustomJSTickFormatter(code=_COUNT)
 
 
 def number_hover() -> CustomJSHover:
