@@ -170,7 +170,7 @@ def test_pools_grow_and_words_are_forgotten(form: Tier, batch: int, monkeypatch:
 
 
 def test_many_groups_in_panes() -> None:
-    groups = 3000
+    groups = 1100
     table = pa.table({"at": np.repeat(np.arange(3), groups), "g": np.tile(np.arange(groups), 3),
                       "x": np.arange(3 * groups) % 7, "w": [f"w{number % 11}" for number in range(3 * groups)]})
     with tier("primitives"):
