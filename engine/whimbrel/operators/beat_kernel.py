@@ -183,7 +183,7 @@ class BeatKernel(Kernel):
 
     def _arguments(self, text: BeatText, scratch: list[Array], stop: int, given: Sequence[_Given]
                    ) -> tuple[list[Any], list[Array]]:
-        """What the loop is called with, and those of it that it writes."""
+        """What the loop is called with, and what it writes in: with room for a row before its own, and for an end."""
         base, rows = self.next - self.back, stop - self.next
         ranges = [_Range(*each.between(base, stop + self.ahead)) for each in given]
         inputs = [array for port in text.ports for array in ranges[port].mask()]
@@ -191,33 +191,60 @@ class BeatKernel(Kernel):
             column = ranges[port].column(position, self.schemas[port].fields[position].type)
             inputs += [ranges[port].spread(column.values), *([ranges[port].spread(column.validity())] if with_nulls
                                                              else [])]
-        outs = [np.zeros(4, np.int64), *(np.empty(rows, np.int64) for _ in range(1 + text.changing))]
+        types: list[Any] = [np.int64] * (1 + text.changing)
         for field, nullable in zip(self.last.schema, text.nullable, strict=True):
-            outs += [np.empty(rows, dtype) for dtype in ((numpy_type(field.type), np.bool_) if nullable else
-                                                         (numpy_type(field.type),))]
+            types += [numpy_type(field.type), *([np.bool_] if nullable else [])]
+        stays = self.storage if text.everywhere else None
+        outs = [np.zeros(4, np.int64), *(np.empty(rows + 2, dtype) if stays is None else stays.empty(rows + 2, dtype)
+                                         for dtype in types)]
         time = self._phase + base * self.period
         leads = [given[port].lead(base) for port in text.leads]
-        return [base, self.back, self.back + rows, time, self.period, *leads, *inputs, *scratch, *outs], outs
+        return [base, self.back, self.back + rows, time, self.period, *leads, *inputs, *scratch, outs[0],
+                *(array[1:-1] for array in outs[1:])], outs
 
     def _rows(self, text: BeatText, outs: Sequence[Array]) -> list[Batch]:
         """Events of a range that have ended, and the open one of the range before, if it has."""
         rows, going, changed, first_change = map(int, outs[0])
-        arrays = iter([array[:rows] if 2 * rows >= len(array) else array[:rows].copy() for array in outs[1:]])
+        out: list[Batch] = []
+        first, stop = 1, 1 + rows
+        if self.open is not None and changed:
+            if first_change == self.open.sync[0] + self.lasts and _fits(self.open, text):
+                first = 0
+                _put_first(self.open, outs, text.nullable)
+            else:
+                out.append(self.open.having(ends=frozen(np.array([first_change]))))
+            self.open = None
+        arrays = iter([array[first:stop] if 2 * rows >= len(array) else array[first:stop].copy() for array in outs[1:]])
         sync, ends = next(arrays), next(arrays) if text.changing else self.lasts
+        if self.storage is not None and text.everywhere and self.lasts == self.period:
+            outs[1][stop] = outs[1][rows] + self.period
+            ends = outs[1][first + 1 : stop + 1]  # each ends when the next begins: one array says both
         columns = []
         for field, nullable in zip(self.last.schema, text.nullable, strict=True):
             values, valid = next(arrays), next(arrays) if nullable else None
             columns.append(Column(field.type, values, None if valid is None or valid.all() else valid))
         result = Batch(self.last.schema, sync, ends, tuple(columns))
-        out = []
-        if self.open is not None and changed:
-            out.append(self.open.having(ends=frozen(np.array([first_change]))))
-            self.open = None
         # Where the last one ends is known when something changes behind the range.
         if going and rows and self.lasts == self.period:
-            self.open = result.slice(rows - 1, rows)
-            result = result.slice(0, rows - 1)
+            self.open = result.slice(len(result) - 1, len(result))
+            result = result.slice(0, len(result) - 1)
         return [*out, result] if len(result) else out
+
+
+def _fits(row: Batch, text: BeatText) -> bool:
+    """Whether a row can be one of those that a loop writes: without an end of its own, and without other nulls."""
+    return not text.changing and all(nullable or column.valid is None
+                                     for column, nullable in zip(row.columns, text.nullable, strict=True))
+
+
+def _put_first(row: Batch, outs: Sequence[Array], nullable: Sequence[bool]) -> None:
+    """Write a row in front of those that a loop wrote, without ends."""
+    arrays = iter(outs[1:])
+    next(arrays)[0] = row.sync[0]
+    for column, with_nulls in zip(row.columns, nullable, strict=True):
+        next(arrays)[0] = column.values[0]
+        if with_nulls:
+            next(arrays)[0] = column.validity()[0]
 
 
 class _Given:

@@ -41,6 +41,8 @@ class BeatText:
         Of each column of the result, whether it may have nulls.
     changing : bool
         Whether it writes ends; if not, every event lasts until the next place.
+    everywhere : bool
+        Whether it writes a row for every place.
     """
 
     text: str
@@ -51,6 +53,7 @@ class BeatText:
     scratch: tuple[tuple[np.dtype[Any], int], ...]
     nullable: tuple[bool, ...]
     changing: bool
+    everywhere: bool
 
 
 def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period: int, *, masked: bool,
@@ -84,6 +87,7 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period:
     body += lines
     nullable = tuple(valid is not None for _, valid in result.columns)
     changing = result.changes is not None
+    everywhere = result.present is None and not changing
     used = [name for name in SCALARS if any(f"{name}(" in line for line in body)]
     ports = tuple(sorted(writer.ports))
     leaves = tuple(leaf for leaf in writer.leaves.values() if any(f"c{leaf[0]}_{leaf[1]}[" in line for line in body))
@@ -100,7 +104,8 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period:
         *(f"from {SCALARS[name].__module__} import {name}" for name in used), "", "",
         *_wrapped("def beat(", parameters), *indented(body), "", *(_each_key(parameters) if by_key else [])])
     loop = load_text(text, "by_key" if by_key else "beat", writer.functions)
-    return BeatText(text, loop, tuple(writer.leads), ports, leaves, tuple(writer.scratch.values()), nullable, changing)
+    return BeatText(text, loop, tuple(writer.leads), ports, leaves, tuple(writer.scratch.values()), nullable, changing,
+                    everywhere)
 
 
 def _each_key(parameters: Sequence[str]) -> list[str]:

@@ -30,3 +30,11 @@ def test_a_join_keeps_its_rows_if_they_are_the_answer(queries: tuple[Stream, ...
     kernel = pipeline.kernels[place]
     assert isinstance(kernel, JoinKernel)
     assert (kernel.storage is not None) == stays
+
+
+def test_where_each_row_ends_when_the_next_begins_one_array_says_both() -> None:
+    log = wb.from_arrow(pa.table({"at": range(20_000), "x": range(20_000)}), time="at").assume(periodic=1)
+    answer = log.sliding_window(2).aggregate(total=wb.sum(col.x)).collect()
+    assert answer["end"].to_pylist() == list(range(1, 20_002))
+    start, end = (max(answer[name].chunks, key=len) for name in ("start", "end"))
+    assert end.buffers()[1].address - start.buffers()[1].address == 8
