@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, cast
 
 import numpy as np
@@ -139,20 +141,21 @@ class BeatWriter:
         given = self._stream(step.inputs[0], key[1])
         number, starts, measures = self._next(), self._starting(step, given), []
         most, width, begin = self.most_places // step.width + 3, step.width, _place(f"base - {step.offset + key[1]}")
-        fresh, enter, emit = [], [], []
+        entering: list[tuple[list[str], str]] = []
+        emit = []
         for measure in step.measures:
             q = self._functions(measure, "accumulate", "result")
             measures.append(q)
             self.scratch[f"window{q}"] = measure.out_dtypes[0], most
             self.scratch[f"window{q}_valid"] = _BOOL, most
             value, tests = self._value(measure, step, given, starts and f"started{number}")
-            fresh.append(f"state{q} = {_fresh(measure)}")
             accumulate = self.names["accumulate", q]
-            enter += _when(tests, [
-                f"state{q} = {accumulate}(state{q}, {value}{_time(measure, 'at')})  {_words(measure)}"])
-            emit += [f"answer{q} = {self.names['result', q]}(state{q})",
-                     f"window{q}_valid[window] = answer{q} is not None",
-                     f"if answer{q} is not None: window{q}[window] = answer{q}"]
+            line = f"state{q} = {accumulate}(state{q}, {value}{_time(measure, 'at')})  {_words(measure)}"
+            entering.append((tests, line))
+            emit.append(f"window{q}_valid[window] = {self._show(q, f'state{q}', f'window{q}', 'window')}")
+        fresh = _fresh_states(step.measures, measures)
+        enter = [line for tests, group in groupby(entering, itemgetter(0))
+                 for line in _when(tests, [line for _, line in group])]
         if starts is not None:
             self.scratch[f"some{number}"] = _BOOL, most
             fresh.append("some = False")
@@ -279,15 +282,15 @@ class BeatWriter:
         """
         loop, width, number, starts = self.loop, step.width, self._next(), self._starting(step, given)
         back = loop.needs.of[id(step), shift][0]
-        fresh, rests, enter, show = [], [], [], []
+        numbers: list[int] = []
+        rests, enter, show = [], [], []
         columns = [given.columns[key] for key in step.keys]
         for measure in step.measures:
-            q = self._functions(measure, "accumulate", "merge", "result")
+            numbers.append(q := self._functions(measure, "accumulate", "merge", "result"))
             value, tests = self._value(measure, step, given, starts and f"started{number}")
             self.scratch |= {f"held{q}": (measure.value_dtypes[0], width), f"cell{q}": (measure.out_dtypes[0], 1)}
             self.scratch |= {f"rest{q}_{at}": (np.asarray(field).dtype, width) for at, field in
                              enumerate(measure.steps.init)}
-            fresh.append(f"state{q} = {_fresh(measure)}")
             loop.before.append(f"state{q}, shown{q}, shown{q}_valid = {_fresh(measure)}, {_zero(measure.type)}, False")
             accumulate = self.names["accumulate", q]
             held = [f"held{q}[inside{number}] = {value}  {_words(measure)}",
@@ -310,6 +313,7 @@ class BeatWriter:
             enter = [f"started{number}, left = {starts}, starts{number}[inside{number}]",
                      f"alive{number}, turns{number} = alive{number} + started{number} - left, started{number} or left",
                      f"starts{number}[inside{number}] = started{number}", *enter]
+        fresh = _fresh_states(step.measures, numbers)
         begin, oldest = _place(f"base - {shift}"), back + width
         loop.begins.append(f"begin{number}")
         loop.before += [f"begin{number} = first - {oldest} - ({begin} + first - {oldest}) % {width}  {_window(step)}",
@@ -346,11 +350,15 @@ class BeatWriter:
     def _shown(self, measure: Measure, q: int, number: int, width: int) -> list[str]:
         """Lines that compute the value of a window, of the rest of one block and the beginning of the next."""
         rest = "".join(f"rest{q}_{at}[inside{number}], " for at in range(len(measure.steps.init)))
-        return [f"whole{q} = state{q}",
-                f"if inside{number} < {width}: whole{q} = {self.names['merge', q]}(({rest.strip()}), state{q})",
-                f"answer{q} = {self.names['result', q]}(whole{q})", f"shown{q}_valid = answer{q} is not None",
-                f"if answer{q} is not None: cell{q}[0] = answer{q}",
+        merged = f"{self.names['merge', q]}(({rest.strip()}), state{q})"
+        return [f"whole{q} = {merged} if inside{number} < {width} else state{q}",
+                f"shown{q}_valid = {self._show(q, f'whole{q}', f'cell{q}', '0')}",
                 f"shown{q} = {_physical(measure, f'cell{q}[0]')}"]
+
+    def _show(self, q: int, state: str, array: str, place: str) -> str:
+        """Text of whether an aggregate has an answer, which then is written."""
+        self.imports["show"] = "whimbrel.kernels.primitives.show"
+        return f"show({self.names['result', q]}({state}), {array}, {place})"
 
     def _starting(self, step: Windowed, given: _Stream) -> str | None:
         """Text of whether an event begins that counts; None: always."""
@@ -386,6 +394,11 @@ def _joined(step: Joined, left: _Stream, right: _Stream) -> _Stream:
 
 def _fresh(measure: Measure) -> str:
     return f"({', '.join(map(literal, measure.steps.init))},)"
+
+
+def _fresh_states(measures: Sequence[Measure], numbers: Sequence[int]) -> list[str]:
+    """The line that makes the states of aggregates, which have these numbers, anew."""
+    return [f"{', '.join(f'state{q}' for q in numbers)} = {', '.join(map(_fresh, measures))}"]
 
 
 def _time(measure: Measure, place: str) -> str:

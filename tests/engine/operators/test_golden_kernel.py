@@ -41,6 +41,10 @@ QUERIES = {
         BEAT.sliding_window(50).aggregate(m=wb.mean(col.y)), where=col.m > col.m_right),
     "scores_on_a_beat": BEAT.cross_join(BEAT.tumbling_window(50).aggregate(m=wb.mean(col.y)), allow_lookahead=True)
     .select(z=col.y - col.m),
+    "vibration_on_a_beat": BEAT.tumbling_window(100).aggregate(
+        n=wb.count(), m=wb.mean(col.y), s2=wb.sum(col.y * col.y), s3=wb.sum(col.y * col.y * col.y),
+        s4=wb.sum(col.y * col.y * col.y * col.y), high=wb.max(abs(col.y)))
+    .select(kurtosis=col.s4 / col.n - 4 * col.m * col.s3 / col.n, rms=(col.s2 / col.n).sqrt(), crest=col.high / col.s2),
     "between_two_beats": wb.from_arrow({"at": [0, 5], "x": [1, 2]}, time="at").assume(periodic=5).cross_join(
         wb.from_arrow({"at": [0, 4], "until": [4, 8], "y": [1.0, 2.0]}, time="at", end="until").assume(
             periodic=4, duration=4)),
