@@ -202,7 +202,8 @@ class told_in_words:  # noqa: N801 - read as a statement; a class, since it is e
         if isinstance(error, OverflowError):
             if self.read is not None:
                 self.read()
-            if checked := [each for each in measures if _is_checked(each)]:
+            of_expression = str(error) == "integer overflow"  # then no sum has left int64
+            if not of_expression and (checked := [each for each in measures if _is_checked(each)]):
                 raise _overflow(checked) from error
         own = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures
                         if measure.aggregate.name == "user")

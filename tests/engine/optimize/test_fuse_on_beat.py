@@ -361,6 +361,15 @@ def test_an_overflow_is_told_as_elsewhere() -> None:
     assert log.sliding_window(1).aggregate(t=wb.sum(col.x)).collect().num_rows == 3
 
 
+@pytest.mark.parametrize("by", ["interpreted", "fused"])
+def test_an_expression_that_overflows_is_not_called_a_sum(by: Tier) -> None:
+    log = wb.from_arrow({"at": [1, 2], "x": [1, 2**62]}, time="at").assume(non_overlapping=True)
+    query = log.with_columns(y=col.x * 4).where(col.x < 9).sliding_window(2).aggregate(t=wb.sum(col.y))
+    assert "on_beat" in query.explain()
+    with tier(by), pytest.raises(WhimbrelError, match=r"(?s)integer leaves int64.*where:.*col\.x \* 4"):
+        query.collect()
+
+
 def test_a_window_that_is_used_at_several_places_slides_once() -> None:
     fused, _ = both("at several places", regular())
     loop = fused.kernels().split("import numpy")[1]
