@@ -136,9 +136,25 @@ def _picked(batches: list[Batch], ends: Array, places: Array) -> list[Batch]:
     for start in steps:
         some = places[start : start + _BATCH_ROWS]
         low, high = np.searchsorted(ends, [some.min(), some.max()], "right")
-        begin = int(ends[low]) - len(batches[low])
-        out.append(_rows_of(Batch.concat(batches[low : high + 1]), some - begin))
+        between, begin = batches[low : high + 1], int(ends[low]) - len(batches[low])
+        if ends[high] - begin > _SPARSE * len(some):  # one late row must not have all that came since put together
+            between, some = _cut_out(between, some - begin)
+            begin = 0
+        out.append(_rows_of(Batch.concat(between), some - begin))
     return out
+
+
+def _cut_out(batches: list[Batch], places: Array) -> tuple[list[Batch], Array]:
+    """Only these rows of the batches, and where they are then."""
+    order = np.argsort(places)
+    inside = places[order]
+    ends = np.cumsum([len(batch) for batch in batches])
+    cuts = [0, *np.searchsorted(inside, ends).tolist()]
+    rows = [batch.take(inside[start:stop] - (end - len(batch)))
+            for batch, end, start, stop in zip(batches, ends, cuts[:-1], cuts[1:], strict=True) if start < stop]
+    now = np.empty_like(order)
+    now[order] = np.arange(len(order))
+    return rows, now
 
 
 def _rows_of(batch: Batch, rows: Array) -> Batch:

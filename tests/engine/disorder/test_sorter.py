@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF
-from whimbrel.disorder import Sorter, sorter
+from whimbrel.disorder import Sorter, arrivals, sorter
 from whimbrel.kernels import Tier, tier
 from whimbrel.kernels.primitives.impatience import REACH
 
@@ -90,6 +90,21 @@ def test_a_row_a_few_places_late_begins_no_run() -> None:
         sort.release(-1)
         assert len(sort.runs) <= REACH // 4
         assert len(sort.release(3 * REACH)) == 1
+
+
+def test_a_late_row_has_nothing_put_together_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrivals, "_BATCH_ROWS", 100)
+    together: list[int] = []
+    concat = Batch.concat
+    monkeypatch.setattr(Batch, "concat", lambda batches: together.append(sum(map(len, batches))) or concat(batches))
+    sort = Sorter()
+    for at in range(0, 5_000, 50):
+        sort.add(rows(list(range(at, at + 50)), at))
+    sort.add(rows([120, 30], 5_000))  # behind all that waits
+    out = told(sort.release(199))
+    assert [time for time, _, _ in out] == sorted([*range(200), 30, 120])
+    assert [number for time, number, _ in out if time in (30, 120)] == [30, 5_001, 120, 5_000]
+    assert sum(together) == len(out)
 
 
 def test_memory_follows_what_waits() -> None:
