@@ -5,11 +5,10 @@ from __future__ import annotations
 import gc
 import json
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from math import inf
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from socket import SHUT_RDWR, create_connection, create_server
+from socket import create_connection
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from pyarrow import flight
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import reading, values
+from tests.engine.connect.feeds.relay import Relay
 from whimbrel import Stream, WhimbrelError, col
 from whimbrel.connect.serving import Published
 
@@ -85,9 +85,10 @@ def test_a_websocket_gives_a_row_a_message() -> None:
 
 def test_a_websocket_that_is_cut_goes_on_behind_its_last_row_and_ends_with_the_query() -> None:
     query = wb.feeds.synthetic(rate=1000, rows=5000, speed=float("inf")).select("number")
-    with wb.serve(query, flight=None, websocket=0) as served, cut_after(served.websocket, 20_000) as url:
-        feed = wb.feeds.websocket(url, time="number", schema={"number": "int64"}, retry_s=(0.01, 0.05),
-                                  headers={"Authorization": f"Bearer {served.token}"})
+    with wb.serve(query, flight=None, websocket=0) as served, \
+            closing(Relay(int(str(served.websocket).rpartition(":")[2]), 20_000)) as relay:
+        feed = wb.feeds.websocket(f"ws://127.0.0.1:{relay.port}", time="number", schema={"number": "int64"},
+                                  retry_s=(0.01, 0.05), headers={"Authorization": f"Bearer {served.token}"})
         with reading(feed) as found:
             assert values(found, 99_999, "number") == list(range(5000))
             assert found.state.reconnects >= 1
@@ -114,40 +115,6 @@ def test_no_log_has_the_token(caplog: pytest.LogCaptureFixture) -> None:
             feed = wb.feeds.websocket(address, time="start", schema={"start": "int64"}, headers=headers)
             assert feed.collect().num_rows == ROWS // 10
         assert served.token not in caplog.text
-
-
-@contextmanager
-def cut_after(address: str | None, size: int) -> Iterator[str]:
-    """An address before this one, whose first connection is cut after so many bytes."""
-    port = int(str(address).rpartition(":")[2])
-    listener = create_server(("127.0.0.1", 0))
-
-    def pump(source: Any, target: Any, left: float) -> None:
-        with suppress(OSError):
-            while left > 0 and (part := source.recv(1000)):
-                target.sendall(part)
-                left -= len(part)
-            for each in (source, target):
-                each.shutdown(SHUT_RDWR)
-
-    def serve_all() -> None:
-        with suppress(OSError):
-            for most in (size, inf, inf):
-                near, _ = listener.accept()
-                far = create_connection(("127.0.0.1", port))
-                back = threading.Thread(target=pump, args=(near, far, inf))
-                back.start()
-                pump(far, near, most)
-                back.join()
-                near.close()
-                far.close()
-
-    thread = threading.Thread(target=serve_all)
-    thread.start()
-    yield f"ws://127.0.0.1:{listener.getsockname()[1]}"
-    listener.shutdown(SHUT_RDWR)
-    thread.join()
-    listener.close()
 
 
 def test_nobody_gets_in_without_the_token() -> None:

@@ -79,11 +79,12 @@ class _Puller(Client):
         self._place = place
         self._behind: int | None = None
         self._error: Exception | None = None
+        self._link = feed.library.NATS()
         self._runner = asyncio.Runner()
         try:
             self._runner.run(self._open())
         except BaseException:
-            self._runner.close()
+            self.close()
             raise
 
     async def _open(self) -> None:
@@ -94,7 +95,7 @@ class _Puller(Client):
         async def failed(error: Exception) -> None:
             self._error = error
 
-        self._link = await feed.library.connect(feed.url, error_cb=failed, **ONCE)
+        await self._link.connect(feed.url, error_cb=failed, **ONCE)
         log = self._link.jetstream()
         stream = feed.stream or await log.find_stream_name_by_subject(feed.subject)
         if self._place is None and feed.begin == "latest":

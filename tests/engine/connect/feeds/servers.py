@@ -99,8 +99,11 @@ def mosquitto(folder: Path) -> Server:
 
 
 def nats(folder: Path) -> Server:
-    return Server("nats-server", lambda port, folder: [
-        "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(folder)], folder)
+    def arguments(port: int, folder: Path) -> list[str]:
+        (folder / "nats.conf").write_text("max_payload: 64MB\n")
+        return ["-c", str(folder / "nats.conf"), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(folder)]
+
+    return Server("nats-server", arguments, folder)
 
 
 def postgres(folder: Path) -> Server:
@@ -130,8 +133,8 @@ def accepts(url: str) -> bool:
     return True
 
 
-def kafka(folder: Path) -> Server:
-    """A broker that is its own controller."""
+def kafka(folder: Path, relay: int | None = None) -> Server:
+    """A broker that is its own controller; it may send clients to the port of a relay before it."""
     java = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{KAFKA_JARS}/*"]
     controller = free_port()
 
@@ -141,6 +144,7 @@ def kafka(folder: Path) -> Server:
             "process.roles=broker,controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n"
             f"controller.quorum.voters=1@127.0.0.1:{controller}\nlog.dirs={folder}/data\n"
             f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n"
+            f"advertised.listeners=PLAINTEXT://127.0.0.1:{relay or port}\n"
             "offsets.topic.replication.factor=1\noffsets.topic.num.partitions=1\n"
             "group.initial.rebalance.delay.ms=0\n"
             "broker.session.timeout.ms=2000\nbroker.heartbeat.interval.ms=200\n")  # so long a killed one is waited for

@@ -251,16 +251,17 @@ def on_nats(server: servers.Server, work: Callable[[Any], Awaitable[object]]) ->
 @pytest.mark.fault("nats", "broker stopped and restarted")
 @pytest.mark.fault("nats", "garbage bytes")
 @pytest.mark.fault("nats", "client gone meanwhile")
+@pytest.mark.fault("nats", "messages of 10 MB")
 def test_a_nats_stream_goes_on_when_its_server_does(nats_server: servers.Server) -> None:
     async def begin(log: Any) -> None:
         await log.add_stream(name="rows", subjects=["rows.*"])
-        for message in (row(1), b"\xff", row(2)):
+        for message in (row(1), b"\xff", row(2), LARGE):
             await log.publish("rows.a", message)
 
     on_nats(nats_server, begin)
     feed = wb.feeds.nats("rows.*", f"nats://127.0.0.1:{nats_server.port}", with_sequence=True, **QUICK)
     with reading(feed) as found:
-        assert values(found, 2, "sequence") == [1, 3]
+        assert values(found, 3, "sequence") == [1, 3, 4]
         assert sum(found.state.dead.values()) == 1
         nats_server.stop(signal.SIGKILL)
         until(lambda: found.state.link == "reconnecting")

@@ -216,6 +216,21 @@ def test_the_arrival_clock_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> N
     assert clock.now_ns() >= first + 3600 * 10**9
 
 
+@pytest.mark.fault("any feed", "clock jumps both ways")
+def test_rows_are_stamped_in_their_order_while_the_clock_jumps(monkeypatch: pytest.MonkeyPatch) -> None:
+    wall = time.time_ns
+    wire = Wire(ends=False, schema={"at": "timestamp[ms]", "x": "int64"}, arrived_as="seen", ahead="1m")
+    with stream(wire).start() as run:
+        for number, hours in enumerate((0, -1, 2, 0)):
+            monkeypatch.setattr(time, "time_ns", lambda hours=hours: wall() + hours * 3600 * 10**9)
+            wire.messages.append(row(wall() // 10**6 + number))
+            until(lambda number=number: run.metrics.rows == number + 1)  # type: ignore[misc]
+        seen = run.snapshot().table["seen"].to_pylist()
+        assert len(seen) == 4
+        assert seen == sorted(seen)
+        assert (run.metrics.late_dropped, run.metrics.feeds["wire"].dead) == (0, {})
+
+
 def test_rows_are_stamped_with_their_arrival() -> None:
     feed = stream(Wire(b'{"at": 1000, "x": 1}', schema={"at": "timestamp[ms]", "x": "int64"}, arrived_as="seen"))
     table = feed.collect()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 from collections.abc import Iterator
@@ -14,13 +15,21 @@ from confluent_kafka import admin
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import reading, until, values
+from tests.engine.connect.feeds.relay import Relay
 
 pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]:
-    with servers.running(servers.kafka(tmp_path_factory.mktemp("kafka"))) as started:
+def relay() -> Iterator[Relay]:
+    with contextlib.closing(Relay(0)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory, relay: Relay) -> Iterator[servers.Server]:
+    with servers.running(servers.kafka(tmp_path_factory.mktemp("kafka"), relay.port)) as started:
+        relay.server = started.port
         yield started
 
 
@@ -51,6 +60,15 @@ def test_a_topic_goes_on_when_its_broker_does(broker: servers.Server) -> None:
     send(broker, "lasting", 4)
     with reading(asked, place) as found:
         assert values(found, 1, "x") == [40]
+
+
+@pytest.mark.fault("kafka", "connection cut mid-message")
+def test_a_connection_that_is_cut_within_a_message_costs_nothing(broker: servers.Server, relay: Relay) -> None:
+    send(broker, "cut", *range(2_000))
+    relay.cuts.extend((9_001, 20_003, 7))
+    with reading(feed(broker, "cut")) as found:
+        assert values(found, 2_000, "offset") == list(range(2_000))
+    assert not relay.cuts
 
 
 def test_a_group_goes_on_where_the_broker_was_told(broker: servers.Server) -> None:
