@@ -1,7 +1,7 @@
 """Runs a query in processes that are killed without warning, again and again, until one comes to the end.
 
 Called with JSON: folder, redis, postgres and kafka addresses, kills, seed. Prints how many were killed, and how many of
-those had gone on first.
+those had gone on first. With a topic rows come from there, more of them after each kill, and settled ones go to files.
 """
 
 from __future__ import annotations
@@ -12,17 +12,30 @@ import random
 import signal
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import confluent_kafka
 
 import whimbrel as wb
 
 ROWS_A_KILL = 1050
+TOPIC = {"at": "timestamp[us]", "key": "string", "number": "int64"}
+
+
+def made(rows: int, **told: Any) -> wb.Stream:
+    """In disorder, by key; it takes a third of a second for each kill."""
+    return wb.feeds.synthetic(rate=3000, rows=rows, disorder=0.2, late_by=0.2, keys=3, seed=5, reorder_latency="250ms",
+                              **told)
 
 
 def query(rows: int) -> wb.Stream:
-    """Settled in disorder, by key, from a feed that takes a third of a second for each kill."""
-    feed = wb.feeds.synthetic(rate=3000, rows=rows, disorder=0.2, late_by=0.2, keys=3, seed=5, reorder_latency="250ms")
+    """Settled, of rows that are made up."""
+    return settling(made(rows))
+
+
+def settling(feed: wb.Stream) -> wb.Stream:
     return feed.group_by("key").tumbling_window("100ms").aggregate(n=wb.count(), total=wb.sum(wb.col.number))
 
 
@@ -33,11 +46,31 @@ def sinks(told: dict[str, Any]) -> list[wb.sinks.Sink]:
 
 
 def run_to_the_end(told: dict[str, Any]) -> None:
+    if "topic" in told:
+        checkpoints = wb.Checkpoints(f"{told['folder']}/state", every="20ms")
+        feed = wb.feeds.kafka(told["topic"], told["kafka"], time="at", schema=TOPIC, reorder_latency="250ms")
+        with settling(feed).start(to=wb.sinks.parquet(f"{told['folder']}/out"), checkpoints=checkpoints) as run:
+            while run.error is None and run.metrics.rows <= (told["kills"] + 1) * ROWS_A_KILL:
+                time.sleep(0.01)
+        assert run.state == "stopped", run.error
+        return
     asked = query(told["kills"] * ROWS_A_KILL)
     runs = wb.start(*[asked] * 4, to=sinks(told),
                     checkpoints=wb.Checkpoints(f"{told['folder']}/state", every="60ms"))
     assert all(run.wait(120) for run in runs)
     assert [run.state for run in runs] == ["finished"] * 4, runs[0].error
+
+
+def send(told: dict[str, Any], number: int) -> None:
+    """The rows that come before the kill of this number; behind the last of them one that settles them all."""
+    rows = made((told["kills"] + 1) * ROWS_A_KILL, speed=float("inf")).collect().select(list(TOPIC)).to_pylist()
+    some = rows[number * ROWS_A_KILL : (number + 1) * ROWS_A_KILL]
+    if number == told["kills"]:
+        some.append({"at": rows[-1]["at"] + timedelta(hours=1), "key": "last", "number": 0})
+    producer = confluent_kafka.Producer({"bootstrap.servers": told["kafka"], "log_level": 0})
+    for row in some:
+        producer.produce(told["topic"], json.dumps(row, default=str).encode(), partition=0)
+    assert producer.flush(30) == 0
 
 
 def written(told: dict[str, Any]) -> int:
@@ -55,6 +88,8 @@ def main() -> None:
     killed = went_on = 0
     query(rows=500).collect()  # what is compiled now need not be by each child
     while True:
+        if "topic" in told:
+            send(told, killed)
         child = os.fork()
         if child == 0:
             try:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
+import resource
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,7 @@ from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from tests.engine.run import killed
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.errors import CheckpointError, PlanError, SinkError
-from whimbrel.run import checkpoint, keeping
+from whimbrel.run import checkpoint
 
 
 def rows(first: int, stop: int) -> list[dict[str, int]]:
@@ -162,23 +165,20 @@ def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path: Path, monk
 
 
 @pytest.mark.fault("any feed", "disk full at checkpoint")
-def test_a_full_disk_at_a_checkpoint_is_told_and_the_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                                 ) -> None:
-    full = [True]
-    saved = keeping.save
-
-    def save(*told: Any) -> None:
-        if full[0]:
-            raise CheckpointError("cannot be written") from OSError(errno.ENOSPC, "No space left on device")
-        saved(*told)
-
-    monkeypatch.setattr(keeping, "save", save)
+def test_a_full_disk_at_a_checkpoint_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
+    """The system refuses to write more of a file than there is room for, in the middle of a checkpoint."""
     feed = wb.feeds.synthetic(rate=2000, rows=2000, seed=3)
     asked = feed.tumbling_window("100ms").aggregate(n=wb.count())
-    run = started(tmp_path, asked, every="10ms")
-    until(lambda: run.checkpoint_error is not None)
-    assert in_parquet(tmp_path / "out") == []
-    full[0] = False
+    room = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, room[1]))
+    try:
+        run = started(tmp_path, asked, every="10ms")
+        until(lambda: run.checkpoint_error is not None)
+        assert "File too large" in str(run.checkpoint_error)
+        assert in_parquet(tmp_path / "out") == []
+        assert run.state == "running"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, room)
     assert run.wait(PATIENCE_S)
     assert (run.state, run.checkpoint_error) == ("finished", None)
     assert in_parquet(tmp_path / "out") == asked.collect().to_pylist()
@@ -259,12 +259,10 @@ def test_what_was_mistaken_is_said_in_words(call: Any, what: str) -> None:
 @pytest.mark.parametrize("kills", [12, pytest.param(50, marks=pytest.mark.long)])
 def test_killed_at_any_moment_the_settled_rows_are_those_of_an_uncut_run(tmp_path: Path, kills: int) -> None:
     with servers.running(servers.redis(tmp_path / "redis")) as red, \
-            servers.running(servers.postgres(tmp_path / "postgres")) as post:
-        producer = confluent_kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none:1", "log_level": 0})
-        broker, = producer.list_topics(timeout=10).brokers.values()
+            servers.running(servers.postgres(tmp_path / "postgres")) as post, _cluster() as address:
         told = {"folder": str(tmp_path), "redis": f"redis://127.0.0.1:{red.port}", "kills": kills, "seed": 11,
                 "postgres": f"postgresql://test@127.0.0.1:{post.port}/postgres",
-                "kafka": f"{broker.host}:{broker.port}"}
+                "kafka": address}
         until(lambda: servers.accepts(told["postgres"]))
         done = subprocess.run([sys.executable, killed.__file__, json.dumps(told)], capture_output=True, text=True,
                               check=False, timeout=250)
@@ -283,6 +281,27 @@ def test_killed_at_any_moment_the_settled_rows_are_those_of_an_uncut_run(tmp_pat
             assert Counter(fields[b"row"] for _, fields in link.xrange("settled")) == texts
         sent = _all_of(told["kafka"], "settled")  # type: ignore[arg-type]
         assert set(sent) == set(texts)
+
+
+@pytest.mark.fault("kafka", "process killed")
+def test_killed_at_any_moment_a_kafka_feed_goes_on_at_its_offsets(tmp_path: Path) -> None:
+    with _cluster() as address:
+        told = {"folder": str(tmp_path), "kafka": address, "topic": "rows", "kills": 4, "seed": 3}
+        done = subprocess.run([sys.executable, killed.__file__, json.dumps(told)], capture_output=True, text=True,
+                              check=False, timeout=120)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout)["killed"] == 4
+    uncut = killed.query(5 * killed.ROWS_A_KILL).collect().to_pylist()
+    assert _counted(in_parquet(tmp_path / "out")) == _counted(uncut)
+
+
+@contextlib.contextmanager
+def _cluster() -> Iterator[str]:
+    """The cluster that librdkafka brings, while this goes on."""
+    producer = confluent_kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none:1", "log_level": 0})
+    broker, = producer.list_topics(timeout=10).brokers.values()
+    yield f"{broker.host}:{broker.port}"
+    del producer
 
 
 def _counted(found: list[Any]) -> Counter[Any]:
