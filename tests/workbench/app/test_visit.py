@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 
+import panel as pn
 import pytest
 from bokeh.document import Document
-from bokeh.models import Plot
+from bokeh.models import ImportedStyleSheet, Plot
 
 import whimbrel as wb
 from whimbrel_workbench.app.visit import Visit
@@ -44,5 +45,9 @@ def test_what_is_there_is_part_of_a_page_from_the_start(control: bool) -> None:
         Visit(dashboard, shared, later := Document(), control=control)
         [chart] = later.select({"type": Plot})
         assert chart.document is later
+        fresh = pn.widgets.Select(options=["a widget of a kind that was not there"]).get_root(later)
+        links = [sheet.url for sheet in fresh.select({"type": ImportedStyleSheet})]
+        assert links
+        assert not [link for link in links if "://" in link]
     finally:
         shared.close()

@@ -13,6 +13,7 @@ import panel as pn
 from bokeh.document import Document
 from bokeh.models import Column, CustomJS, Div, Range1d
 from jinja2 import Environment, FileSystemLoader, Template
+from panel.io.resources import LOCAL_DIST
 from panel.io.state import set_curdoc
 
 from whimbrel_workbench.app.steering import Steering
@@ -50,6 +51,8 @@ class Visit:
     def __init__(self, dashboard: Dashboard, shared: Shared, document: Document, *, control: bool) -> None:
         self._shared = shared
         self._document = document
+        # Style sheets of what comes later are asked of this server too, not of Panel's on the internet.
+        document.template_variables["dist_url"] = LOCAL_DIST
         self._newest: dict[str, Frame] = {}
         self._news: set[str] = set()
         self._busy = False
