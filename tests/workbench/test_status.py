@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import whimbrel as wb
 from whimbrel.connect.feeds import FeedState
 from whimbrel.run import Metrics
+from whimbrel_workbench.feed.player import playback_of
 from whimbrel_workbench.feed.status import status_of
 
 
@@ -19,3 +21,10 @@ def test_each_feed_says_how_it_is_and_what_was_given_up() -> None:
     assert facts["feed log"] == "live, 1 missed"
     assert (facts["refused"], facts["missed"]) == ("4: no JSON (3)", "1: a file was cut")
     assert "refused" not in dict(status_of("running", Metrics(), None).facts)
+
+
+def test_a_slow_run_is_not_one_that_waits_for_play() -> None:
+    """On a busy machine a replay's button said "Play" while it played, and could not be paused."""
+    clock = wb.ReplayClock(1)
+    assert clock.state == "waiting"  # nobody has read for half a second
+    assert [playback_of(clock, state).state for state in ("running", "paused")] == ["playing", "waiting"]

@@ -31,8 +31,11 @@ _CLOCK_CSS: Final = """
 :host { font: 13px/28px var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }
 .clock { white-space: nowrap; font-variant-numeric: tabular-nums; }
 .clock b { font-weight: 600; display: inline-block; min-width: 122px; }
-.clock i { font-style: normal; color: var(--jp-ui-font-color2, #767676); }
+.clock i { display: inline-block; min-width: 48px; font-style: normal; color: var(--jp-ui-font-color2, #767676); }
 """
+
+# As wide with either label: what stands beside it stays where it is.
+_PLAY_CSS: Final = BUTTON_CSS + ".bk-btn { min-width: 102px; }"
 
 LABELLED_CSS: Final = SELECT_CSS + """
 .bk-input-group { flex-direction: row; align-items: center; gap: 6px; }
@@ -124,7 +127,7 @@ class Transport:
 
     def _make(self) -> None:
         """Once something is replayed: most views replay nothing, and are there sooner without."""
-        self._play = self._button("▶ Play", self._toggle)
+        self._play = self._button("▶ Play", self._toggle, _PLAY_CSS)
         self._by = self._select("by", _STEPS)
         self._step = self._button("Step", lambda: self._player.step(self._by.value))
         keep_focus(self._play)
@@ -177,8 +180,8 @@ class Transport:
         if self._shown is not None and 0 <= share <= 1 and (to := self._shown.at(share)) is not None:
             self._player.seek(to)
 
-    def _button(self, label: str, action: Any) -> pn.widgets.Button:
-        button = pn.widgets.Button(label=label, stylesheets=[BUTTON_CSS], margin=(3, 3))
+    def _button(self, label: str, action: Any, css: str = BUTTON_CSS) -> pn.widgets.Button:
+        button = pn.widgets.Button(label=label, stylesheets=[css], margin=(3, 3))
         button.on_click(lambda _event: action())
         return button
 
@@ -201,6 +204,6 @@ def _speed_words(speed: float) -> str:
 
 
 def _clock_html(playback: Playback, *, going: bool) -> str:
-    sign = "" if going else f" <i>{escape(playback.state)}</i>"
+    sign = f" <i>{'' if going else escape(playback.state)}</i>"
     now = f"<b>{escape(words(playback.now))}</b>"
     return f'<div class="clock" role="timer" aria-label="Simulated time">{now}{sign}</div>'

@@ -99,5 +99,7 @@ def playback_of(clock: ReplayClock | None, state: State) -> Playback | None:
         return None
     now, first, last = (each.replace(tzinfo=None) if isinstance(each, datetime) else each
                         for each in (clock.now, *clock.range))
+    # A run that is only slow reads on by itself: nobody has to press play for it.
+    going = "playing" if clock.state == "waiting" and state == "running" else clock.state
     followed = state not in ("stopped", "failed") or len(clock.followers) > 0
-    return Playback(clock.state, now, first, last, clock.share, clock.speed, followed)
+    return Playback(going, now, first, last, clock.share, clock.speed, followed)
