@@ -91,9 +91,16 @@ class ArrowSource(ColumnarSource):
         return twin
 
     def excerpts(self, columns: Sequence[str]) -> Excerpts:
+        return self._in_one_piece(columns) or super().excerpts(columns)
+
+    def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
+        whole = self._in_one_piece(columns)
+        return super()._read(columns, offset) if whole is None else whole.read(offset, self.table.num_rows)
+
+    def _in_one_piece(self, columns: Sequence[str]) -> RecordExcerpts | None:
         needed = self.table.select(self.timeline.needed(columns))
-        if any(column.num_chunks != 1 for column in needed.columns):
-            return super().excerpts(columns)
+        if not self.table.num_rows or any(column.num_chunks != 1 for column in needed.columns):
+            return None
         rows, = needed.to_batches()
         return RecordExcerpts(self, rows, columns)
 

@@ -9,6 +9,7 @@ import numpy as np
 from whimbrel.batch import Batch, Mask
 from whimbrel.clock import MIN_TIME
 from whimbrel.disorder.timekeeper import Moments, Timekeeper
+from whimbrel.kernels import ascends
 
 
 class SourceTime(Timekeeper):
@@ -35,9 +36,7 @@ class SourceTime(Timekeeper):
         if self.latency is None and (self.now == MIN_TIME or sync.min() >= self.now):
             self.newest = max(self.newest, int(sync.max()))
             return True
-        if self.latency != 0 or sync[0] < max(self.newest, self.now):
-            return False
-        if not self.in_order and (sync[1:] < sync[:-1]).any():
+        if self.latency != 0 or sync[0] < max(self.newest, self.now) or not (self.in_order or ascends(sync)):
             return False
         self.newest = self.now = int(sync[-1])
         return True

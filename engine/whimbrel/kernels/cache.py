@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 _ENGINE = Path(__file__).parent.parent
-_COMPILED_ROOMS = ("kernels/primitives", "aggregates", "expr/scalars.py")
+_COMPILED_ROOMS = ("kernels/primitives", "kernels/instructions.py", "aggregates", "expr/scalars.py")
 
 
 def cache_directory() -> Path:

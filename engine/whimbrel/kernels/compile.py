@@ -1,4 +1,4 @@
-"""Two forms of one text: interpreted at once, compiled when the compiler is done. The only file that imports numba."""
+"""Two forms of one text: interpreted at once, compiled when the compiler is done."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from whimbrel.kernels.cache import source_file
+from whimbrel.kernels.instructions import instruction
 
 Tier = Literal["interpreted", "primitives", "fused"]
 
@@ -306,7 +307,7 @@ def _jittable(function: Callable[..., Any], njit: Callable[..., Any],
     def compiled(called: Any) -> Any:
         if not isinstance(called, types.FunctionType) or called in (*inside, function):
             return called
-        return njit(nogil=True)(_jittable(called, njit, (*inside, function)))
+        return instruction(called) or njit(nogil=True)(_jittable(called, njit, (*inside, function)))
 
     scope = dict(function.__globals__)
     for name in function.__code__.co_names:

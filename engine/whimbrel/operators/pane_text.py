@@ -81,6 +81,10 @@ class _Leaves:
         return f"c{position}[row]", f"v{position}[row]" if self.leaves[position][1] else None
 
     @property
+    def values(self) -> list[str]:
+        return [f"c{position}" for position in range(len(self.leaves))]
+
+    @property
     def parameters(self) -> list[str]:
         return [name for position, (_, with_nulls, _) in enumerate(self.leaves)
                 for name in ([f"c{position}", f"v{position}"] if with_nulls else [f"c{position}"])]
@@ -113,16 +117,22 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
         title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
         imports=[*imports,
                  *([SHOW] if any(measure.part is Part.WHOLE for _, measure in stateful) else []),
-                 *([] if alone else [f"from whimbrel.kernels.primitives.table import {table}"]),
+                 *([] if alone else ["from whimbrel.kernels.primitives.prefetch import AHEAD, prefetch",
+                                     f"from whimbrel.kernels.primitives.table import {table}"]),
                  *(f"from {SCALARS[name].__module__} import {name}" for name in used)],
         parameters=["sync", "group_of", "absent", *(["start"] if timed else []), *leaves.parameters,
                     "hop", "offset", "table", "keys", "size", "pane", "rows", "touched", *states,
                     "count", "out_sync", "out_group", "out_rows", *outs, "row", "closes"],
         emit=[line for number, measure in stateful for line in _emit(number, measure)],
         rows=_alone(stateful, [*skip, *guard], body) if alone else _grouped(
-            [*skip, *guard], _FIND if inline_key is not None else ["group = index(group_of[row])"], body),
+            [_soon("group_of", *leaves.values), *skip, *guard],
+            _FIND if inline_key is not None else ["group = index(group_of[row])"], body),
     )
     return PaneText(text, load_text(text, "step", functions), tuple(leaves.leaves), inline_key, timed, alone)
+
+
+def _soon(*columns: str) -> str:
+    return ", ".join(f"prefetch({column}, row + AHEAD)" for column in columns)
 
 
 _FIND = [
@@ -132,12 +142,9 @@ _FIND = [
     "    if size[0] >= keys.shape[0]:",
     "        full = True",
     "        break",
-    "    slot = -1 - group",
-    "    group = size[0]",
-    "    table[2 * slot] = key",
-    "    table[2 * slot + 1] = group + 1",
-    "    keys[group] = key",
-    "    size[0] = group + 1",
+    "    slot, group = -1 - group, size[0]",
+    "    table[2 * slot], table[2 * slot + 1] = key, group + 1",
+    "    keys[group], size[0] = key, group + 1",
     "group = index(group)",
 ]
 
@@ -158,8 +165,8 @@ def _guard(condition: Expr, leaves: _Leaves) -> list[str]:
 def _grouped(left_out: list[str], group: list[str], body: list[str]) -> list[str]:
     """Lines that take in the rows up to `stop`, each into the states of its group."""
     return ["for row in range(row, stop):",
-            *_inner([*left_out, *group, "if rows[group] == 0:", "    touched[groups] = group", "    groups += 1",
-                     "rows[group] += 1", *body]),
+            *_inner([*left_out, *group, "entered = rows[group]", "rows[group] = entered + 1", "if entered == 0:",
+                     "    touched[groups], groups = group, groups + 1", *body]),
             "else:", "    row = stop"]
 
 

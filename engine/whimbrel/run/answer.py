@@ -16,6 +16,7 @@ from whimbrel.batch import Batch, Column, Storage, Ticks, table_from_batches
 from whimbrel.clock import INF, MIN_TIME, round_spans
 from whimbrel.connect import ReplayClock
 from whimbrel.disorder import Ingress
+from whimbrel.kernels import ascends
 from whimbrel.operators import Band, Ingest, LateRows
 from whimbrel.operators.band import BandKernel
 from whimbrel.operators.late_rows import LateKernel
@@ -105,7 +106,7 @@ class Answer:
         if not len(starts):
             return
         newest = int(starts[-1])
-        if starts[0] < self._newest_start or (starts[1:] < starts[:-1]).any():
+        if starts[0] < self._newest_start or not ascends(starts):
             self._in_order = False
             self._rearranged += 1
             newest = int(starts.max())
@@ -280,7 +281,6 @@ class Answer:
 def in_order(table: pa.Table) -> pa.Table:
     """The table in the order of start; rows of one start keep their order."""
     starts = [np.asarray(Column.from_arrow(chunk).values) for chunk in table.column("start").chunks if len(chunk)]
-    if all((each[1:] >= each[:-1]).all() for each in starts) and all(
-            before[-1] <= after[0] for before, after in pairwise(starts)):
+    if all(map(ascends, starts)) and all(before[-1] <= after[0] for before, after in pairwise(starts)):
         return table
     return table.take(Column(pa.int64(), np.concatenate(starts).argsort(kind="stable")).to_arrow())

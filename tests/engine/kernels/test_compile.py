@@ -46,6 +46,25 @@ def test_a_text_that_numba_refuses_says_so_when_waited_for() -> None:
         unit(np.arange(3))
 
 
+ASKING = """from whimbrel.kernels.primitives.prefetch import prefetch
+
+
+def total(values):
+    total = 0
+    for row in range(values.shape[0]):
+        prefetch(values, row + 10**9)
+        prefetch(values, -10**9)
+        total += values[row]
+    return total
+"""
+
+
+def test_memory_outside_of_an_array_may_be_asked_for() -> None:
+    unit = load_text(ASKING, "total", {})
+    with patience():
+        assert unit(np.arange(4)) == unit.interpreted(np.arange(4)) == 6
+
+
 def test_one_text_is_one_file_and_another_text_another(tmp_path: Path) -> None:
     assert source_file(TEXT, "double") == source_file(TEXT, "double")
     assert source_file(TEXT, "double") != source_file(TEXT + "\n", "double")

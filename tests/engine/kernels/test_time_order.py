@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whimbrel.kernels import tier, time_order
+from whimbrel.kernels import ascends, tier, time_order
 
 ROWS = 40_000
 CHANCE = np.random.default_rng(7)
@@ -46,3 +46,14 @@ def test_any_times(times: list[int]) -> None:
     sync = np.array(times, np.int64)
     order = time_order(sync)
     assert (sync if order is None else sync[order]).tolist() == sorted(times)
+
+
+@pytest.mark.parametrize("name", ["interpreted", "primitives"])
+@pytest.mark.parametrize("place", [1, 4_097, ROWS - 1])
+def test_one_time_before_the_one_in_front_of_it_is_seen(name: str, place: int) -> None:
+    times = FORWARD.copy()
+    times[place:] -= 7
+    with tier(name):
+        assert ascends(times)  # as late as the one in front is not before it
+        times[place] -= 1
+        assert not ascends(times)

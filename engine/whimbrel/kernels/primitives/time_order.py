@@ -19,6 +19,14 @@ REACH = 32
 """How many places a row may be late and still be moved where it belongs."""
 
 
+def ascending(times: Array) -> bool:
+    """Whether no time is before the one in front of it: all are compared, which is sooner done than to stop."""
+    falls = False
+    for row in range(1, times.shape[0]):
+        falls |= times[row] < times[row - 1]
+    return not falls
+
+
 def order_near(sync: Array, late: Array, order: Array) -> int:
     """Order rows that are a few places late, and write down those that are later; how many, or -1 if it is no use.
 
