@@ -24,6 +24,10 @@ from whimbrel.run.shares import in_shares
 
 _FEWEST_ROWS = 1 << 19
 """Rows a range should have at least: with less, starting threads and computing halos costs more than it saves."""
+_BEGIN_ROWS = 1 << 20
+"""Rows that are done in the time it takes to begin a range: its plan, its kernels, its part of the answer."""
+_SLACK = 0.1
+"""So much more may the thread with most to do be given for more ranges, which make up for what turns out slow."""
 _HALO_SHARE = 0.2
 """Most rows that a halo may have, as a share of those of a range."""
 
@@ -94,22 +98,34 @@ def _can_be_cut(source: Source) -> bool:
 
 
 def _cuts(sources: Sequence[Source], reach: Reach, threads: int) -> list[int]:
-    """Where ranges end: several for each thread, so that all end at about one time, if halos are short."""
+    """Where ranges end: some for each thread, so that all end at about one time, if halos are short."""
     largest = max(sources, key=lambda source: source.rows or 0)
     rows = largest.rows or 0
+    found: list[tuple[int, list[int]]] = []
     for parts in (4 * threads, 2 * threads, *range(threads, 1, -1)):
         if rows < parts * _FEWEST_ROWS:
             continue
-        cuts = sorted({_rounded(time, reach.beat) for time in largest.cuts(parts)})
-        cuts = [cut for cut in cuts if largest.rows_between(MIN_TIME, cut)[1]]
+        before = {cut: largest.rows_between(MIN_TIME, cut)[1]
+                  for cut in sorted({_rounded(time, reach.beat) for time in largest.cuts(parts)})}
+        cuts = [cut for cut, row in before.items() if 0 < row < rows]
         spans = (largest.rows_between(cut - reach.back, cut + reach.ahead) for cut in cuts)
         if cuts and sum(stop - first for first, stop in spans) <= _HALO_SHARE * rows * len(cuts) / parts:
-            return cuts
-    return []
+            found.append((_longest([0, *map(before.__getitem__, cuts), rows], threads), cuts))
+    least = min((longest for longest, _ in found), default=0)
+    return next((cuts for longest, cuts in found if longest <= (1 + _SLACK) * least), [])
+
+
+def _longest(rows: Sequence[int], threads: int) -> int:
+    """Rows of the thread that has most to do, if each takes the next range when it is done with one."""
+    busy = [0] * threads
+    for first, stop in pairwise(rows):
+        busy[busy.index(min(busy))] += stop - first + _BEGIN_ROWS
+    return max(busy)
 
 
 def _rounded(time: int, beat: Beat | None) -> int:
-    return time if beat is None else time - (time - beat.offset) % beat.hop
+    """The nearest time at which a range may end."""
+    return time if beat is None else time + beat.hop // 2 - (time + beat.hop // 2 - beat.offset) % beat.hop
 
 
 def _excerpt(source: Source, reach: Reach, start: int, end: int) -> Excerpt:

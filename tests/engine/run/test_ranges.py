@@ -12,6 +12,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import Stream, WhimbrelError, col
+from whimbrel.clock import INF
 from whimbrel.run import ranges
 
 ROWS = 4_000
@@ -54,6 +55,7 @@ WHOLE: dict[str, Query] = {
 @pytest.fixture(autouse=True)
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "_FEWEST_ROWS", 100)
+    monkeypatch.setattr(ranges, "_BEGIN_ROWS", 0)
 
 
 def log(times: np.ndarray | None = None) -> Stream:
@@ -110,6 +112,14 @@ def test_any_row_out_of_order_is_noticed() -> None:
         times = np.arange(ROWS) * 3
         times[place:] -= 5
         assert ranges.collect_side_by_side(log(times).where(col.x > 3).node, 3) is None
+
+
+def test_few_windows_are_shared_out_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = log(np.arange(ROWS)).tumbling_window(720).aggregate(n=wb.count())
+    ends = [piece.end for piece in ranges.in_ranges(query.node, 2)]
+    assert ends == [720, 1440, 2160, 2880, 3600, INF]
+    monkeypatch.setattr(ranges, "_BEGIN_ROWS", ROWS)
+    assert [piece.end for piece in ranges.in_ranges(query.node, 2)] == [2160, INF]
 
 
 def test_a_log_in_other_order_stays_whole() -> None:
