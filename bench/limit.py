@@ -83,7 +83,7 @@ def grouped_tumbling(time: Array, key: Array, value: Array, size: int, groups: i
             done = _flush(end - size, used, keys, counts, sums, out, done)
             end = (time[row] // size + 1) * size
         mixed = np.uint64(key[row]) * np.uint64(0x9E3779B97F4A7C15)
-        slot = np.int64(mixed >> np.uint64(32)) & (slots - 1)
+        slot = np.int64((mixed >> np.uint64(32)) * np.uint64(slots) >> np.uint64(32))
         while table_key[slot] != key[row]:
             if table_key[slot] == -1:
                 table_key[slot], table_id[slot], keys[used] = key[row], used, key[row]

@@ -21,7 +21,7 @@ from whimbrel.plan import Node, Source, Token, walk
 from whimbrel.run.session import Session
 from whimbrel.run.state_file import read_state, write_state
 
-_FORMAT = 6
+_FORMAT = 7
 _INPUTS = r" of \d+(, \d+)*$"
 _RUN = "run.arrow"
 _SUMS = "sums.json"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from whimbrel.batch import Column
 from whimbrel.kernels import IntegerKeys, KeyTable, tier
+from whimbrel.kernels.primitives.table import find
 
 EXTREME = st.sampled_from([-(2**63), 2**63 - 1, -1, 0, 1, 2**32]) | st.integers(-(2**63), 2**63 - 1)
 
@@ -38,6 +39,15 @@ def test_the_table_grows_and_keeps_ids_dense(name: str) -> None:
     assert ids.tolist() == list(range(5_000))
     assert again.tolist() == list(range(4_999, -1, -1))
     assert (keys.keys[: len(keys)] == values).all()
+
+
+@pytest.mark.parametrize("values", [np.arange(400), np.arange(400) << 40, np.arange(400.0).view(np.int64)],
+                         ids=["numbers", "high bits", "floats"])
+def test_keys_of_a_pattern_begin_at_slots_of_their_own(values: np.ndarray) -> None:
+    empty = IntegerKeys().table
+    with np.errstate(over="ignore"):
+        slots = {-1 - find(empty, int(key)) for key in values}
+    assert len(slots) > 0.75 * len(values)  # by chance it would be 0.83
 
 
 def test_floats_group_by_value_not_by_bits() -> None:

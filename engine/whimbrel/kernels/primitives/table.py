@@ -14,17 +14,21 @@ Array = np.ndarray[Any, Any]
 
 
 def find(table: Array, key: int) -> int:
-    """The id of a key, or -1 minus the slot where it belongs."""
-    mask = (table.shape[0] >> 1) - 1
+    """The id of a key, or -1 minus the slot where it belongs.
+
+    The first bits of the product say where: all bits of a key reach them, and keys that follow each other are spread
+    evenly (Knuth, The Art of Computer Programming 3, 6.4). Floats that are whole numbers end in zeros.
+    """
+    slots = table.shape[0] >> 1
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    slot = np.int64(mixed >> np.uint64(32)) & mask
+    slot = np.int64((mixed >> np.uint64(32)) * np.uint64(slots) >> np.uint64(32))
     while True:
         held = table[2 * slot + 1]
         if held == 0:
             return -1 - slot
         if table[2 * slot] == key:
             return held - 1
-        slot = (slot + 1) & mask
+        slot = (slot + 1) & (slots - 1)
 
 
 def index(number: int) -> Any:
