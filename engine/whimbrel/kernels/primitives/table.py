@@ -13,7 +13,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def find(table: Array, key: int) -> int:
+def find(table: Array, key: int) -> Any:
     """The id of a key, or -1 minus the slot where it belongs.
 
     The first bits of the product say where: all bits of a key reach them, and keys that follow each other are spread
