@@ -129,7 +129,7 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
     started(events(), 10).checkpoint(tmp_path / "run")
     state = read_state(tmp_path / "run" / "run.arrow")
     write_state(tmp_path / "run" / "run.arrow", state | {"version": "0.0.1"})
-    with pytest.raises(CheckpointError, match=r"written by whimbrel 0\.0\.1 \(format 6\)"):
+    with pytest.raises(CheckpointError, match=r"written by whimbrel 0\.0\.1 \(format 7\)"):
         wb.restore(tmp_path / "run", query(events()))
 
 
