@@ -47,6 +47,11 @@ class Ingress(Kernel):
         self.rows = self.late_dropped = self.late_adjusted = 0
         self.late_by = np.zeros(len(round_spans(source.schema.unit)), np.int64) if source.live else None
 
+    def begin_again(self, row: int) -> None:
+        """Ready for rows from anywhere in time, from this one of the source on: asked when no row waits."""
+        self.time = timekeeper(self.source)
+        self.rows, self.late_dropped, self.late_adjusted = row, 0, 0
+
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
             return []

@@ -124,6 +124,25 @@ def slopes_function(aggregate: Aggregate, steps: Steps) -> Compiled:
     return load_text("\n".join([*lines, ""]), "slopes", functions)
 
 
+def merge_function(aggregate: Aggregate, steps: Steps) -> Compiled:
+    """The loop that merges states, each into that of its group."""
+    imports, functions = bind_steps(steps, "", ("merge",))
+    fields = range(len(steps.init))
+    both = f"merge({_load(steps)}, {tuple_of('given', 'row', fields)})"
+    lines = [
+        comment(f"Merges states of {aggregate.name}."),
+        "",
+        *imports,
+        "",
+        "",
+        f"def merged(groups, {_each('given', fields)}, {_each('state', fields)}):",
+        "    for row in range(groups.shape[0]):",
+        "        group = groups[row]",
+        f"        {stored('state', 'group', fields, both)}",
+    ]
+    return load_text("\n".join([*lines, ""]), "merged", functions)
+
+
 def outputs(steps: Steps, part: Part) -> range:
     """The columns that an aggregate makes: its value, or the fields of its state."""
     return range(len(steps.init)) if part is not Part.WHOLE else range(1)

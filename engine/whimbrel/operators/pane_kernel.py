@@ -46,6 +46,12 @@ class PaneKernel(Kernel):
     measures : sequence of Measurement
     condition : Expr, optional
         Rows for which this is not true are left out.
+
+    Attributes
+    ----------
+    gathers : bool
+        Whether rows that come out stay here until :meth:`gathered` is asked for them: of many panes with few rows each
+        they are made into one batch.
     """
 
     def __init__(self, out_schema: Schema, grid: Grid, lead: int, keys: Sequence[Expr], measures: Sequence[Measurement],
@@ -59,6 +65,8 @@ class PaneKernel(Kernel):
         self.rows = np.zeros(GROUPS_AT_FIRST, np.int64)
         self.touched = np.zeros(GROUPS_AT_FIRST, np.int64)
         self.schedule = Schedule()
+        self.full: list[Batch] = []
+        self.gathers = False
         self.texts: dict[tuple[bool, ...], PaneText] = {}
         self.compiled: dict[tuple[bool, ...], Callable[..., int]] = {}
         self.closing: tuple[PaneText, Callable[..., int]] | None = None
@@ -71,7 +79,11 @@ class PaneKernel(Kernel):
                     in_order=True)
         with told_in_words(self.measures, lambda: self._read_again(batch)):
             fused = self._fused(batch)
-            return self._run_schedule(batch) if fused is None else self._run_fused(*fused, batch)
+            if fused is None:
+                self._run_schedule(batch)
+            else:
+                self._run_fused(*fused, batch)
+        return [] if self.gathers else self.gathered()
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         if frontier in (INF, MIN_TIME):
@@ -80,7 +92,20 @@ class PaneKernel(Kernel):
             begin = frontier - (frontier - self.grid.offset) % self.grid.hop
             self.frontier = begin + self.lead
         with told_in_words(self.measures):
-            return self._close_pane() if self.pane[1] and begin > self.pane[0] else []
+            if self.pane[1] and begin > self.pane[0]:
+                self._close_pane()
+        return [] if self.gathers else self.gathered()
+
+    def gathered(self) -> list[Batch]:
+        """Rows that came out and were not handed on."""
+        self._put_away()
+        out, self.full = self.full, []
+        return out
+
+    @property
+    def waiting(self) -> int:
+        """How many these are."""
+        return sum(map(len, self.full)) + self.schedule.outputs
 
     @property
     def buffered_rows(self) -> int:
@@ -111,23 +136,18 @@ class PaneKernel(Kernel):
             self.compiled[nulls] = text.step.best(*arguments)
         return text, self.compiled[nulls]
 
-    def _run_fused(self, text: PaneText, loop: Callable[..., int], batch: Batch) -> list[Batch]:
+    def _run_fused(self, text: PaneText, loop: Callable[..., int], batch: Batch) -> None:
         if self.closing is None or self.closing[0] is not text:
             self.closing = text, functools.partial(loop, *self._read(text, batch.slice(0, 0)))
         read = self._read(text, batch)
-        out: list[Batch] = []
         row = 0
         while row < len(batch):
             row = int(loop(*read, *self._state(text), row, False))
-            full, outputs = self.schedule.count
-            if outputs:
-                out.append(self._batch(int(outputs)))
-            if full:  # a new group found no room
+            if self.schedule.count[0]:  # a new group found no room
                 self.keys.columns[0].integers.grow()
                 self._grow(len(self.keys.columns[0].integers.keys))
-            elif row < len(batch) and not outputs:
+            elif row < len(batch):
                 self._make_output_room()
-        return out
 
     def _read(self, text: PaneText, batch: Batch) -> list[Any]:
         """The inputs of the generated loop, once a batch."""
@@ -162,33 +182,31 @@ class PaneKernel(Kernel):
 
     # First tier: a schedule of operations, replayed by each aggregate on columns that NumPy computed.
 
-    def _run_schedule(self, batch: Batch) -> list[Batch]:
+    def _run_schedule(self, batch: Batch) -> None:
         batch = self._counting(batch)
         skip, groups = batch.absent, self._groups(batch)
         inputs = [measure.read(batch) for measure in self.measures]
         schedule = self.schedule
-        out: list[Batch] = []
         row = 0
         while row < len(batch):
+            self._put_away()
             row = int(_schedule(
                 row, batch.sync, groups, NO_MASK if skip is None else frozen(skip), self.grid.hop, self.grid.offset,
                 self.pane, self.rows, self.touched, schedule.kind, schedule.who, schedule.which, schedule.target,
                 schedule.count, schedule.sync, schedule.group, schedule.rows))
             self._replay(inputs)
-            if schedule.outputs:
-                out.append(self._batch(schedule.outputs))
-            elif not schedule.operations and row < len(batch):
+            if not schedule.operations and row < len(batch):
                 self._make_output_room()
-        return out
 
-    def _close_pane(self) -> list[Batch]:
+    def _close_pane(self) -> None:
         """Emit the open pane, as a row past its end would."""
         groups = int(self.pane[1])
-        self._make_output_room()
+        if self.closing is None or self.schedule.outputs + groups > len(self.schedule.sync):
+            self._make_output_room()
         if self.closing is not None:
             text, loop = self.closing
             loop(*self._state(text), 0, True)
-            return [self._batch(groups)]
+            return
         schedule, gone = self.schedule, self.touched[:groups]
         schedule.kind[:groups], schedule.kind[groups : 2 * groups] = EMIT, CLEAR
         schedule.who[:groups] = schedule.who[groups : 2 * groups] = gone
@@ -198,7 +216,6 @@ class PaneKernel(Kernel):
         self._replay([NO_ROWS] * len(self.measures))
         self.rows[gone] = 0
         self.pane[1] = 0
-        return [self._batch(groups)]
 
     def _replay(self, inputs: Sequence[Inputs]) -> None:
         for measure, given, outs in zip(self.measures, inputs, self._outs(), strict=True):
@@ -229,10 +246,18 @@ class PaneKernel(Kernel):
                 measure.grow_groups(groups)
 
     def _make_output_room(self) -> None:
+        self._put_away()
         self.schedule.room_for(int(self.pane[1]))
 
     def _outs(self) -> list[Outs]:
         return self.schedule.outs([measure.out_dtypes for measure in self.measures])
+
+    def _put_away(self) -> None:
+        """Make a batch of the output rows, so that there is room for others."""
+        rows = self.schedule.outputs
+        if rows:
+            self.full.append(self._batch(rows))
+            self.schedule.count[1] = 0
 
     def _batch(self, rows: int) -> Batch:
         """The first `rows` output rows."""

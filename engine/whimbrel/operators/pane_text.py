@@ -239,7 +239,7 @@ def _render(*, title: str, imports: list[str], parameters: list[str], emit: list
         "",
         f"def step({', '.join(parameters)}):",
         "    at, groups = pane[0], pane[1]",
-        "    done, full = 0, False",
+        "    done, full = count[1], False",
         "    while (row < sync.shape[0] or (closes and groups > 0)) and not full:",
         "        if groups > 0 and (row == sync.shape[0] or sync[row] >= at + hop):  # it is over: one row a group",
         "            if done + groups > out_sync.shape[0]:",

@@ -21,6 +21,7 @@ Array = np.ndarray[Any, Any]
 
 _interval_ends = Compiled(interval_ends)
 _NONE = np.empty(0)
+_FLOAT = pa.float64()
 
 
 class Estimate:
@@ -90,9 +91,10 @@ class Estimate:
     def _order(self) -> Array | None:
         """Exact rows first, each in the order of start; None where they are so."""
         assert self.sample is not None
-        starts, open_ = self.sample.starts, ~self.sample.read.exact
-        follows = (open_[1:] > open_[:-1]) | ((open_[1:] == open_[:-1]) & (starts[1:] >= starts[:-1]))
-        return None if follows.all() else np.lexsort((starts, open_))
+        sample, exact = self.sample, self.sample.read.exact_windows
+        if sample.in_order and bool((exact[1:] <= exact[:-1]).all()):
+            return None
+        return np.lexsort((sample.starts, ~sample.read.exact))
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
@@ -271,16 +273,14 @@ def _with_columns(table: pa.Table, names: list[str], low: Array, high: Array) ->
 
 def _with_ends(columns: Mapping[str, Column], low: Array, high: Array) -> dict[str, pa.Array]:
     """Values, each moved into its interval, and followed by the ends of that if it is a number."""
-    ends = np.stack([low.T, high.T], axis=1)
-    known = np.isfinite(ends)
-    filled, all_known = np.where(known, ends, 0.0), known.all(axis=2)
     found = {}
-    for number, (name, column) in enumerate(columns.items()):
+    for (name, column), *ends in zip(columns.items(), low.T, high.T, strict=True):
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-            found[name] = _inside(column, *ends[number]).to_arrow()
-            for end, called in enumerate(_end_names(name)):
-                valid = None if all_known[number, end] else known[number, end]
-                found[called] = Column(pa.float64(), filled[number, end], valid).to_arrow()
+            found[name] = _inside(column, *ends).to_arrow()
+            for called, end in zip(_end_names(name), ends, strict=True):
+                known = np.isfinite(end)
+                shown = Column(_FLOAT, end) if known.all() else Column(_FLOAT, np.where(known, end, 0.0), known)
+                found[called] = shown.to_arrow()
         else:
             found[name] = column.to_arrow()
     return found

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, Literal
 
@@ -122,8 +122,7 @@ class Progress(Iterator[Estimate]):
             self._shifts = None if hops == 1 else np.arange(hops) * self.division.window.hop
             self.before: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = None
             self.phases = 1
-            self._waiting: list[tuple[Batch, int, int]] = []
-            self._states_waiting = 0
+            self._waiting: list[tuple[int, int, int]] = []
             if resume is not None:
                 go_on(self, resume)
         self._answers = self._begin()
@@ -312,52 +311,55 @@ class Progress(Iterator[Estimate]):
         self.looks.begin(total)
         in_order = self.blocks.in_order
         while self.scan.next is not None or self._next_phase():
-            block, rows = self.scan.next, self.scan.rows()
-            assert block is not None
-            assert rows is not None
-            size = rows[1] - rows[0]
             at_once = (self._hurries or not self.looks.before(total)) and in_order
-            with ExitStack() as waiting:
-                if total > _WORTH_COMPILING_ROWS:
-                    first = self.latest is None and not at_once
-                    waiting.enter_context(patience(_INTERPRETED_S * size if first else math.inf))
+            first = self.latest is None and not at_once
+            with self._compiler(total, first=first):
                 if at_once:
                     self._read_rest()
-                else:
-                    self._add(self.states.of_block(rows, self.scan.rows(1)), size)
-                    self.scan.took(block)
-            read = self.scan.rows_read
-            if self.looks.due(read, total):
-                yield self._estimate(read, total)
+                due = self.looks.due(total, total) if at_once else self._read_block(total)
+                while not (due or first or self.scan.next is None):
+                    due = self._read_block(total)
+            if due:
+                yield self._estimate(self.scan.rows_read, total)
 
-    def _add(self, batches: list[Batch], rows: int) -> None:
-        """Merge states of a block, or keep them until somebody looks: together they are merged faster."""
-        if self._shifts is None:
-            self._waiting += [(batch, rows, len(self.scan.drawn)) for batch in batches]
-            self._states_waiting += sum(map(len, batches))
-            if self._states_waiting >= _BATCH_ROWS:
-                self._merge()
-        elif batches:
-            whole = Batch.concat(batches)
-            drawn = Drawn(np.full(len(whole), rows), np.full(len(whole), len(self.scan.drawn)))
-            self.panes.add(whole, drawn)
-            self.windows.add(whole, drawn, shifts=self._shifts)  # panes of one block are one sum of it
+    def _compiler(self, total: int, *, first: bool) -> AbstractContextManager[None]:
+        """How long the compiler is waited for, of so many rows, and before the first answer."""
+        block = self.scan.rows()
+        if total <= _WORTH_COMPILING_ROWS or block is None:
+            return nullcontext()
+        return patience(_INTERPRETED_S * (block[1] - block[0]) if first else math.inf)
+
+    def _read_block(self, total: int) -> bool:
+        """Read the block that is next; whether an answer is due then, of so many rows."""
+        block = self.scan.rows()
+        assert block is not None
+        states = self.states.read(block, self.scan.rows(1))
+        self._waiting.append((block[1] - block[0], len(self.scan.drawn), states))
+        if self._shifts is not None or self.states.waiting >= _BATCH_ROWS:
+            self._merge()
+        self.scan.took()
+        return self.looks.due(self.scan.rows_read, total)
 
     def _read_rest(self) -> None:
         """Read all that is left as one, in the order of time: nobody looks before it is exact."""
         self._merge()
-        for batch in self.states.of_rest(self.scan.rest):
-            self.panes.add(batch, None)
-            if self._shifts is not None:
-                self.windows.add(batch, None, shifts=self._shifts)
+        self.states.read_rest(self.scan.rest)
+        self._add(self.states.take(), None)
         self.scan.took_all()
 
     def _merge(self) -> None:
-        waiting, self._waiting, self._states_waiting = self._waiting, [], 0
+        """Merge the states of blocks, which wait until somebody looks: together they are merged faster."""
+        waiting, self._waiting = self._waiting, []
         if waiting:
-            batches = [batch for batch, _, _ in waiting]
-            rows, before = np.repeat([numbers for _, *numbers in waiting], list(map(len, batches)), axis=0).T.copy()
-            self.panes.add(Batch.concat(batches), Drawn(rows, before))
+            *drawn, states = np.array(waiting).T
+            self._add(self.states.take(), Drawn(*(np.repeat(numbers, states) for numbers in drawn)))
+
+    def _add(self, states: Batch, drawn: Drawn | None) -> None:
+        if not len(states):
+            return
+        self.panes.add(states, drawn)
+        if self._shifts is not None:
+            self.windows.add(states, drawn, shifts=self._shifts)  # panes of one block are one sum of it
 
     def _next_phase(self) -> bool:
         if len(self.scan.later):

@@ -144,6 +144,11 @@ class Sample:
         return self._rows.keys
 
     @property
+    def in_order(self) -> bool:
+        """Whether no row starts before the one above it."""
+        return self._rows.in_order
+
+    @property
     def told(self) -> pa.Table:
         """Starts, ends and keys of rows; the same table until there are more rows."""
         if self._rows.told is None:
@@ -197,9 +202,7 @@ class Sample:
         """Keys and values, with scaled states."""
         if self.division.results is not None:
             return self.values_of(self.scaled)
-        states = self._batch(self.scaled)
-        keys = states.columns[: len(self.totals.key_fields)]
-        return states.having(schema=self.division.answer, columns=(*keys, *self._alone[0]))
+        return Batch(self.division.answer, self.starts, self.division.window.hop, (*self.keys[1:], *self._alone[0]))
 
     @property
     def values(self) -> Sequence[str]:

@@ -39,12 +39,14 @@ class Scan:
     ----------
     drawn, left, later : numpy.ndarray of int64
         Blocks that this phase has read, those it will read, and those of a later one.
+    rows_read : int
     """
 
     def __init__(self, blocks: Blocks, order: Order = "random", seed: int = 0) -> None:
         self.blocks, self.order = blocks, order
         self._chance = np.random.default_rng(seed)
         self.read = np.zeros(len(blocks), np.bool_)
+        self.rows_read = 0
         self.later = np.empty(0, np.int64)
         self._begin(np.arange(len(blocks)), np.empty(0, np.int64))
 
@@ -60,10 +62,6 @@ class Scan:
     @property
     def left(self) -> Array:
         return self._phase[self._at :]
-
-    @property
-    def rows_read(self) -> int:
-        return int(self.blocks.rows[self.read].sum())
 
     @property
     def next(self) -> int | None:
@@ -84,14 +82,17 @@ class Scan:
             self._begin(self.later, np.empty(0, np.int64))
         return self.next is not None
 
-    def took(self, block: int) -> None:
+    def took(self) -> None:
         """Count the block that was next as read."""
+        block = self._phase[self._at]
         self.read[block] = True
+        self.rows_read += int(self.blocks.stop[block] - self.blocks.first[block])
         self._at += 1
 
     def took_all(self) -> None:
         """Count all blocks as read."""
         self.read[:] = True
+        self.rows_read = int(self.blocks.rows.sum())
         self._begin(np.empty(0, np.int64), np.empty(0, np.int64))
 
     @property
@@ -117,6 +118,7 @@ class Scan:
         """Stand where an equal one stood, whose state this is."""
         self.read, self.later, self.order = parts["read"].copy(), parts["later"], parts["order"]
         self._phase, self._at = parts["phase"], parts["at"]
+        self.rows_read = int(self.blocks.rows[self.read].sum())
         self._chance.bit_generator.state = parts["chance"]
 
     def _begin(self, blocks: Array, later: Array) -> None:

@@ -46,7 +46,7 @@ def multiplier(share: Array, alpha: float) -> Array:
     >>> multiplier(np.array([0.01, 0.5]), 0.05).round(2).tolist()
     [3.72, 2.81]
     """
-    clipped = np.clip(share, 1e-6, 1 - 1e-6)
+    clipped = np.minimum(np.maximum(share, 1e-6), 1 - 1e-6)
     return np.interp(np.log(clipped) - np.log1p(-clipped), _GRID, _boundary(alpha))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from whimbrel.batch import Batch
+from whimbrel.operators.pane_kernel import PaneKernel
 from whimbrel.optimize import optimize
 from whimbrel.plan import Beat, Blocks, Disorder, Excerpts, Node, Pruned, Source, Unsorted
 from whimbrel.progress.held import Held
@@ -25,7 +26,8 @@ class BlockStates:
 
     def __init__(self, states: Node) -> None:
         self._plan = optimize(states)
-        self.pipeline = Pipeline(self._plan)
+        self._made: list[Batch] = []
+        self.pipeline, self._panes = self._work()
         seen, = self.pipeline.sources
         self.columns = seen.schema.names
         self.source = _unwrapped(seen)
@@ -42,34 +44,56 @@ class BlockStates:
         """Read all rows, once, into memory: then blocks may be of any size."""
         self.source, self._excerpts = Held(self.source, self.columns), None
 
-    def of_block(self, block: Rows, then: Rows | None) -> list[Batch]:
-        """States of the rows of one block, while the one that is probably next is read."""
+    def read(self, block: Rows, then: Rows | None) -> int:
+        """Make states of the rows of one block, while the one that is probably next is read; tells how many."""
         if self._excerpts is None:
             self._excerpts = self.source.excerpts(self.columns)
         batches = self._excerpts.read(*block)
         if then is not None:
             self._excerpts.expect(*then)
-        return self._states([(block[0], batches)])
+        return self._read([(block[0], batches)])
 
-    def of_rest(self, parts: Sequence[Rows]) -> list[Batch]:
-        """States of several parts of the source, in the order of time, as if of one block."""
-        return self._states((part[0], self.source.excerpt(*part).read(self.columns)) for part in parts)
+    def read_rest(self, parts: Sequence[Rows]) -> int:
+        """Make states of several parts of the source, in the order of time, as if of one block."""
+        return self._read((part[0], self.source.excerpt(*part).read(self.columns)) for part in parts)
 
-    def _states(self, parts: Iterable[tuple[int, Iterator[Batch | None]]]) -> list[Batch]:
-        """States of rows that begin at these rows of the source."""
+    @property
+    def waiting(self) -> int:
+        """How many states were made and not taken."""
+        return sum(map(len, self._made)) + (0 if self._panes is None else self._panes.waiting)
+
+    def take(self) -> Batch:
+        """The states that were made since they were last taken, block by block."""
+        made = self._made if self._panes is None else [*self._made, *self._panes.gathered()]
+        self._made = []
+        return Batch.concat(made) if made else Batch.empty(self._plan.schema)
+
+    def _read(self, parts: Iterable[tuple[int, Iterator[Batch | None]]]) -> int:
+        """Make states of rows that begin at these rows of the source."""
+        before = self.waiting
         self.pipeline.begin_again()
-        out: list[Batch] = []
         try:
             for first, batches in parts:
                 for entrance in self.pipeline.ingresses:
                     entrance.rows = first
                 for batch in batches:
                     if batch is not None:
-                        out += self.pipeline.push(0, batch)[0]
-            return [*out, *self.pipeline.finish(0)[0]]
+                        self._made += self.pipeline.push(0, batch)[0]
+            self._made += self.pipeline.finish(0)[0]
         except BaseException:  # interrupted, maybe: some of the rows are in it, and will be read once more
-            self.pipeline = Pipeline(self._plan)
+            self._made = [self.take().slice(0, before)]
+            self.pipeline, self._panes = self._work()
             raise
+        return self.waiting - before
+
+    def _work(self) -> tuple[Pipeline, PaneKernel | None]:
+        """What makes states, and where in it they are gathered, since making a batch of each block takes time."""
+        pipeline = Pipeline(self._plan)
+        panes = pipeline.kernels[pipeline.position(self._plan)]
+        if not isinstance(panes, PaneKernel):
+            return pipeline, None
+        panes.gathers = True
+        return pipeline, panes
 
 
 def _unwrapped(source: Source) -> Source:

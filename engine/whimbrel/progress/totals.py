@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.aggregates import CountDistinct
-from whimbrel.batch import Batch, Column, Schema, frozen
+from whimbrel.batch import Batch, Column, Schema
 from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.primitives.co_moments import add_block
 from whimbrel.operators import Finish
+from whimbrel.operators.aggregate_text import merge_function
 from whimbrel.operators.bag_measure import BagMeasure
-from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, Measure, extend, state_names, told_in_words
-from whimbrel.operators.schedule import Schedule
+from whimbrel.operators.measure import GROUPS_AT_FIRST, Measure, extend, state_names, told_in_words
 from whimbrel.plan import Aggregate, Part
 from whimbrel.progress.distinct import DistinctCounts
 from whimbrel.progress.kept import Drawn, Kept
@@ -26,20 +26,21 @@ from whimbrel.progress.quantiles import Quantiles
 Array = np.ndarray[Any, Any]
 
 _add_block = Compiled(add_block)
-_NONE, _NO_NUMBERS = frozen(np.empty(0, np.int64)), np.empty(0)
-_REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE)
+_NO_NUMBERS = np.empty(0)
 
 
 @dataclass
 class Rows:
     """Starts and keys of the rows that there are, the different starts, and which of them each row has.
 
-    `told` is for whoever made a table of them, so that the next one is not made anew.
+    `told` is for whoever made a table of them, so that the next one is not made anew; `in_order` says whether no row
+    starts before the one above it.
     """
 
     keys: tuple[Column, ...]
     starts: Array
     which: Array
+    in_order: bool
     told: pa.Table | None = None
 
 
@@ -82,7 +83,7 @@ class Totals:
                                  np.bool_)
         self.names = [name for measure in self.measures for name in state_names(measure.name, measure.steps)]
         self.width = len(self.names)
-        self.schedule = Schedule()
+        self._loops = [merge_function(measure.aggregate, measure.steps) for measure in self.measures]
         self.room = GROUPS_AT_FIRST
         self.blocks = np.zeros(self.room, np.int64)
         self.sums = np.zeros(self.room * self.width)
@@ -108,7 +109,8 @@ class Totals:
 
     def _look_up(self) -> Rows:
         keys = self.keys.values(np.arange(len(self), dtype=np.int32))
-        return Rows(keys, *np.unique(np.asarray(keys[0].values), return_inverse=True))
+        starts, which = np.unique(np.asarray(keys[0].values), return_inverse=True)
+        return Rows(keys, starts, which, in_order=bool((which[1:] >= which[:-1]).all()))
 
     @property
     def fields(self) -> list[Array]:
@@ -158,19 +160,13 @@ class Totals:
         names = ("keys", "measures", "kept", "room", "blocks", "sums", "products", "crosses", "powers", "known")
         return {name: getattr(self, name) for name in names}
 
-    def _merge(self, ids: Array, fields: list[Column]) -> None:
-        schedule, rows = self.schedule, len(ids)
-        schedule.room_for(rows)
-        schedule.kind[:rows], schedule.who[:rows], schedule.which[:rows] = 0, ids, np.arange(rows)
-        schedule.count[:] = rows, 0
-        outs = schedule.outs([measure.out_dtypes for measure in self.measures])
-        given = iter(frozen(np.asarray(column.values)) for column in fields)
-        with told_in_words(self.measures, None):
-            for measure, out in zip(self.measures, outs, strict=True):
-                states = tuple(itertools.islice(given, len(measure.steps.init)))
-                measure.apply(schedule, (states, NO_MASK, _NONE), _REMEMBERS_NONE, out)
+    def _merge(self, ids: Array, fields: Sequence[Column]) -> None:
+        given = iter(np.asarray(column.values) for column in fields)
+        with told_in_words(self.measures):
+            for measure, loop in zip(self.measures, self._loops, strict=True):
+                loop(ids, *itertools.islice(given, len(measure.steps.init)), *measure.state)
 
-    def _compare(self, ids: Array, fields: list[Column], rows: Array, *, alone: bool) -> None:
+    def _compare(self, ids: Array, fields: Sequence[Column], rows: Array, *, alone: bool) -> None:
         values = np.concatenate([_NO_NUMBERS, *(column.values for column in fields)], dtype=np.float64)
         values = values.reshape(self.width, len(ids))
         values[~self.additive] = 0.0

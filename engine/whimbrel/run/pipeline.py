@@ -149,12 +149,10 @@ class Pipeline:
 
         What operators remember beside rows stays: numbers of keys, and compiled code.
         """
-        for number, kernel in enumerate(self._kernels):
-            if isinstance(kernel, Ingress):
-                self._kernels[number] = entrance = _kernel(self.nodes[number])
-                assert isinstance(entrance, Ingress)
-                entrance.rows = row
+        for kernel in self._kernels:
             kernel.frontier = MIN_TIME
+            if isinstance(kernel, Ingress):
+                kernel.begin_again(row)
         self.told = [MIN_TIME] * len(self.nodes)
 
     def become(self, twin: Pipeline) -> None:

@@ -257,20 +257,27 @@ def test_what_means_nothing_is_neither_preferred_nor_claimed(log: wb.Stream) -> 
     assert not progress.claims
 
 
-@pytest.mark.parametrize("ask", (next, wb.Progress.finish))
-def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, ask: Any, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(("query", "ask", "block"), [("hopping", next, 1), ("hopping", wb.Progress.finish, 1),
+                                                     ("whole", next, 3)])
+def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, query: str, ask: Any, block: int,
+                                                             monkeypatch: Any) -> None:
     """An interrupted cell ended the reading, and what had been estimated was given as exact."""
-    asked = QUERIES["hopping"](log)
+    asked = QUERIES[query](log)
     progress = asked.progress(every="10%", block_rows=100)
     next(progress)
     source = progress.states.source
+    begun = []
 
     def interrupted(first: int, stop: int) -> Any:
         part = source.excerpt(first, stop)
 
         def read(columns: Any) -> Any:
-            yield next(part.read(columns)).slice(0, 7)
-            raise KeyboardInterrupt
+            begun.append(first)
+            if len(begun) < block:
+                yield from part.read(columns)
+            else:
+                yield next(part.read(columns)).slice(0, 7)
+                raise KeyboardInterrupt
 
         return SimpleNamespace(read=read)
 
