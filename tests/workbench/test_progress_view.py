@@ -25,6 +25,8 @@ LOG = wb.from_arrow(pa.table({"at": np.arange(ROWS), "airport": NAMES[PLACE],
                               "gate": np.arange(ROWS) // 1_000}), time="at", name="flights")
 DELAYS = LOG.group_by("airport").tumbling_window(ROWS).aggregate(
     n=wb.count(), delay=wb.mean(col.delay), worst=wb.max(col.delay), least=wb.min(col.delay), first=wb.first(col.delay))
+KEPT = LOG.group_by("airport").tumbling_window(ROWS).aggregate(
+    middle=wb.median(col.delay), delays=wb.count_distinct(col.delay))
 SPANS = LOG.tumbling_window(6_000).aggregate(delay=wb.mean(col.delay))
 
 
@@ -54,8 +56,10 @@ class Held:
         return self.screen.wait_for("finished")
 
 
-def test_bars_carry_intervals_that_meet_at_the_end_in_the_exact_values() -> None:
-    held = Held(DELAYS, 10, kind="bar", y="delay")
+@pytest.mark.parametrize(("query", "value"), ((DELAYS, "delay"), (KEPT, "middle"), (KEPT, "delays")),
+                         ids=("mean", "median", "distinct"))
+def test_bars_carry_intervals_that_meet_at_the_end_in_the_exact_values(query: Stream, value: str) -> None:
+    held = Held(query, 10, kind="bar", y=value)
     early = held.frame()
     assert isinstance(early.picture, Bars)
     assert early.picture.estimated
@@ -66,7 +70,7 @@ def test_bars_carry_intervals_that_meet_at_the_end_in_the_exact_values() -> None
     assert early.status.share < 0.5
     last = held.finish()
     assert isinstance(last.picture, Bars)
-    exact = dict(zip(*(DELAYS.collect()[name].to_pylist() for name in ("airport", "delay")), strict=True))
+    exact = dict(zip(*(query.collect()[name].to_pylist() for name in ("airport", value)), strict=True))
     then = {bar.name: bar for bar in early.picture.bars}
     for bar in last.picture.bars:
         assert bar.length == pytest.approx(exact[bar.name])

@@ -199,7 +199,7 @@ class Progress(Iterator[Estimate]):
         Parameters
         ----------
         error : str or float, optional
-            Such as ``"2%"``: no interval's half width is a larger share of its value.
+            Such as ``"2%"``: no interval ends farther from its value than that share of it.
         ranking_stable : int, optional
             The order of so many largest values is certain.
         seconds : float, optional

@@ -16,7 +16,7 @@ class Rule:
     Parameters
     ----------
     error : float, optional
-        Every interval's half width is at most so large a share of its value.
+        The ends of every interval are at most that share of its value away from it.
     ranking_stable : int, optional
         The order of so many largest values is certain.
     seconds : float, optional

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import whimbrel as wb
-from bench.coverage import coverage
+from bench.coverage import KEPT, coverage
 from whimbrel import col
 
 ROWS = 20_000
@@ -135,6 +135,43 @@ def test_intervals_of_skewed_data_hold_or_are_not_given(data: str, groups: int) 
     found = coverage(data, groups, 8 if groups == 10 else 2)
     assert min(found.covered.values()) >= 0.95, found
     assert found.given["n"] > 0.01
+
+
+@pytest.mark.parametrize("data", ("clustered by time", "heavy tails"))
+def test_intervals_of_quantiles_and_distinct_counts_hold(data: str) -> None:
+    found = coverage(data, 10, 4, KEPT)
+    assert min(found.covered.values()) >= 0.9, found
+    assert found.given["median"] == found.given["sessions"] == 1
+    assert found.widths["median"] < 0.3
+
+
+def test_an_interval_of_a_quantile_narrows_where_one_has_steered() -> None:
+    """Rows that were preferred have larger values: what was read is no sample of all, and is weighed."""
+    chance = np.random.default_rng(3)
+    log = wb.from_arrow({"at": np.arange(ROWS), "x": chance.exponential(10, ROWS) + (np.arange(ROWS) < 4_000) * 30},
+                        time="at", name="log")
+    query = log.tumbling_window(ROWS).aggregate(middle=wb.median(col.x), kinds=wb.count_distinct(col.x))
+    true, = query.collect()["middle"].to_pylist()
+    progress = query.progress(at=[0.3, 0.5, 0.7], block_rows=50, seed=2)
+    first = next(progress).table.to_pylist()[0]
+    progress.prefer(between=(0, 4_000))
+    *_, late, last = (answer.table.to_pylist()[0] for answer in progress)
+    assert first["middle_low"] <= late["middle_low"] <= true <= late["middle_high"] <= first["middle_high"]
+    assert late["middle"] == pytest.approx(true, rel=0.1)
+    assert late["kinds_low"] < ROWS == last["kinds"] <= late["kinds_high"]
+
+
+def test_values_that_a_sample_has_not_met_are_in_doubt() -> None:
+    """A thousand others lie together: before their block is read there were few values, which says little."""
+    x = np.arange(ROWS) % 5
+    x[7_000:8_000] = np.arange(1_000) + 5
+    query = wb.from_arrow({"at": np.arange(ROWS), "x": x}, time="at", name="log").tumbling_window(ROWS).aggregate(
+        kinds=wb.count_distinct(col.x), one=wb.median(col.x.cast(float) * 0))
+    for seed in range(3):
+        for answer, (row,) in answers(query, seed=seed, block_rows=1_000):
+            assert row["kinds_low"] <= 1_005 <= row["kinds_high"]
+            assert row["kinds_high"] <= row["kinds_low"] + ROWS - answer.metrics.rows
+            assert row["one"] == 0
 
 
 def test_in_the_order_of_time_values_that_only_grow_have_a_lower_end() -> None:
