@@ -41,6 +41,7 @@ QUERIES = {
     "kept": lambda s: s.group_by("k").tumbling_window(500).aggregate(
         n=wb.count(), m=wb.median(col.i), most=wb.quantile(col.x, 0.9, interpolation="discrete"),
         kinds=wb.count_distinct(col.i), words=wb.count_distinct(col.k) / wb.count()),
+    "overlapping": lambda s: s.hopping_window(500, 100).aggregate(m=wb.median(col.i)),
     "lists": lambda s: s.tumbling_window(500).aggregate(m=wb.median(col.i), all=wb.collect(col.i)),
 }
 
@@ -69,7 +70,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> wb.Stream:
 def test_any_order_and_any_steering_ends_in_the_one_answer(log: wb.Stream, files: wb.Stream, query: str, source: str,
                                                            order: Any, seed: int, data: st.DataObject) -> None:
     asked = QUERIES[query]({"log": log, "files": files}[source])
-    order = None if query in ("joined", "lists") else order
+    order = None if query in ("joined", "lists", "overlapping") else order
     progress = asked.progress(every="10%", order=order, seed=seed, block_rows=data.draw(st.sampled_from([100, 333])))
     seen = 0
     for answer in progress:
@@ -328,7 +329,8 @@ def test_claims_are_saved_with_the_notebook_that_shows_them(log: wb.Stream, tmp_
 
 
 def test_what_has_no_interval_says_why(log: wb.Stream) -> None:
-    for query, why in (("joined", "more than one stream"), ("lists", "collect(col.i) cannot be merged from parts")):
+    for query, why in (("joined", "more than one stream"), ("lists", "collect(col.i) cannot be merged from parts"),
+                       ("overlapping", "windows overlap")):
         progress = QUERIES[query](log).progress(every="50%")
         assert why in next(progress).words
         with pytest.raises(PlanError, match="order of time"):
