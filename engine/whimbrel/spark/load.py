@@ -183,8 +183,7 @@ def spark_source(asked: Any, *, time: str, end: str | None = None, arrival: str 
     told = f"from_spark(..., time={time!r})"
     frame = tables.frame_of(asked, spark, told)
     in_sql, conditions = tables.said_of_rows(where, told)
-    for condition in in_sql:
-        frame = frame.where(condition)
+    frame = tables.kept(frame, in_sql, told)
     read = sorted(set().union(*map(columns_of, conditions)))
     frame = tables.only(frame, [name for name in (time, end, arrival) if name] + read, columns, told)
     options |= {"time": time, "end": end, "arrival": arrival}

@@ -18,6 +18,7 @@ from whimbrel.expr import Col, Expr, type_of
 from whimbrel.spark.cause import short_cause
 from whimbrel.spark.native import native
 from whimbrel.spark.rows import Rows, quoted
+from whimbrel.spark.session import check_running
 from whimbrel.spark.sql_states import names_of
 
 if TYPE_CHECKING:
@@ -46,12 +47,14 @@ def frame_of(asked: Any, spark: SparkSession | None, where: str) -> DataFrame:
         if session is None:
             raise SourceError("There is no Spark session in which to look for it.", where=where,
                               hint="from_spark(..., spark=session), or start one: whimbrel.spark.local_session()")
+        check_running(session, where)
         return _named(asked, session, where)
     if not isinstance(asked, ClassicDataFrame):
         connect = type(asked).__module__.startswith("pyspark.sql.connect")
         what = "A DataFrame of Spark Connect" if connect else f"A {type(asked).__name__}"
         raise SourceError(f"{what} cannot be read.", where=where,
                           hint="give a pyspark DataFrame of a session in this process, a table's name, or SQL")
+    check_running(asked.sparkSession, where)
     return asked
 
 
@@ -82,15 +85,42 @@ def _found(find: Any, where: str) -> DataFrame:
 
 
 def only(frame: DataFrame, wanted: Sequence[str], columns: Sequence[str] | None, where: str) -> DataFrame:
-    """Without columns that nobody asked for; those of `wanted` are always there."""
-    if columns is None:
-        return frame
-    names = list(dict.fromkeys([*wanted, *columns]))
+    """Without columns that nobody asked for; those of `wanted` are always there.
+
+    Raises
+    ------
+    SchemaError
+        For a column that there is not, and for names that differ in case only, where Spark does not tell them apart.
+    """
+    names = frame.columns if columns is None else list(dict.fromkeys([*wanted, *columns]))
     for name in names:
         if name not in frame.columns:
             raise SchemaError(f"The DataFrame has no column {name!r}.", where=where,
                               hint=near_match(name, frame.columns))
-    return frame.select(*map(quoted, names))
+        alike = [other for other in frame.columns if other != name and other.lower() == name.lower()]
+        if alike and frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
+            raise SchemaError(f"Spark does not tell column {name!r} from {alike[0]!r}.", where=where,
+                              hint='rename one, df.toDF(...), or spark.conf.set("spark.sql.caseSensitive", "true")')
+    return frame if columns is None else frame.select(*map(quoted, names))
+
+
+def kept(frame: DataFrame, conditions: Sequence[Any], where: str) -> DataFrame:
+    """Only the rows that meet conditions in SQL or of Spark's columns.
+
+    Raises
+    ------
+    PlanError
+        For one that Spark cannot read.
+    """
+    from pyspark.errors import PySparkException
+
+    for condition in conditions:
+        try:
+            frame = frame.where(condition)
+        except PySparkException as error:
+            raise PlanError(f"Spark cannot read the condition: {short_cause(error)}", where=where,
+                            hint="where=\"level = 'error'\" in SQL, or where=col.level == \"error\"") from error
+    return frame
 
 
 def said_of_rows(conditions: Any, where: str) -> tuple[list[Any], list[Expr]]:

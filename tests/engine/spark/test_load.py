@@ -207,6 +207,9 @@ def test_a_stopped_session_is_said_so(frame: DataFrame, monkeypatch: pytest.Monk
     monkeypatch.setattr(frame.sparkSession.sparkContext, "_jsc", None)
     with pytest.raises(SourceError, match="The Spark session has been stopped"):
         rows(computed, ["y"])
+    for asked in (frame, "select 1 as t"):
+        with pytest.raises(SourceError, match="The Spark session has been stopped"):
+            spark_source(asked, time="t", spark=frame.sparkSession)
 
 
 def test_the_first_rows_come_early_and_closing_cancels_the_job(spark: SparkSession) -> None:

@@ -164,6 +164,9 @@ def test_what_cannot_be_wanted(spark: SparkSession, frame: DataFrame) -> None:
         ({"where": col.x / 2 > 3}, r"Spark might answer .* otherwise"),
         ({"where": col.x + 1}, "is no condition: it is double"),
         ({"where": 7}, "A int is no condition"),
+        ({"where": "key <<< 3"}, "Spark cannot read the condition: .PARSE_SYNTAX_ERROR"),
+        ({"where": ["key > 3", "nothing = 1"]}, "Spark cannot read the condition: .*`nothing` cannot be resolved"),
+        ({"where": "key + 1"}, "Spark cannot read the condition: .*not a boolean"),
         ({"between": "2024-01-01"}, "A range of time is two moments"),
         ({"order": "oldest"}, "There is no order 'oldest'"),
         ({"order": "time", "arrival": "t"}, "do not come in the order of their arrival"),
@@ -171,6 +174,8 @@ def test_what_cannot_be_wanted(spark: SparkSession, frame: DataFrame) -> None:
     for options, message in cases:
         with pytest.raises(WhimbrelError, match=message):
             wb.from_spark(frame, time="t", **options)
+    with pytest.raises(WhimbrelError, match="Spark does not tell column 'key' from 'KEY'"):
+        wb.from_spark(frame.selectExpr("t", "key", "x as KEY"), time="t")
     with pytest.raises(WhimbrelError, match="A stream has neither a range of time"):
         wb.from_spark(stream, time="timestamp", order="time")
     assert wb.from_spark(stream, time="timestamp", where=col.value > 3, columns=["value"]).schema.names == (
