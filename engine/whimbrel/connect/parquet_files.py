@@ -50,6 +50,8 @@ class ParquetFiles:
     rows : int
     int96 : frozenset of str
         Columns of the legacy 96-bit timestamps: moments in UTC by convention, though they come without a zone.
+    notes : sequence of dict of bytes to bytes
+        What their writers noted in the footers.
 
     Raises
     ------
@@ -73,6 +75,7 @@ class ParquetFiles:
         columns = [physical.column(index) for index in range(len(physical))]
         self.int96 = frozenset(column.path for column in columns if column.physical_type == "INT96")
         self._footers = [footer for footer, _ in footers]
+        self.notes: list[dict[bytes, bytes]] = [footer.metadata or {} for footer in self._footers]
         self._kept = [list(range(footer.num_row_groups)) for footer in self._footers]
         self._repeated = _repeated_text([footer for footer, _ in footers], self.schema)
         self._left_open: dict[Path, pq.ParquetFile] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -22,6 +22,7 @@ _PROJECT = _SQL + "execution.ProjectExec"
 _ATTRIBUTE = _SQL + "catalyst.expressions.AttributeReference"
 _SCAN = _SQL + "execution.FileSourceScanExec"
 _PARQUET = _SQL + "execution.datasources.parquet.ParquetFileFormat"
+_OLD_CALENDAR = {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"}
 _FILE_INDEXES = {_SQL + "execution.datasources." + name for name in ("InMemoryFileIndex", "CatalogFileIndex")}
 
 
@@ -29,9 +30,9 @@ def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFi
     """The local files that hold exactly the rows of a DataFrame, or None when Spark has to make them.
 
     Exactly means: Spark itself would do nothing but scan Parquet files and choose among their columns, and the files
-    hold these columns in the types that Spark promises. A filter on the columns that folders name chooses files. Any
-    other step (a filter, a limit, a sample, an alias, a cached result) and any other class of relation (a Delta table,
-    say) is Spark's work.
+    hold these columns in the types and in the calendar that Spark promises. A filter on the columns that folders name
+    chooses files. Any other step (a filter, a limit, a sample, an alias, a cached result) and any other class of
+    relation (a Delta table, say) is Spark's work.
 
     Parameters
     ----------
@@ -50,11 +51,14 @@ def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFi
             for field in known):
         return None
     constants = {Path(unquote(address.path)): values for address, values in found}
+    if len(constants) < len(found):  # one that was named twice is read twice
+        return None
     try:
         files = ParquetFiles(sorted(constants), where=where)
     except WhimbrelError:  # files of several schemas, for example: Spark knows how to merge them
         return None
-    if not all(field.name in named or _same(files, field) for field in fields):
+    if any(map(_by_old_calendar, files.notes)) or not all(
+            field.name in named or _same(files, field) for field in fields):
         return None
     return PlainFiles(files, pa.schema(known), constants)
 
@@ -95,6 +99,12 @@ def _each(sequence: Any) -> Iterator[Any]:
 
 def _class(java_object: Any) -> str:
     return str(java_object.getClass().getName())
+
+
+def _by_old_calendar(notes: Mapping[bytes, bytes]) -> bool:
+    """Whether days long ago are counted as Spark 2 did: Spark moves them to the calendar of today, Arrow does not."""
+    version = notes.get(b"org.apache.spark.version")
+    return bool(_OLD_CALENDAR & notes.keys()) or (version is not None and version < b"3.1")
 
 
 def _same(files: ParquetFiles, field: pa.Field) -> bool:

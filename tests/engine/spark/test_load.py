@@ -100,6 +100,25 @@ def test_files_of_other_types_are_spark_s_work(spark: SparkSession, tmp_path: Pa
     assert rows(source, ["n", "more"]) == [(1, 2, 3, None), (2, 3, 4, None)]
 
 
+def test_files_of_the_old_calendar_are_spark_s_work(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark moves days before 1582 that were written as its older versions did; Arrow does not."""
+    old = "spark.sql.parquet.datetimeRebaseModeInWrite"
+    spark.conf.set(old, "LEGACY")
+    try:
+        spark.sql("select 1 as t, date'0800-03-01' as day").write.parquet(str(tmp_path / "log"))
+    finally:
+        spark.conf.unset(old)
+    source = SparkSource(spark.read.parquet(str(tmp_path / "log")), time="t")
+    assert source.rows is None
+    (batch,) = batches(source, ["day"])
+    assert batch.column("day").to_arrow().to_pylist() == [date(800, 3, 1)]
+
+
+def test_a_folder_that_is_named_twice_is_read_twice(spark: SparkSession, folder: Path) -> None:
+    source = SparkSource(spark.read.parquet(str(folder), str(folder)), time="t")
+    assert sum(1 for _ in rows(source, ["key"])) == 2 * ROWS
+
+
 def test_types_come_as_arrow_has_them(spark: SparkSession) -> None:
     frame = spark.range(1).selectExpr(
         "timestamp_ntz '1970-01-01 00:00:01' as t", "timestamp '1970-01-01 00:00:02+01:00' as moment", "1Y as byte",
