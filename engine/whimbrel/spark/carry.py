@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from whimbrel.batch import Schema, table_schema
 from whimbrel.connect import ArrowSource
-from whimbrel.errors import MissingExtraError, PlanError, SourceError
+from whimbrel.errors import MissingExtraError, PlanError
 from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Disorder, Node, Source
 from whimbrel.run import Piece, in_ranges
-from whimbrel.spark.cause import short_cause
+from whimbrel.spark.cause import failure
 from whimbrel.spark.divide import Before, Exchange, How, Stage, divide
 from whimbrel.spark.exchange import ROWS_A_TASK, answered
 from whimbrel.spark.frames import MOST_SENT_BYTES, rows_of
@@ -110,13 +110,13 @@ def stages(last: Stage) -> Iterator[Stage]:
 
 def collect_on_spark(plan: Node, spark: SparkSession) -> pa.Table:
     """The answer as a table, in the order of start."""
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
         table = Carriage(plan, spark).frame().toArrow()
-    except PySparkException as error:
-        raise SourceError(f"Spark failed: {short_cause(error)}", where="collect(on=spark)",
-                          hint="the whole error is its cause") from error
+    except (PySparkException, Py4JError) as error:
+        raise failure("Spark failed", error, where="collect(on=spark)", hint="the whole error is its cause") from error
     promised = table_schema(plan.schema)
     columns = [table.column(field.name).cast(field.type) for field in promised]
     return pa.Table.from_arrays(columns, schema=promised).sort_by("start")

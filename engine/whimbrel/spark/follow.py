@@ -17,7 +17,7 @@ from whimbrel.optimize import optimize
 from whimbrel.plan import Disorder, Node, Source
 from whimbrel.run.checkpoint import words
 from whimbrel.spark.book import Book, Entry
-from whimbrel.spark.cause import short_cause
+from whimbrel.spark.cause import failure
 from whimbrel.spark.divide import Before, divide
 from whimbrel.spark.exchange import answered
 from whimbrel.spark.feed import SparkFeed
@@ -61,7 +61,8 @@ class SparkRun:
         if (last := self._book.last) is not None and last.closed:
             raise PlanError("The query has been finished: nothing can follow.", where=_WHERE,
                             hint="give another checkpoint= and another place for the answer")
-        self._sink, self._cause = sink, ""
+        self._sink = sink
+        self._cause: Exception | None = None
         followed = Followed(self._source, 0, Disorder(None, self._feed.disorder.late))  # how far time has come is told
         followed.name = self._feed.name
         sent = plan_of_tasks.rewrite(lambda node: Node(followed) if isinstance(node.op, Source) else node)
@@ -82,9 +83,9 @@ class SparkRun:
     @property
     def error(self) -> SourceError | None:
         """What ended it, when it failed."""
-        failure = self.query.exception()
-        return None if failure is None else SourceError(
-            f"Spark's stream has failed: {self._cause or short_cause(failure)}", where=_WHERE,
+        ended = self.query.exception()
+        return None if ended is None else failure(
+            "Spark's stream has failed", self._cause or ended, where=_WHERE,
             hint="start it again with the same checkpoint when the cause is mended")
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -132,7 +133,7 @@ class SparkRun:
                           before.late_rows + too_late)
             self._answer(frame, entry, last)
         except Exception as error:
-            self._cause = short_cause(error)  # Spark's own error is about its streams
+            self._cause = error  # Spark's own error is about its streams
             raise
         finally:
             frame.unpersist()

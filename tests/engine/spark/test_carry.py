@@ -226,7 +226,18 @@ def test_an_error_of_a_task_is_told_in_one_line(spark: SparkSession, path: Path)
     query = of_spark(spark, path).select(y=col.x * 2**62)
     with pytest.raises(WhimbrelError, match=r"Spark failed: .*integer overflow") as told:
         query.collect(on=spark)
+    assert told.value.where == "collect(on=spark), col.x * 4611686018427387904"
     assert len(str(told.value).splitlines()) <= 8
+
+
+def test_what_only_java_says_is_told_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(table(), tmp_path / "log.parquet")
+    log = wb.from_spark(spark.read.parquet(str(tmp_path)).where("x > 3"), time="at")
+    (tmp_path / "log.parquet").unlink()
+    for there in (spark, None):
+        with pytest.raises(WhimbrelError, match=r"log\.parquet\. File does not exist") as told:
+            log.collect(on=there)
+        assert len(str(told.value).splitlines()) == 3
 
 
 def test_an_empty_log(spark: SparkSession) -> None:
