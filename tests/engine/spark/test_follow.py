@@ -113,6 +113,21 @@ def test_it_goes_on_where_it_was_stopped(spark: SparkSession, tmp_path: Path) ->
     here = query(wb.from_arrow(on_time(table()).sort_by("at"), time="at")).collect()
     assert rows_of(spark.table("settled").toArrow()) == rows_of(here)
     spark.sql("drop table settled")
+    assert spark.conf.get("spark.sql.sources.partitionOverwriteMode") == "STATIC"  # as the user has it
+
+
+def test_a_table_that_is_not_in_parts_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    folder = files(tmp_path / "log", table().slice(0, 60), 1)
+    spark.sql("drop table if exists whole")
+    spark.sql("create table whole using parquet as select 7L as start, 8L as end, 9L as n, 0L as batch")
+    query = streamed(spark, folder, reorder_latency=LATENCY, late="drop").tumbling_window(50).aggregate(n=wb.count())
+    run = query.start_on_spark(table="whole", checkpoint=tmp_path / "checkpoint", available_now=True)
+    try:
+        with pytest.raises(WhimbrelError, match="batch"):
+            run.wait(240)
+        assert spark.table("whole").collect() == [(7, 8, 9, 0)]
+    finally:
+        spark.sql("drop table whole")
 
 
 def test_late_rows(spark: SparkSession, tmp_path: Path) -> None:
