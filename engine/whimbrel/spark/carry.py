@@ -22,7 +22,7 @@ from whimbrel.spark.rows import Rows, stage_fields
 from whimbrel.spark.session import check_running
 from whimbrel.spark.sql_states import rows_in_sql, states_in_sql
 from whimbrel.spark.tasks import Task
-from whimbrel.spark.types import fitting, spark_schema
+from whimbrel.spark.types import fitting, spark_schema, told_apart
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,6 +94,7 @@ class Carriage:
     def _rows(self, source: Source) -> Rows:
         if not isinstance(source, Before):
             return rows_of(source, self.spark, WHERE)
+        told_apart(source.schema.names, self.spark, WHERE)
         frame = self.in_sql(source.stage)
         if frame is None:
             fields = stage_fields(source.schema, WHERE)

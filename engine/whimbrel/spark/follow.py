@@ -26,7 +26,7 @@ from whimbrel.spark.rows import TICKS, Rows, quoted, stage_fields
 from whimbrel.spark.sink import Sink
 from whimbrel.spark.sql_states import rows_in_sql
 from whimbrel.spark.tasks import packed, travelling
-from whimbrel.spark.types import fitting, spark_schema
+from whimbrel.spark.types import fitting, spark_schema, told_apart
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,6 +50,7 @@ class SparkRun:
         self._feed = _feed_of(plan)
         sink.check(plan.schema, _WHERE)
         self._spark = self._feed.frame.sparkSession
+        told_apart(plan.schema.names, self._spark, _WHERE)
         keyed = divide(plan, "key")
         if keyed is not None and len(keyed.plan.sources()) > 1:  # tasks are sent one kind of rows
             keyed = None

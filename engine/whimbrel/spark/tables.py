@@ -20,6 +20,7 @@ from whimbrel.spark.native import native
 from whimbrel.spark.rows import Rows, quoted
 from whimbrel.spark.session import check_running
 from whimbrel.spark.sql_states import names_of
+from whimbrel.spark.types import told_apart
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -90,17 +91,15 @@ def only(frame: DataFrame, wanted: Sequence[str], columns: Sequence[str] | None,
     Raises
     ------
     SchemaError
-        For a column that there is not, and for names that differ in case only, where Spark does not tell them apart.
+        For a column that there is not, and one that Spark does not tell from another.
     """
     names = frame.columns if columns is None else list(dict.fromkeys([*wanted, *columns]))
     for name in names:
         if name not in frame.columns:
             raise SchemaError(f"The DataFrame has no column {name!r}.", where=where,
                               hint=near_match(name, frame.columns))
-        alike = [other for other in frame.columns if other != name and other.lower() == name.lower()]
-        if alike and frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
-            raise SchemaError(f"Spark does not tell column {name!r} from {alike[0]!r}.", where=where,
-                              hint='rename one, df.toDF(...), or spark.conf.set("spark.sql.caseSensitive", "true")')
+    asked = {name.lower() for name in names}
+    told_apart([name for name in frame.columns if name.lower() in asked], frame.sparkSession, where)
     return frame if columns is None else frame.select(*map(quoted, names))
 
 

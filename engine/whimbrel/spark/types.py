@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow as pa
 from whimbrel.errors import SchemaError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 _SIMPLE = {
@@ -84,6 +85,21 @@ def spark_schema(fields: pa.Schema) -> StructType:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(fields, prefer_timestamp_ntz=True)
+
+
+def told_apart(names: Sequence[str], spark: SparkSession, where: str) -> None:
+    """Refuse columns whose names differ in case only, where Spark does not tell them apart.
+
+    Raises
+    ------
+    SchemaError
+    """
+    spelled = dict[str, str]()
+    for name in names:
+        other = spelled.setdefault(name.lower(), name)
+        if other != name and spark.conf.get("spark.sql.caseSensitive") != "true":
+            raise SchemaError(f"Spark does not tell column {other!r} from {name!r}.", where=where,
+                              hint='give one another name, or spark.conf.set("spark.sql.caseSensitive", "true")')
 
 
 def _arrow_type(type_: Any, column: str, where: str) -> pa.DataType:

@@ -210,6 +210,9 @@ def test_what_spark_cannot_carry(spark: SparkSession, path: Path) -> None:
     ):
         with pytest.raises(WhimbrelError, match=message):
             query.on_spark(spark)
+    alike = of_spark(spark, path).group_by("k").tumbling_window("1m").aggregate(n=wb.count(), N=wb.max(col.x))
+    with pytest.raises(WhimbrelError, match=r"does not tell column 'n\.0' from 'N\.0'"):
+        alike.collect(on=spark)
     with pytest.raises(WhimbrelError, match="There is no exchange by 'keys'"):
         log.on_spark(spark, exchange="keys")  # type: ignore[arg-type]
     with pytest.raises(WhimbrelError, match="is not a Spark session"):

@@ -179,6 +179,8 @@ def test_what_cannot_follow(spark: SparkSession, tmp_path: Path) -> None:
         (lambda: live.start_on_spark(checkpoint=tmp_path / "c"), "goes to a folder or to a table"),
         (lambda: live.start_on_spark(path="x", checkpoint=tmp_path / "c", every="soon"), "'soon' is no time"),
         (lambda: live.select(batch=col.x).start_on_spark(path="x", checkpoint=tmp_path / "c"), "column 'batch'"),
+        (lambda: live.select(y=col.x, Y=col.k).start_on_spark(path="x", checkpoint=tmp_path / "c"),
+         "does not tell column 'y' from 'Y'"),
     ]
     for start, message in cases:
         with pytest.raises(WhimbrelError, match=message):
