@@ -111,11 +111,13 @@ def stages(last: Stage) -> Iterator[Stage]:
 
 def collect_on_spark(plan: Node, spark: SparkSession) -> pa.Table:
     """The answer as a table, in the order of start."""
+    carriage = Carriage(plan, spark)  # it says so where pyspark is not installed
+
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
-        table = Carriage(plan, spark).frame().toArrow()
+        table = carriage.frame().toArrow()
     except (PySparkException, Py4JError) as error:
         raise failure("Spark failed", error, where="collect(on=spark)", hint="the whole error is its cause") from error
     promised = table_schema(plan.schema)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import pytest
 
 import whimbrel as wb
 from whimbrel import Stream, WhimbrelError, col
+from whimbrel.errors import MissingExtraError
+from whimbrel.spark import local_session
 from whimbrel.spark.carry import stages
 from whimbrel.spark.divide import divide
 
@@ -108,3 +111,12 @@ def test_asked_for() -> None:
         assert stage.how.name == exchange.upper()
     assert divide(log.session_window(3).aggregate(n=wb.count()).node, "key") is None
     assert divide(log.session_window(3).aggregate(n=wb.count()).node, "time") is None
+
+
+def test_without_pyspark_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("pyspark", "pyspark.sql", "pyspark.errors", "py4j", "py4j.protocol"):
+        monkeypatch.setitem(sys.modules, package, None)
+    for ask in (lambda: wb.from_spark("logs", time="at"), lambda: log.collect(on=object()),
+                lambda: log.on_spark(object()), lambda: log.explain(on=object()), local_session):
+        with pytest.raises(MissingExtraError, match=r"needs pyspark.*(?s:.*)pip install 'whimbrel\[spark\]'"):
+            ask()
