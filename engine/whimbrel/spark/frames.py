@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from whimbrel.connect import ArrowSource, ParquetSource
-from whimbrel.errors import PlanError
+from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Source
 from whimbrel.spark.load import SparkSource
-from whimbrel.spark.rows import Rows, as_type
+from whimbrel.spark.rows import Rows
 from whimbrel.spark.types import fitting, spark_schema
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def rows_of(source: Source, spark: SparkSession, where: str) -> Rows:
     PlanError
         For sources that are only here, and too large to be sent along.
     SchemaError
-        For columns of a type that Spark has not.
+        For columns of a type that Spark has not, and for values that it cannot hold.
     """
     match source:
         case SparkSource():
@@ -37,12 +37,20 @@ def rows_of(source: Source, spark: SparkSession, where: str) -> Rows:
         case ArrowSource() if source.nbytes <= MOST_SENT_BYTES:
             table = source.table
             fields = pa.schema([(field.name, fitting(field.type, field.name, where)) for field in source.schema])
-            arrays = [pa.chunked_array([as_type(chunk, field.type) for chunk in table.column(field.name).chunks],
-                                       field.type) for field in fields]
-            sent = pa.Table.from_arrays(arrays, schema=fields)
+            sent = pa.Table.from_arrays([_spelled_out(table.column(field.name), field, where) for field in fields],
+                                        schema=fields)
             return Rows(spark.createDataFrame(sent, spark_schema(fields)), source.schema, source.timeline)
         case ArrowSource():
             raise PlanError(f"{source.name} has {source.nbytes >> 20:,} MiB in memory here, too much to send along.",
                             where=where, hint="write it to Parquet and read that, or read it with Spark")
     raise PlanError(f"{source.name} cannot be read by Spark's tasks.", where=where,
                     hint="read it with from_spark, read_parquet or from_arrow")
+
+
+def _spelled_out(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.ChunkedArray:
+    """The values of a column as Spark holds them; it has no dictionaries, and nothing finer than a microsecond."""
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"Column {field.name!r} cannot be sent to Spark: {error}.", where=where,
+                          hint="cast it first, such as to timestamp('us')") from error

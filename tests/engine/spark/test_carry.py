@@ -202,6 +202,17 @@ def test_other_times(spark: SparkSession) -> None:
         assert sum(answer["t"].to_pylist()) == sum(range(300))
 
 
+def test_a_table_is_spelled_out_for_spark(spark: SparkSession, path: Path) -> None:
+    """Dictionaries, as of categories of pandas; what Spark cannot hold is an error that names the column."""
+    named = pa.table({"at": table()["at"], "k": table()["k"], "name": table()["name"].dictionary_encode()})
+    joined = of_spark(spark, path).select("k", "x").join(wb.from_arrow(named, time="at", name="names"), on="k")
+    here = wb.from_arrow(table(), time="at").select("k", "x").join(wb.from_arrow(named, time="at"), on="k")
+    assert rows(joined.collect(on=spark)) == rows(here.collect())
+    fine = wb.from_arrow(pa.table({"at": pa.array([1], pa.timestamp("ns")), "k": [1]}), time="at")
+    with pytest.raises(WhimbrelError, match="Column 'at' cannot be sent to Spark"):
+        fine.group_by("k").session_window("1s").aggregate(n=wb.count()).on_spark(spark, exchange="key")
+
+
 def test_what_spark_cannot_carry(spark: SparkSession, path: Path) -> None:
     log = wb.read_parquet(path, time="at", name="log")
     for query, message in (
