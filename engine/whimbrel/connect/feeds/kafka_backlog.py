@@ -78,8 +78,12 @@ class Backlog:
             most_bytes -= len(found[-1])
         return found
 
+    def _reached(self, number: int) -> tuple[int, int]:
+        """Up to where a partition has given messages."""
+        return self._newest[number], self._alike[number]
+
     def _order(self) -> None:
-        bound = min(((self._newest[number], self._alike[number]) for number in self._behind), default=None)
+        bound = min(map(self._reached, self._behind), default=None)
         found: list[tuple[int, int, Any]] = []
         for number, held in self._held.items():
             while held and (bound is None or held[0][:2] <= bound):
@@ -91,13 +95,17 @@ class Backlog:
         self._ordered.extend(message for *_, message in found)
 
     def full(self) -> set[int]:
-        """Partitions of which no more is wanted before others come: those that hold most, until half of all is gone."""
+        """Partitions of which no more is wanted before others come: those that hold most, until half of all is gone.
+
+        The one that all others wait for is wanted, whatever it holds.
+        """
         messages, size = sum(map(len, self._held.values())), sum(self._bytes.values())
         share = max(messages / _MOST_HELD, size / _MOST_BYTES)
         if share <= 0.5:
             return set()
         ahead = {number for number, held in self._held.items() if len(held) * len(self._held) > messages}
-        return self.paused | ahead if share > 1 else self.paused
+        full = self.paused | ahead if share > 1 else self.paused
+        return full - {min(self._behind, key=self._reached)} if self._behind else full
 
     @property
     def over(self) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import confluent_kafka
@@ -92,6 +93,36 @@ def test_a_backlog_of_many_partitions_comes_in_the_order_of_its_timestamps(
         assert values(found, 1, "at") == [3001]
     with reading(feed, place) as found:
         assert sorted(values(found, 3001 - len(first), "at")) == [*range(len(first), 3000), 3001]
+
+
+@dataclass
+class Stamped:
+    """What a backlog looks at of a message."""
+
+    number: int
+    stamp: int
+
+    def partition(self) -> int:
+        return self.number
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, self.stamp
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_the_partition_that_others_wait_for_is_never_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_backlog, "_MOST_HELD", 4)
+    backlog = kafka_backlog.Backlog([0, 1])
+    for stamp in range(1, 6):
+        backlog.add(Stamped(0, stamp))
+    backlog.paused = backlog.full()
+    assert (backlog.taken(10, 100), backlog.paused) == ([], {0})
+    for stamp in range(6, 20):
+        backlog.add(Stamped(1, stamp))
+    assert len(backlog.taken(10, 100)) == 5
+    assert backlog.full() == {1}  # while 0 was held back, 1 has come to stand before it: now it waits for 0
 
 
 def test_partitions_that_may_lag_without_end_are_refused() -> None:
