@@ -75,8 +75,9 @@ class Timeline:
             made = pa.types.is_boolean(array.type) or pa.types.is_dictionary(array.type)
             if made or array.null_count or plain_type(array.type) != array.type:
                 return None
-        return Batch(self.schema.select(columns), self.starts(data.column(self.time)), 1,
-                     tuple(Column.from_arrow(data.column(name)) for name in columns))
+        sync = self.starts(data.column(self.time))
+        return Batch(self.schema.select(columns), sync, 1,
+                     tuple(self._column(data.column(name), name, sync) for name in columns))
 
     def starts(self, array: pa.Array) -> Ticks:
         """Ticks of a column of times, none of which is missing."""
