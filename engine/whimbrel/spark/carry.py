@@ -13,7 +13,7 @@ from whimbrel.errors import MissingExtraError, PlanError
 from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Disorder, Node, Source
 from whimbrel.run import Piece, in_ranges
-from whimbrel.spark.cause import failure
+from whimbrel.spark.cause import failure, interrupted
 from whimbrel.spark.divide import Before, Exchange, How, Stage, divide
 from whimbrel.spark.exchange import ROWS_A_TASK, answered
 from whimbrel.spark.frames import MOST_SENT_BYTES, rows_of
@@ -119,6 +119,8 @@ def collect_on_spark(plan: Node, spark: SparkSession) -> pa.Table:
     try:
         table = carriage.frame().toArrow()
     except (PySparkException, Py4JError) as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
         raise failure("Spark failed", error, where="collect(on=spark)", hint="the whole error is its cause") from error
     promised = table_schema(plan.schema)
     columns = [table.column(field.name).cast(field.type) for field in promised]

@@ -28,6 +28,23 @@ def failure(what: str, error: BaseException, *, where: str, hint: str) -> Source
                        hint=advice or hint)
 
 
+def interrupted(error: BaseException | None) -> bool:
+    """Whether it was raised over an interrupt: PySpark waits for the job that it cancels, which then fails.
+
+    >>> try:
+    ...     try:
+    ...         raise KeyboardInterrupt
+    ...     finally:
+    ...         raise RuntimeError("Job 0 cancelled")
+    ... except RuntimeError as error:
+    ...     interrupted(error)
+    True
+    >>> interrupted(RuntimeError("Job 0 cancelled"))
+    False
+    """
+    return error is not None and (isinstance(error, KeyboardInterrupt) or interrupted(error.__context__))
+
+
 def short_cause(error: BaseException) -> str:
     r"""The exception that started it.
 
