@@ -9,12 +9,13 @@ import pyarrow as pa
 from whimbrel.connect import ArrowSource, ParquetSource
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Source
+from whimbrel.spark.cause import failure
 from whimbrel.spark.load import SparkSource
 from whimbrel.spark.rows import Rows
 from whimbrel.spark.types import fitting, spark_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 MOST_SENT_BYTES = 64 << 20
 
@@ -28,12 +29,14 @@ def rows_of(source: Source, spark: SparkSession, where: str) -> Rows:
         For sources that are only here, and too large to be sent along.
     SchemaError
         For columns of a type that Spark has not, and for values that it cannot hold.
+    SourceError
+        For files that Spark cannot read, such as those of nanoseconds.
     """
     match source:
         case SparkSource():
             return Rows(source.frame, source.schema, source.timeline)
         case ParquetSource():
-            return Rows(spark.read.parquet(*map(str, source.paths)), source.schema, source.timeline)
+            return Rows(_read(source, spark, where), source.schema, source.timeline)
         case ArrowSource() if source.nbytes <= MOST_SENT_BYTES:
             table = source.table
             fields = pa.schema([(field.name, fitting(field.type, field.name, where)) for field in source.schema])
@@ -45,6 +48,16 @@ def rows_of(source: Source, spark: SparkSession, where: str) -> Rows:
                             where=where, hint="write it to Parquet and read that, or read it with Spark")
     raise PlanError(f"{source.name} cannot be read by Spark's tasks.", where=where,
                     hint="read it with from_spark, read_parquet or from_arrow")
+
+
+def _read(source: ParquetSource, spark: SparkSession, where: str) -> DataFrame:
+    from pyspark.errors import PySparkException
+
+    try:
+        return spark.read.parquet(*map(str, source.paths))
+    except PySparkException as error:
+        raise failure(f"Spark cannot read {source.name}", error, where=where,
+                      hint="leave exchange= out: tasks then read files as this process does") from error
 
 
 def _spelled_out(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.ChunkedArray:

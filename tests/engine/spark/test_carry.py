@@ -254,6 +254,16 @@ def test_what_only_java_says_is_told_in_one_line(spark: SparkSession, tmp_path: 
         assert len(str(told.value).splitlines()) == 3
 
 
+def test_files_that_spark_cannot_read_are_read_by_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    table = pa.table({"at": pa.array([0, 1], pa.timestamp("ns")), "k": [1, 1]})
+    pq.write_table(table, tmp_path / "nanoseconds.parquet")
+    log = wb.read_parquet(tmp_path / "nanoseconds.parquet", time="at")
+    query = log.group_by("k").tumbling_window("1m").aggregate(n=wb.count())
+    assert query.collect(on=spark)["n"].to_pylist() == [2]
+    with pytest.raises(WhimbrelError, match=r"^Spark cannot read nanoseconds: .*\n.*on_spark.*\n.*leave exchange= out"):
+        query.on_spark(spark, exchange="key").collect()
+
+
 def test_an_empty_log(spark: SparkSession) -> None:
     frame = spark.createDataFrame(pa.table({"at": pa.array([], pa.int64()), "x": pa.array([], pa.int64())}))
     log = wb.from_spark(frame.repartition(2), time="at")
