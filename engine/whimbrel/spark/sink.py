@@ -46,10 +46,23 @@ class Sink:
             (frame.withColumn(BATCH, f.lit(number).cast("long")).write.mode("overwrite").partitionBy(BATCH)
              .option("partitionOverwriteMode", "dynamic").parquet(self.path))
             return
-        session, table = frame.sparkSession, self.table
-        if not session.catalog.tableExists(str(table)):  # without rows: Spark makes none where a killed job left some
-            columns = f"{frame.schema.toDDL()}, {BATCH} bigint"
-            session.sql(f"create table {table} ({columns}) using parquet partitioned by ({BATCH})")
+        session = frame.sparkSession
+        if not session.catalog.tableExists(str(self.table)):
+            self._make(frame, number)
         # The partition is named, so nothing else is replaced whatever the session is set to.
-        put = f"insert overwrite table {table} partition ({BATCH} = {number})"
+        put = f"insert overwrite table {self.table} partition ({BATCH} = {number})"
         session.sql(put + " select * from {rows}", rows=frame)  # noqa: S608 - a table that users name themselves
+
+    def _make(self, frame: DataFrame, number: int) -> None:
+        """A table without rows, or, where the catalog of an earlier process is gone with it, with those it had."""
+        from pyspark.errors import PySparkException
+
+        session, columns = frame.sparkSession, f"{frame.schema.toDDL()}, {BATCH} bigint"
+        create = f"create table {self.table} ({columns}) using parquet partitioned by ({BATCH})"
+        try:
+            session.sql(create)
+        except PySparkException as error:
+            if number == 0 or error.getCondition() != "LOCATION_ALREADY_EXISTS":  # else somebody else's rows lie there
+                raise
+            session.sql(f"{create} location {error.getMessageParameters()['location']}")
+            session.sql(f"alter table {self.table} recover partitions")
