@@ -49,8 +49,8 @@ missing: Counter[str] = Counter()
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what needs a program that is not there; leave out what is optional, or reads the optional data folder.
 
-    What drives another program is tried once more when it fails, and the summary says so: on a busy machine a browser
-    or a broker may take longer than a test waits.
+    What drives another program, or reads a feed by threads of its own, is tried once more when it fails, and the
+    summary says so: on a busy machine a browser, a broker or a thread may take longer than a test waits.
     """
     left_out = [] if SHARED_DATA.is_dir() else [item for item in items if item.get_closest_marker("data")]
     for item in items:
@@ -61,7 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                     left_out.append(item)
                 else:
                     item.add_marker(pytest.mark.skip(reason=f"needs {program}"))
-        if any(item.get_closest_marker(mark) for mark in NEEDS):
+        if any(item.get_closest_marker(mark) for mark in NEEDS) or item.path.parent.name == "feeds":
             item.add_marker(pytest.mark.flaky(reruns=1))
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]

@@ -51,8 +51,9 @@ MARK = """([glyph, column, share]) => {
             view.el.scrollIntoView({block: "center"})
             const at = Math.floor(share * many), box = view.el.getBoundingClientRect()
             const middle = (low, high) => data[low] && data[high] ? (data[low][at] + data[high][at]) / 2 : null
-            const x = middle("left", "right") ?? (data.x ?? data.start ?? data.value)[at]
-            const y = middle("top", "bottom") ?? (glyph === "HBar" ? data.key : data.y ?? data.value)[at]
+            const x = middle("left", "right") ?? (data.x ?? data.start ?? data.value)?.[at]
+            const y = middle("top", "bottom") ?? (glyph === "HBar" ? data.key : data.y ?? data.value)?.[at]
+            if (x == null || y == null || !data.key) return null  // a frame is being put in its place
             return {x: box.x + view.frame.x_scale.compute(glyph === "HBar" ? data.value[at] / 2 : x),
                     y: box.y + view.frame.y_scale.compute(y), key: data.key[at], value: data.value?.[at] ?? null}
         }
@@ -117,8 +118,7 @@ def fold(page: Page, name: str, what: str) -> Locator:
 
 
 def mark(page: Page, glyph: str, column: str, share: float = 0.4) -> dict:
-    page.wait_for_function(MARK, arg=[glyph, column, share])
-    return page.evaluate(MARK, [glyph, column, share])
+    return page.wait_for_function(MARK, arg=[glyph, column, share]).json_value()
 
 
 def hover(page: Page, found: dict) -> str:

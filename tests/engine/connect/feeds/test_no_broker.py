@@ -60,7 +60,7 @@ def test_an_asynchronous_iterator_that_waits_is_ended_with_its_run(asks: int) ->
     with reading(wb.feeds.iterator(ticks, time="at", schema=FIELDS)) as found:
         assert values(found, asks, "at") == [1] * asks
     until(lambda: threading.active_count() <= before and open_files() <= files)
-    assert left.is_set() or not asks
+    until(lambda: left.is_set() or not asks)
 
 
 def read(*messages: object, format: str | None = None, **schema: str) -> tuple[list[dict[str, object]], int]:
