@@ -25,7 +25,7 @@ from whimbrel.plan import Node
 from whimbrel.testing.vectors.halves import Halting
 
 ROWS, QUICK_ROWS = 10_000_000, 1_000_000
-KAFKA_ROWS = 5_000_000
+KAFKA_ROWS, QUICK_KAFKA_ROWS = 20_000_000, 5_000_000
 """Fewer would time the connection."""
 WINDOW = 100_000
 
@@ -35,9 +35,9 @@ def run(*, quick: bool) -> Iterator[Row | Figure]:
     rows = QUICK_ROWS if quick else ROWS
     table = _log(rows)
     yield from _flight(table)
-    yield from _kafka(_log(max(rows, KAFKA_ROWS)), quick=quick)
+    yield from _kafka(_log(QUICK_KAFKA_ROWS if quick else KAFKA_ROWS), quick=quick)
     yield from feed_rates.rates(quick=quick)
-    yield from _replay(table.slice(0, rows // 2))
+    yield from _replay(table)
     yield from _recovery(table)
 
 

@@ -22,6 +22,7 @@ from whimbrel.connect.promise import promise
 from whimbrel.connect.replay_clock import INFINITE, ReplayClock, checked_speed
 from whimbrel.connect.replayed import USUAL_SPEED, Chunks, Replayed
 from whimbrel.errors import PlanError, SourceError
+from whimbrel.kernels import ascends
 from whimbrel.plan.source import Source
 
 _DAY_S = 86_400
@@ -183,9 +184,8 @@ class Replay(Source):
             raise SourceError(f"Row {first_row + int(np.argmin(column.valid)):,} never came: {self._order!r} is null.",
                               where=self._where, hint="rows count from 0; drop rows without an arrival first")
         came = _ticks(column)
-        backwards = came[1:] < came[:-1]
-        if came[0] < last or backwards.any():
-            row = first_row + (0 if came[0] < last else 1 + int(np.argmax(backwards)))
+        if came[0] < last or not ascends(came):
+            row = first_row + (0 if came[0] < last else 1 + int(np.argmax(came[1:] < came[:-1])))
             raise SourceError(f"Row {row:,} came before the row in front of it: {self._order!r} goes back.",
                               where=self._where, hint=self._order_hint())
         return came
