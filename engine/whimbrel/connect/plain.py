@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:
-    """The layout in which the engine holds a type: ``string`` for text of every layout, likewise ``binary``.
+    """The layout in which the engine holds a type: ``string`` for text of every layout, likewise ``binary``; no runs.
 
     >>> plain_type(pa.large_string())
     DataType(string)
@@ -20,10 +21,12 @@ def plain_type(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(type_):
         value = plain_type(type_.value_type)
         return type_ if value == type_.value_type else pa.dictionary(type_.index_type, value)
-    return type_
+    return plain_type(type_.value_type) if pa.types.is_run_end_encoded(type_) else type_
 
 
 def plain_array(array: pa.Array) -> pa.Array:
     """The array in its plain layout: itself, mostly."""
+    if pa.types.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
     type_ = plain_type(array.type)
     return array if type_ == array.type else array.cast(type_)

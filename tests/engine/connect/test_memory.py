@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tests.engine.connect.reading import batches, rows
@@ -32,6 +33,13 @@ def test_text_of_every_layout_is_a_string(type_: pa.DataType) -> None:
     source = ArrowSource(TABLE.set_column(2, "name", TABLE["name"].cast(type_)), time="t")
     assert source.schema.type_of("name") == pa.string()
     assert rows(source, ["x", "name"]) == ROWS
+
+
+def test_runs_are_spelled_out() -> None:
+    runs = pc.run_end_encode(TABLE["name"].combine_chunks())
+    source = ArrowSource(TABLE.set_column(2, "name", runs), time="t")
+    assert source.schema.type_of("name") == pa.string()
+    assert rows(source, ["x", "name"], 1) == ROWS[1:]
 
 
 def test_numbers_are_shared_not_copied() -> None:
