@@ -106,3 +106,93 @@ def _flush(start: int, used: int, keys: Array, counts: Array, sums: Array,
             counts[group], sums[group] = 0, 0.0
             done += 1
     return done
+
+
+def hopping_count(time: Array, size: int, hop: int) -> pa.Table:
+    """Rows of each window of whole hops over rows in time order, of windows that begin no later than the last row."""
+    return table(("start", "rows"), _hopping_count(time, size, hop))
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _hopping_count(time: Array, size: int, hop: int) -> tuple[Array, Array]:
+    first, panes = time[0] // hop, time[-1] // hop - time[0] // hop + 1
+    counts = np.zeros(panes, np.int64)
+    pane, begun, end = 0, 0, (first + 1) * hop
+    for row in range(len(time)):
+        if time[row] >= end:
+            counts[pane] = row - begun
+            pane, begun, end = time[row] // hop - first, row, (time[row] // hop + 1) * hop
+    counts[pane] = len(time) - begun
+    start, rows = np.empty(panes, np.int64), np.empty(panes, np.int64)
+    held = 0
+    for pane in range(panes):
+        held += counts[pane]
+        if pane >= size // hop:
+            held -= counts[pane - size // hop]
+        start[pane], rows[pane] = (first + pane) * hop, held
+    return start, rows
+
+
+def grouped_hopping(time: Array, key: Array, value: Array, size: int, hop: int, groups: int) -> pa.Table:
+    """Sum per key and window of whole hops over rows in time order."""
+    return table(("start", "query", "total"), _grouped_hopping(time, key, value, size, hop, groups))
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _grouped_hopping(time: Array, key: Array, value: Array, size: int, hop: int, groups: int) -> tuple[Array, ...]:
+    """It knows how many keys there are, and takes panes back from sums, which drift; keys in the window lie together."""
+    slots = 2
+    while slots < 2 * groups:
+        slots *= 2
+    table_key, table_id = np.full(slots, -1, np.int64), np.zeros(slots, np.int32)
+    used = live = entries = done = gone = 0
+    seat_of, entry_of = np.full(groups, -1, np.int32), np.full(groups, -1, np.int32)
+    seat_id, seat_key = np.zeros(groups, np.int32), np.zeros(groups, np.int64)
+    panes_of, totals = np.zeros(groups, np.int32), np.zeros(groups)
+    entry_id, entry_at, sums = np.empty(len(time), np.int32), np.empty(len(time), np.int64), np.empty(len(time))
+    room = len(time) * (size // hop)
+    start, who, total = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
+    at, row, begun = time[0] // hop * hop, 0, 0
+    while row < len(time) or live > 0:
+        while row < len(time) and time[row] < at + hop:
+            mixed = np.uint64(key[row]) * np.uint64(0x9E3779B97F4A7C15)
+            slot = np.int64((mixed >> np.uint64(32)) * np.uint64(slots) >> np.uint64(32))
+            while table_key[slot] != key[row]:
+                if table_key[slot] == -1:
+                    table_key[slot], table_id[slot] = key[row], used
+                    used += 1
+                    break
+                slot = (slot + 1) & (slots - 1)
+            group = table_id[slot]
+            if entry_of[group] < begun:
+                entry_of[group], entry_id[entries], entry_at[entries], sums[entries] = entries, group, at, 0.0
+                entries += 1
+                if seat_of[group] < 0:
+                    seat_of[group], seat_id[live], seat_key[live], totals[live] = live, group, key[row], 0.0
+                    live += 1
+                panes_of[seat_of[group]] += 1
+            sums[entry_of[group]] += value[row]
+            row += 1
+        for entry in range(begun, entries):
+            totals[seat_of[entry_id[entry]]] += sums[entry]
+        begun = entries
+        for seat in range(live):
+            start[done], who[done], total[done] = at, seat_key[seat], totals[seat]
+            done += 1
+        at += hop
+        while gone < entries and entry_at[gone] + size <= at:
+            seat = seat_of[entry_id[gone]]
+            totals[seat] -= sums[gone]
+            panes_of[seat] -= 1
+            if panes_of[seat] == 0:  # the last one takes the seat
+                live -= 1
+                seat_of[seat_id[seat]] = -1
+                if seat < live:
+                    seat_id[seat], seat_key[seat] = seat_id[live], seat_key[live]
+                    panes_of[seat], totals[seat] = panes_of[live], totals[live]
+                    seat_of[seat_id[seat]] = seat
+                panes_of[live] = 0
+            gone += 1
+        if live == 0 and row < len(time):
+            at = time[row] // hop * hop
+    return start[:done], who[:done], total[:done]

@@ -134,24 +134,29 @@ def _hopping(rows: int, hour: int) -> Iterator[Row]:
     """Windows of 1 h every 10 min. Ours says how long a value held; peers give one row a hop: those are compared."""
     hop = hour // 6
     table = log(rows)
+    at = table["time"].to_numpy()
     stream, connection = wb.from_arrow(table, time="time"), _duckdb(log=table)
     counts = stream.hopping_window(hour, hop).aggregate(rows=wb.count(), emit="close")
     panes = f"SELECT time // {hop} AS pane, count(*) AS n FROM log GROUP BY ALL"
     frame = "(ORDER BY pane RANGE BETWEEN 5 PRECEDING AND CURRENT ROW)"
     sql = f"SELECT pane * {hop} AS start, sum(n) OVER {frame}::BIGINT AS rows FROM ({panes}) ORDER BY start"
     yield from compare("A hopping count", "1 h every 10 min", rows, counts.collect,
-                       {"DuckDB, 2 threads": lambda: connection.sql(sql).to_arrow_table()}, _windows_that_began)
+                       {"DuckDB, 2 threads": lambda: connection.sql(sql).to_arrow_table(),
+                        "limit loop": lambda: limit.hopping_count(at, hour, hop)}, _windows_that_began,
+                       roof="limit loop")
     connection.close()
     rows, hour, hop = rows // 10, hour // 10, hop // 10  # a key seldom comes twice: each row makes six
     table = log(rows)
+    columns = [table[name].to_numpy() for name in ("time", "query", "value")]
     stream, connection = wb.from_arrow(table, time="time"), _duckdb(log=table)
     sums = stream.group_by("query").hopping_window(hour, hop).aggregate(total=wb.sum(col.value), emit="close")
     grouped = f"SELECT query, time // {hop} AS pane, sum(value) AS s FROM log GROUP BY ALL"
     spread = f"""SELECT query, (pane + hop) * {hop} AS start, sum(s) AS total FROM ({grouped}), range(6) AS hops(hop)
                  GROUP BY ALL"""
     yield from compare("A hopping grouped sum", "1M keys, 1 h every 10 min", rows, sums.collect,
-                       {"DuckDB, 2 threads": lambda: connection.sql(spread).to_arrow_table()},
-                       same_rows("start", "query", "total"))
+                       {"DuckDB, 2 threads": lambda: connection.sql(spread).to_arrow_table(),
+                        "limit loop": lambda: limit.grouped_hopping(*columns, hour, hop, 1_000_000)},
+                       same_rows("start", "query", "total"), roof="limit loop")
     connection.close()
 
 

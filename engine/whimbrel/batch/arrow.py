@@ -13,6 +13,9 @@ from whimbrel.batch.schema import Field, Schema
 from whimbrel.batch.storage import Storage
 from whimbrel.clock import INF
 
+_WORTH_SHARING = 4_096
+"""Rows from which on looking whether all are of one time costs little."""
+
 
 def columns_from_arrow(data: pa.RecordBatch) -> tuple[Column, ...]:
     """All columns of a record batch."""
@@ -48,10 +51,23 @@ def table_from_batches(schema: Schema, batches: Sequence[Batch], storage: Storag
 
 
 def _arrays(schema: Schema, names: Sequence[str], batch: Batch, storage: Storage | None) -> list[pa.Array]:
-    start = _kept(Column(schema.time_type, batch.sync), storage)
+    start, ends = _times(schema, batch, storage)
     columns = (Column(column.type, start.values) if batch.is_time(column) else _kept(column, storage)
                for column in map(batch.column, names))
-    return [start.to_arrow(), _ends(schema, batch, storage), *(column.to_arrow() for column in columns)]
+    return [start.to_arrow(), ends.to_arrow(), *(column.to_arrow() for column in columns)]
+
+
+def _times(schema: Schema, batch: Batch, storage: Storage | None) -> tuple[Column, Column]:
+    """Starts and ends; of a batch of one time, as those of a long window are, they share memory with other batches."""
+    sync, ends, type_ = batch.sync, batch.ends, schema.time_type
+    if not isinstance(ends, int):
+        return (_kept(Column(type_, sync), storage),
+                _kept(Column(type_, ends, ends != INF if ends.max() == INF else None), storage))
+    if storage is not None and len(batch) >= _WORTH_SHARING and sync[0] == sync[-1] and (sync == sync[0]).all():
+        return Column(type_, storage.alike(int(sync[0]), len(batch))), Column(
+            type_, storage.alike(int(sync[0]) + ends, len(batch)))
+    room = None if storage is None else storage.empty(len(batch), np.int64)
+    return _kept(Column(type_, sync), storage), Column(type_, np.add(sync, ends, out=room))
 
 
 def _kept(column: Column, storage: Storage | None) -> Column:
@@ -59,15 +75,6 @@ def _kept(column: Column, storage: Storage | None) -> Column:
     if storage is None or not isinstance(values, np.ndarray) or values.dtype == np.bool_:
         return column
     return Column(column.type, storage.keep(values), column.valid)
-
-
-def _ends(schema: Schema, batch: Batch, storage: Storage | None) -> pa.Array:
-    ends = batch.ends
-    if isinstance(ends, int):
-        room = None if storage is None else storage.empty(len(batch), np.int64)
-        return Column(schema.time_type, np.add(batch.sync, ends, out=room)).to_arrow()
-    column = Column(schema.time_type, ends, ends != INF if ends.max() == INF else None)
-    return _kept(column, storage).to_arrow()
 
 
 def record_batches(table: pa.Table, rows: int) -> list[pa.RecordBatch]:

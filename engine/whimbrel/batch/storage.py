@@ -39,6 +39,7 @@ class Storage:
     def __init__(self) -> None:
         self._block = np.empty(0, np.uint8)
         self._given = 0
+        self._alike: list[Array] = []
 
     def empty(self, rows: int, dtype: np.dtype[Any] | type) -> Array:
         """A new array."""
@@ -50,6 +51,16 @@ class Storage:
         piece = self._block[self._given : self._given + size]
         self._given += -(-size // _LINE) * _LINE
         return piece.view(dtype)
+
+    def alike(self, number: int, rows: int) -> Array:
+        """An array of one number; who asks for the one or the other of two anew shares memory."""
+        for known in self._alike:
+            if known[0] == number and len(known) >= rows:
+                return known[:rows]
+        array = self.empty(rows, np.int64)
+        array[:] = number
+        self._alike = [*self._alike[-1:], array]
+        return array
 
     def take(self, array: Array, rows: Array) -> Array:
         """The values at these positions, none of which is negative."""
@@ -64,6 +75,10 @@ class Storage:
             owner = owner.base
         if isinstance(owner.base, pa.Buffer | memoryview) or owner.nbytes < _PIECE:
             return array
+        return self.copy(array)
+
+    def copy(self, array: Array) -> Array:
+        """The values once more, here."""
         copy = self.empty(len(array), array.dtype)
         copy[:] = array
         return copy

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Column, Mask, frozen, numpy_type
+from whimbrel.batch import Column, Mask, Storage, frozen, numpy_type
 from whimbrel.errors import SchemaError
 from whimbrel.kernels.compile import Compiled
 from whimbrel.kernels.primitives import table as primitive
@@ -125,14 +125,15 @@ class ColumnKeys:
             words.insert(self.null_id, None)
         self._words = {word: number for number, word in enumerate(words)}
 
-    def column(self, ids: Array) -> Column:
-        """The values that have these ids."""
+    def column(self, ids: Array, storage: Storage | None = None) -> Column:
+        """The values that have these ids; in a `storage`, where they stay."""
         if self.physical is None:
             known = None if self.null_id < 0 else ids != self.null_id
             places = ids if known is None else np.where(ids > self.null_id, ids - 1, np.where(known, ids, 0))
             codes = Column(pa.int32(), places.astype(np.int32, copy=False), known).to_arrow()
             return Column(self.type, pa.DictionaryArray.from_arrays(codes, self._dictionary))
-        values = decode_keys(self.integers.keys[ids], self.physical)
+        keys = self.integers.keys
+        values = decode_keys(keys[ids] if storage is None else storage.take(keys, ids), self.physical)
         return Column(self.type, values, None if self.null_id < 0 else ids != self.null_id)
 
 
@@ -166,16 +167,16 @@ class KeyTable:
             ids = pairs.ids(pair, skip)
         return ids
 
-    def values(self, ids: Array) -> tuple[Column, ...]:
-        """The key columns that have these ids."""
+    def values(self, ids: Array, storage: Storage | None = None) -> tuple[Column, ...]:
+        """The key columns that have these ids; in a `storage`, where they stay."""
         if not self.columns:
             return ()
         found = []
         for keys, pairs in zip(reversed(self.columns[1:]), reversed(self.pairs), strict=True):
             pair = pairs.keys[ids]
-            found.append(keys.column((pair & 0xFFFFFFFF).astype(np.int32)))
+            found.append(keys.column((pair & 0xFFFFFFFF).astype(np.int32), storage))
             ids = (pair >> 32).astype(np.int32)
-        found.append(self.columns[0].column(ids))
+        found.append(self.columns[0].column(ids, storage))
         return tuple(reversed(found))
 
 
@@ -193,7 +194,7 @@ def decode_keys(values: Array, physical: np.dtype[Any]) -> Array:
     """The values that were encoded."""
     if physical.kind == "f":
         return values.view(np.float64).astype(physical)
-    return values.view(np.uint64) if physical == np.uint64 else values.astype(physical)
+    return values.view(np.uint64) if physical == np.uint64 else values.astype(physical, copy=False)
 
 
 def _same_memory(left: pa.Array, right: pa.Array) -> bool:

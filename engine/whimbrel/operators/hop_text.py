@@ -1,69 +1,136 @@
-"""Source text of windows that hop over the states of panes: how one aggregate follows their schedule."""
+"""The loop of windows that hop over the states of their panes, as generated source text."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.operators.aggregate_text import bind_steps, comment, into, literals, stored, tuple_of
-from whimbrel.plan import Aggregate, Steps
+from whimbrel.operators.aggregate_text import SHOW, Functions, bind_steps, comment, literals, stored, tuple_of
+from whimbrel.operators.measure import Measure
 
 
-def hop_function(aggregate: Aggregate, steps: Steps) -> Compiled:
-    """The loop that lets panes enter, and shows what windows hold."""
-    fields = range(len(steps.init))
-    return _load("replay", aggregate, steps, [
-        f"Replays a schedule of windows on the states of panes of {aggregate.name}.",
-        "count, kind, who, which, slot, target,",
-        *(_names(name, fields) for name in ("value", "filling", "full", "state", "out"))], [
-        "for step in range(count):",
-        "    group = index(who[step])",
-        f"    state = {tuple_of('state', 'group', fields)}",
-        "    if kind[step] == 0:  # a pane enters",
-        "        row, place = index(which[step]), index(slot[step])",
-        f"        state = merge(state, {tuple_of('value', 'row', fields)})",
-        f"        {into('filling', 'place', fields)} = {into('value', 'row', fields)}",
-        f"        {stored('state', 'group', fields, 'state')}",
-        "    else:  # the window is shown",
-        "        if slot[step] >= 0:",
-        f"            state = merge({tuple_of('full', 'index(slot[step])', fields)}, state)",
-        f"        {stored('out', 'target[step]', fields, 'state')}",
-    ])
-
-
-def turn_function(aggregate: Aggregate, steps: Steps) -> Compiled:
-    """The loop that gives each row of a full block the state from it on, and begins a new one."""
-    fields = range(len(steps.init))
-    return _load("turn", aggregate, steps, [
-        f"Sums up a full block of panes of {aggregate.name} from behind.",
-        "count, group_of, after,", _names("full", fields), _names("state", fields)], [
-        "for place in range(count - 1, -1, -1):",
-        "    group, later = index(group_of[place]), after[place]",
-        "    if later >= 0:",
-        f"        state = merge({tuple_of('full', 'place', fields)}, {tuple_of('full', 'index(later)', fields)})",
-        f"        {stored('full', 'place', fields, 'state')}",
-        f"    {into('state', 'group', fields)} = {literals(steps)}",
-    ])
-
-
-def _load(name: str, aggregate: Aggregate, steps: Steps, head: list[str], body: list[str]) -> Compiled:
-    title, *parameters = head
-    imports, functions = bind_steps(steps, "", ("merge",))
-    indent = " " * len(f"def {name}(")
+def hop_function(measures: Sequence[Measure]) -> Compiled:
+    """The loop that lets panes enter, shows what windows hold, and lets panes leave."""
+    imports: list[str] = []
+    functions: Functions = {}
+    for number, measure in enumerate(measures):
+        lines, given = bind_steps(measure.steps, str(number), ("merge", "result"))
+        imports += lines
+        functions |= given
+    of = _States(measures)
+    parameters = [
+        "row, sync, group, limit, size, hop, offset, at, seat_of, group_of, rows_of, front, free, when, seat_at, after",
+        *(name for array in ("value", "state", "old", "held") for name in of.names(array)), "out_sync, out_group",
+        *(f"out{number}, out{number}_valid" for number in range(len(measures)))]
     text = "\n".join([
-        comment(title),
+        comment(f"Windows that hop: {', '.join(f'{each.name}={each.aggregate.show()}' for each in measures)}"),
         "",
         "import numpy as np",
         *imports,
+        "from whimbrel.kernels.primitives.hops import FIRST, FULL, NEXT, NOW, READ, SHOWING, SHOWN, TURNED, USED",
+        "from whimbrel.kernels.primitives.hops import close_up, leave_seat, take_seat",
+        SHOW,
         "from whimbrel.kernels.primitives.table import index",
         "",
         "",
-        f"def {name}({parameters[0]}",
-        *(f"{indent}{each}," for each in parameters[1:-1]),
-        f"{indent}{parameters[-1]}):",
-        *(f"    {line}" for line in body),
+        f"def hop({', '.join(parameters)}):",
+        "    mask, done, full, now, first, next_ = when.shape[0] - 1, 0, False, at[NOW], at[FIRST], at[NEXT]",
+        "    while not full:",
+        "        if not at[SHOWING]:",
+        "            if first == next_:  # the window is empty: time goes on with the next row",
+        "                if row == sync.shape[0]:",
+        "                    break",
+        "                now = sync[row]",
+        "            while row < sync.shape[0] and sync[row] == now:  # a pane enters",
+        "                mine, place = index(group[row]), next_ & mask",
+        "                if seat_of[mine] < 0:",
+        "                    take_seat(mine, at, seat_of, group_of, free)",
+        "                seat = index(seat_of[mine])",
+        "                rows_of[seat] += 1",
+        "                when[place], seat_at[place] = now, seat",
+        *_inner(of.set("held", "place", "value", "row"), 4),
+        *_inner(of.merge("state", "seat", ("state", "seat"), ("value", "row")), 4),
+        "                row, next_ = row + 1, next_ + 1",
+        "            if row == sync.shape[0] and now >= limit:",
+        "                break",
+        "            at[SHOWING], at[READ] = True, 0",
+        "        stop = min(at[USED], at[READ] + out_sync.shape[0] - done)",
+        "        for place in range(at[READ], stop):  # the window is shown",
+        "            seat = index(place)",
+        "            if rows_of[seat] > 0:",
+        "                out_sync[done], out_group[done] = now, group_of[seat]",
+        *_inner(of.show(), 4),
+        "                done += 1",
+        "        at[READ] = stop",
+        "        if stop < at[USED]:",
+        "            full = True",
+        "            break",
+        "        now, at[SHOWING] = now + hop, False",
+        "        if (now - offset) % size == 0:  # the block is full: each row has what comes of it and all behind it",
+        "            for number in range(next_ - 1, at[TURNED] - 1, -1):",
+        "                place = number & mask",
+        "                seat = index(seat_at[place])",
+        "                after[place], front[seat] = front[seat], place",
+        "                if after[place] >= 0:",
+        "                    later = index(after[place])",
+        *_inner(of.merge("held", "place", ("held", "place"), ("held", "later")), 5),
+        "            for seat in range(at[USED]):",
+        *_inner([*of.clear("state", "seat"), *of.clear("old", "seat")], 4),
+        "            close_up(at, seat_of, group_of, rows_of, front, seat_at, after)",
+        "            for seat in range(at[USED]):",
+        "                if front[seat] >= 0:",
+        *_inner(of.set("old", "seat", "held", "front[seat]"), 5),
+        "            at[TURNED] = next_",
+        "        while first < at[TURNED] and when[first & mask] + size <= now:  # a pane leaves",
+        "            place, first = first & mask, first + 1",
+        "            seat = index(seat_at[place])",
+        "            rows_of[seat], front[seat] = rows_of[seat] - 1, after[place]",
+        "            if after[place] >= 0:",
+        *_inner(of.set("old", "seat", "held", "index(after[place])"), 4),
+        "            else:",
+        *_inner(of.clear("old", "seat"), 4),
+        "            if rows_of[seat] == 0:",
+        "                leave_seat(seat, at, seat_of, group_of, free)",
+        "        full = 8 * done > out_sync.shape[0]  # what is shown together is of one time, if it is much",
+        "    at[NOW], at[FIRST], at[NEXT], at[SHOWN], at[FULL] = now, first, next_, done, full",
+        "    return row",
         "",
     ])
-    return load_text(text, name, functions)
+    return load_text(text, "hop", functions)
 
 
-def _names(name: str, fields: range) -> str:
-    return ", ".join(f"{name}{field}" for field in fields)
+class _States:
+    """Lines over the states of all aggregates, which lie in arrays that are named for what they hold."""
+
+    def __init__(self, measures: Sequence[Measure]) -> None:
+        self.steps = [measure.steps for measure in measures]
+
+    def names(self, array: str) -> list[str]:
+        return [f"{array}{number}_{field}" for number, steps in enumerate(self.steps) for field in range(len(steps.init))]
+
+    def set(self, to: str, place: str, array: str, source: str) -> list[str]:
+        return [f"{self._all(to, place)} = {self._all(array, source)}" if self.steps else "pass"]
+
+    def clear(self, to: str, place: str) -> list[str]:
+        return [f"{self._all(to, place)} = {', '.join(map(literals, self.steps))}" if self.steps else "pass"]
+
+    def merge(self, to: str, place: str, left: tuple[str, str], right: tuple[str, str]) -> list[str]:
+        return [stored(f"{to}{number}_", place, range(len(steps.init)), self._both(number, left, right))
+                for number, steps in enumerate(self.steps)]
+
+    def show(self) -> list[str]:
+        return [f"out{number}_valid[done] = show("
+                f"result{number}({self._both(number, ('old', 'seat'), ('state', 'seat'))}), out{number}, done)"
+                for number in range(len(self.steps))]
+
+    def _all(self, array: str, place: str) -> str:
+        return ", ".join(f"{name}[{place}]" for name in self.names(array))
+
+    def _both(self, number: int, left: tuple[str, str], right: tuple[str, str]) -> str:
+        fields = range(len(self.steps[number].init))
+        states = (tuple_of(f"{array}{number}_", place, fields) for array, place in (left, right))
+        return f"merge{number}({', '.join(states)})"
+
+
+def _inner(lines: Sequence[str], levels: int) -> list[str]:
+    return ["    " * levels + line for line in lines]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,38 +11,24 @@ import numpy as np
 from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.clock import TickUnit, quote_ticks
 from whimbrel.expr import evaluate
-from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.primitives.hops import (
-    CELL,
-    DONE,
-    FILLING,
-    FIRST,
-    FRONT,
-    FULL,
-    NO_SLOT,
-    TURN,
-    WHY,
-    chain_block,
-    hop_schedule,
-)
+from whimbrel.kernels import Kernel, KeyTable
+from whimbrel.kernels.primitives.hops import FIRST, FULL, NEXT, SCALARS, SHOWN, TURNED
 from whimbrel.operators.aggregate import GroupAggregate
-from whimbrel.operators.hop_text import hop_function, turn_function
-from whimbrel.operators.measure import GROUPS_AT_FIRST, Measure, extend, told_in_words
-from whimbrel.operators.schedule import Schedule
-from whimbrel.plan import Beat, Grid, Operator, Properties, Reach
+from whimbrel.operators.finish import Finish
+from whimbrel.operators.hop_text import hop_function
+from whimbrel.operators.measure import GROUPS_AT_FIRST, Measure, extend, state_names, told_in_words
+from whimbrel.operators.pane_kernel import PaneKernel
+from whimbrel.operators.schedule import Outs, Schedule
+from whimbrel.plan import Beat, Grid, Operator, Part, Properties, Reach
 
 Array = np.ndarray[Any, Any]
 
-_schedule, _chain = Compiled(hop_schedule), Compiled(chain_block)
 _NO_ROWS = frozen(np.empty(0, np.int64))
-_NO_GROUPS = frozen(np.empty(0, np.int32))
-_NEW_CELL = np.zeros(CELL, np.int32)
-_NEW_CELL[FRONT] = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Hops(Operator):
-    """Merge the states of panes into one row a group for each window that is not empty.
+    r"""Merge the states of panes into one row a group for each window that is not empty.
 
         time     0    5    10   15
         in       2─────────             (panes of 5, each as long as its windows)
@@ -56,8 +42,12 @@ class Hops(Operator):
     ----------
     merge : GroupAggregate
         What merges the states.
+    finish : Finish
+        What makes values of them.
     grid : Grid
         Rows start on it, one pane each, and last as long as its windows.
+    of_rows : tuple of Operator
+        The steps from rows to states of panes that were moved in here: the aggregate, and what lets panes last.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
 
@@ -72,153 +62,175 @@ class Hops(Operator):
     >>> import whimbrel as wb
     >>> log = wb.from_arrow({"at": [2, 7], "x": [2, 3]}, time="at", name="log")
     >>> windows = log.hopping_window(10, 5).aggregate(total=wb.sum(wb.col.x), emit="close")
-    >>> print(windows.explain().splitlines()[7].split("   ")[0])
-    └─ merge(total=sum(col.x)) in windows of 10 every 5
+    >>> print(windows.explain().split("runs as\n")[1].split("   ")[0])
+    aggregate(total=sum(col.x)) in windows of 10 every 5
     >>> windows.collect().to_pylist()
     [{'start': 0, 'end': 5, 'total': 2}, {'start': 5, 'end': 10, 'total': 5}, {'start': 10, 'end': 15, 'total': 3}]
     """
 
     merge: GroupAggregate
+    finish: Finish
     grid: Grid
+    of_rows: tuple[GroupAggregate, Operator] | None = None
     unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
-        return self.merge.schema(*upstream)
+        states = upstream[0] if self.of_rows is None else self.of_rows[0].schema(*upstream)
+        return self.finish.schema(self.merge.schema(states))
 
     def properties(self, *upstream: Properties) -> Properties:
-        held = self.merge.properties(*upstream)
-        return Properties(duration=self.grid.hop, causal=upstream[0].causal, apart=held.apart,
+        states = upstream[0] if self.of_rows is None else self.of_rows[0].properties(*upstream)
+        held = self.merge.properties(states)
+        return Properties(duration=self.grid.hop, causal=held.causal, apart=held.apart,
                           beat=Beat(self.grid.hop, self.grid.offset))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
-        return self.merge.requires(wanted, *upstream)
+        return (self.merge if self.of_rows is None else self.of_rows[0]).requires(wanted, *upstream)
 
     def reach(self, *inputs: Reach) -> Reach | None:
+        for step in self.of_rows or ():
+            reach = step.reach(*inputs)
+            if reach is None:
+                return None
+            inputs = (reach,)
         return self.merge.reach(*inputs)
 
     def partitioned(self, *by: str) -> str | None:
-        return self.merge.partitioned(*by)
+        key = by[0] if self.of_rows is None else self.of_rows[0].partitioned(*by)
+        return None if key is None else self.merge.partitioned(key)
 
     def kernel(self, *upstream: Schema) -> HopsKernel:
-        return HopsKernel(self, self.schema(*upstream))
+        return HopsKernel(self, self.schema(*upstream), *upstream)
 
     def show(self) -> str:
         size, hop = (quote_ticks(ticks, self.unit) for ticks in (self.grid.size, self.grid.hop))
-        return f"{self.merge.show()} in windows of {size} every {hop}"
+        done = self.merge if self.of_rows is None else replace(self.of_rows[0], part=Part.WHOLE, grid=None)
+        return f"{done.show()} in windows of {size} every {hop}"
 
 
 class HopsKernel(Kernel):
-    """A schedule of windows, which each aggregate follows on its states."""
+    """A loop that is generated for the query walks along the groups in the window; panes are made here, or come.
 
-    def __init__(self, hops: Hops, schema: Schema) -> None:
+    By group there is its seat; by seat its group, how many rows it has, the first of them in the full block, and two
+    states, of the block that fills and of what is left of the full one. Rows lie in a ring: when they are, the seat of
+    their group, the next row of it in the full block, and their states, those of a full block with all behind them.
+    """
+
+    def __init__(self, hops: Hops, schema: Schema, upstream: Schema) -> None:
         self.grid, self.out_schema = hops.grid, schema
         self.key_exprs = [expr for _, expr in hops.merge.keys]
-        self.keys = KeyTable([field.type for field in schema.fields[: len(self.key_exprs)]])
-        rows = hops.merge.rows
-        assert rows is not None
-        made = (hops.merge.measurement(name, aggregate, rows, remembers=False)
-                for name, aggregate in hops.merge.measures)
+        self.panes = _panes(hops, upstream)
+        self.own_keys = KeyTable([field.type for field in schema.fields[: len(self.key_exprs)]])
+        whole = replace(hops.finish.of, part=Part.WHOLE)
+        made = (whole.measurement(name, aggregate, hops.finish.rows, remembers=False)
+                for name, aggregate in whole.measures)
         self.measures = [measure for measure in made if isinstance(measure, Measure)]
-        self.replays = [hop_function(measure.aggregate, measure.steps) for measure in self.measures]
-        self.turns = [turn_function(measure.aggregate, measure.steps) for measure in self.measures]
-        self.scalars = np.zeros(WHY + 1, np.int64)
-        self.full, self.filling = _Block(self.measures), _Block(self.measures)
-        self.cells = np.tile(_NEW_CELL, GROUPS_AT_FIRST)
-        self.groups = np.zeros(GROUPS_AT_FIRST, np.int32)
+        self.step = hop_function(self.measures)
+        self.nothing = [value for measure in self.measures for value in measure.steps.init]
+        self.at = np.zeros(SCALARS, np.int64)
+        self.seat_of, self.front = (np.full(GROUPS_AT_FIRST, -1, np.int32) for _ in range(2))
+        self.group_of, self.rows_of, self.free = (np.zeros(GROUPS_AT_FIRST, np.int32) for _ in range(3))
+        self.state, self.old = ([np.full(GROUPS_AT_FIRST, value) for value in self.nothing] for _ in range(2))
+        self.when = np.zeros(GROUPS_AT_FIRST, np.int64)
+        self.seat_at, self.after = (np.zeros(GROUPS_AT_FIRST, np.int32) for _ in range(2))
+        self.held = [np.full(GROUPS_AT_FIRST, value) for value in self.nothing]
         self.schedule = Schedule()
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        if self.panes is not None:
+            return self._take_panes(self.panes.push(batch))
         batch = batch.compact()
         if not len(batch):
             return []
-        groups = self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch), None)
-        self._grow(len(self.keys))
-        return self._run(batch.sync, frozen(groups), int(batch.sync[-1]),
-                         [measure.read(batch)[0] for measure in self.measures])
+        groups = self.own_keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch), None)
+        names = [name for measure in self.measures for name in state_names(measure.name, measure.steps)]
+        return self._run(batch.sync, frozen(groups.astype(np.int64)), int(batch.sync[-1]),
+                         [np.asarray(batch.column(name).values) for name in names])
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        out = []
+        if self.panes is not None:
+            out = self._take_panes(self.panes.advance(frontier))
+            frontier = self.panes.frontier
         self.frontier = frontier
-        nothing = [tuple(_NO_ROWS.astype(dtype) for dtype in measure.value_dtypes) for measure in self.measures]
-        return self._run(_NO_ROWS, _NO_GROUPS, frontier, [tuple(map(frozen, each)) for each in nothing])
+        return out + self._run(_NO_ROWS, _NO_ROWS, frontier, [frozen(np.empty(0, each.dtype)) for each in self.state])
+
+    def _take_panes(self, panes: Sequence[Batch]) -> list[Batch]:
+        out = []
+        for batch in panes:
+            groups, *states = (np.asarray(column.values) for column in batch.columns)
+            out += self._run(batch.sync, groups, int(batch.sync[-1]), states)
+        return out
+
+    @property
+    def keys(self) -> KeyTable:
+        """Of the groups; one with the panes, so that each row's key is looked up once."""
+        return self.own_keys if self.panes is None else self.panes.keys
 
     @property
     def buffered_rows(self) -> int:
-        return int(self.scalars[FULL] - self.scalars[FIRST] + self.scalars[FILLING])
+        return int(self.at[NEXT] - self.at[FIRST]) + (0 if self.panes is None else self.panes.buffered_rows)
 
     @property
     def sources(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(loop.text for loop in (*self.replays, *self.turns)))
+        return (*(() if self.panes is None else self.panes.sources), self.step.text)
 
-    def _run(self, sync: Array, groups: Array, limit: int, inputs: Sequence[Sequence[Array]]) -> list[Batch]:
-        grid, schedule = self.grid, self.schedule
-        out: list[Batch] = []
-        row, why = 0, -1
-        while why != DONE:
-            full, filling = self.full, self.filling
-            row = int(_schedule(
-                row, sync, groups, limit, grid.size, grid.hop, grid.offset, self.scalars,
-                full.sync, full.group, full.after, filling.sync, filling.group,
-                self.cells, self.groups,
-                schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target, schedule.count,
-                schedule.sync, schedule.group))
-            why = int(self.scalars[WHY])
-            with told_in_words(self.measures):
-                out += self._replay(inputs)
-                if why == TURN:
-                    self._turn()
-            if why == NO_SLOT:
-                filling.grow()
-        return out
-
-    def _replay(self, inputs: Sequence[Sequence[Array]]) -> list[Batch]:
+    def _run(self, sync: Array, groups: Array, limit: int, states: Sequence[Array]) -> list[Batch]:
+        """Let panes enter, and show windows that are over before a time."""
+        self._grow_groups(len(self.keys))
+        self._grow_rows(len(sync))
         schedule = self.schedule
         outs = schedule.outs([measure.out_dtypes for measure in self.measures])
-        for number, measure in enumerate(self.measures):
-            self.replays[number](schedule.operations, schedule.kind, schedule.who, schedule.which, schedule.slot,
-                                 schedule.target, *inputs[number], *self.filling.states[number],
-                                 *self.full.states[number], *measure.state, *outs[number][:-1])
-        rows = schedule.outputs
-        if not rows:
-            return []
-        states = [column for measure, buffers in zip(self.measures, outs, strict=True)
-                  for column in measure.columns(buffers, rows)]
-        return [Batch(self.out_schema, schedule.sync[:rows].copy(), self.grid.hop,
-                      (*self.keys.values(schedule.group[:rows]), *states))]
+        values = [array for each in outs for array in each]
+        out: list[Batch] = []
+        row, full = 0, True
+        while full:
+            with told_in_words(self.measures):
+                row = int(self.step(row, sync, groups, limit, self.grid.size, self.grid.hop, self.grid.offset, self.at,
+                                    self.seat_of, self.group_of, self.rows_of, self.front, self.free,
+                                    self.when, self.seat_at, self.after, *states, *self.state, *self.old, *self.held,
+                                    schedule.sync, schedule.group, *values))
+            if self.at[SHOWN]:
+                out.append(self._batch(int(self.at[SHOWN]), outs))
+            full = bool(self.at[FULL])
+        return out
 
-    def _turn(self) -> None:
-        """The block that filled is full, and gives each of its rows the state from there on."""
-        block, rows = self.filling, int(self.scalars[FILLING])
-        _chain(rows, block.group, self.cells, block.after)
-        for turn, states, measure in zip(self.turns, block.states, self.measures, strict=True):
-            turn(rows, block.group, block.after, *states, *measure.state)
-        self.full, self.filling = block, self.full
-        self.scalars[[FIRST, FULL, FILLING]] = 0, rows, 0
+    def _batch(self, rows: int, outs: Sequence[Outs]) -> Batch:
+        copied = np.copy if self.storage is None else self.storage.copy
+        columns = [measure.column(*(copied(array[:rows]) for array in mine))
+                   for measure, mine in zip(self.measures, outs, strict=True)]
+        return Batch(self.out_schema, self.schedule.sync[:rows].copy(), self.grid.hop,
+                     (*self.keys.values(self.schedule.group[:rows], self.storage), *columns))
 
-    def _grow(self, groups: int) -> None:
-        if groups <= len(self.groups):
+    def _grow_groups(self, groups: int) -> None:
+        if groups <= len(self.seat_of):
             return
-        groups = max(groups, 2 * len(self.groups))
-        self.cells = np.concatenate([self.cells, np.tile(_NEW_CELL, groups - len(self.groups))])
-        self.groups = extend(self.groups, groups, 0)
-        for measure in self.measures:
-            measure.grow_groups(groups)
+        groups = max(groups, 2 * len(self.seat_of))
+        self.seat_of, self.front = (extend(each, groups, -1) for each in (self.seat_of, self.front))
+        self.group_of, self.rows_of, self.free = (
+            extend(each, groups, 0) for each in (self.group_of, self.rows_of, self.free))
+        self.state, self.old = ([extend(each, groups, value) for each, value in zip(arrays, self.nothing, strict=True)]
+                                for arrays in (self.state, self.old))
+
+    def _grow_rows(self, more: int) -> None:
+        """Have room in the ring, which begins anew with its first row where it grows."""
+        first, rows, room = int(self.at[FIRST]), int(self.at[NEXT] - self.at[FIRST]), len(self.when)
+        if rows + more <= room:
+            return
+        longer = 1 << (rows + more - 1).bit_length()
+        places, origin = (first + np.arange(rows)) & (room - 1), first & (room - 1)
+        self.when, self.seat_at, self.after, *self.held = (
+            extend(each[places], longer, 0) for each in (self.when, self.seat_at, self.after, *self.held))
+        self.after, self.front = (
+            np.where(each < 0, each, (each - origin) & (room - 1)).astype(np.int32) for each in (self.after, self.front))
+        self.at[[FIRST, TURNED, NEXT]] -= first
 
 
-class _Block:
-    """Rows of as many panes as make a window: when, of which group, the next row of that group, the states."""
-
-    def __init__(self, measures: Sequence[Measure]) -> None:
-        self.sync = np.zeros(GROUPS_AT_FIRST, np.int64)
-        self.group, self.after = (np.zeros(GROUPS_AT_FIRST, np.int32) for _ in range(2))
-        self.states = [[np.zeros(GROUPS_AT_FIRST, dtype) for dtype in measure.value_dtypes] for measure in measures]
-
-    def grow(self) -> None:
-        rows = 2 * len(self.sync)
-        self.sync, self.group, self.after = (extend(each, rows, 0) for each in (self.sync, self.group, self.after))
-        self.states = [[extend(array, rows, 0) for array in each] for each in self.states]
-
-    def fork(self) -> _Block:
-        twin = object.__new__(_Block)
-        twin.sync, twin.group, twin.after = self.sync.copy(), self.group.copy(), self.after.copy()
-        twin.states = [[array.copy() for array in each] for each in self.states]
-        return twin
+def _panes(hops: Hops, upstream: Schema) -> PaneKernel | None:
+    """What makes states of rows, if that is done here."""
+    if hops.of_rows is None:
+        return None
+    panes = hops.of_rows[0].kernel(upstream)
+    assert isinstance(panes, PaneKernel)
+    panes.by_number = True
+    return panes

@@ -148,15 +148,15 @@ class Measure(Measurement):
         *values, valid = (array[:rows] for array in outs)
         if self.part is not Part.WHOLE:
             return [Column(type_, array.copy()) for type_, array in zip(self.field_types, values, strict=True)]
-        return [self.column(values[0], valid)]
+        return [self.column(values[0].copy(), valid.copy())]
 
     def column(self, values: Array, valid: Mask) -> Column:
-        """The values of the aggregate, as they were written, in the type of its column."""
+        """The values of the aggregate, as they were written and will stay, in the type of its column."""
         physical = numpy_type(self.type)
         assert physical is not None
         if valid.all():
-            return Column(self.type, values.astype(physical))
-        return Column(self.type, np.where(valid, values, 0).astype(physical), valid.copy())
+            return Column(self.type, values.astype(physical, copy=False))
+        return Column(self.type, np.where(valid, values, 0).astype(physical, copy=False), valid)
 
     def fork(self) -> Measure:
         twin = object.__new__(Measure)

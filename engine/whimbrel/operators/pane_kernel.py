@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from whimbrel.batch import Batch, Schema, check_reach, frozen
+from whimbrel.batch import Batch, Column, Schema, check_reach, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, IntegerKeys, Kernel, KeyTable, encode_keys, forced_tier
 from whimbrel.kernels.primitives.panes import CLEAR, EMIT, pane_schedule
+from whimbrel.kernels.primitives.table import FAR
 from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, Measure, extend, told_in_words
 from whimbrel.operators.measurement import Inputs, Measurement
 from whimbrel.operators.pane_text import PaneText, pane_text
@@ -52,6 +54,8 @@ class PaneKernel(Kernel):
     gathers : bool
         Whether rows that come out stay here until :meth:`gathered` is asked for them: of many panes with few rows each
         they are made into one batch.
+    by_number : bool
+        Whether rows that come out say the number of their group in the place of its keys.
     """
 
     def __init__(self, out_schema: Schema, grid: Grid, lead: int, keys: Sequence[Expr], measures: Sequence[Measurement],
@@ -66,7 +70,7 @@ class PaneKernel(Kernel):
         self.touched = np.zeros(GROUPS_AT_FIRST, np.int64)
         self.schedule = Schedule()
         self.full: list[Batch] = []
-        self.gathers = False
+        self.gathers = self.by_number = False
         self.texts: dict[tuple[bool, ...], PaneText] = {}
         self.compiled: dict[tuple[bool, ...], Callable[..., int]] = {}
         self.closing: tuple[PaneText, Callable[..., int]] | None = None
@@ -118,15 +122,16 @@ class PaneKernel(Kernel):
     # Fused tier: one generated loop over the raw columns.
 
     def _fused(self, batch: Batch) -> tuple[PaneText, Callable[..., int]] | None:
-        """The generated loop for this batch's pattern of nulls, if it may be used now."""
+        """The generated loop for this batch's pattern of nulls, and for many groups or few, if it may be used now."""
         tier = forced_tier()
         measures = [measure for measure in self.measures if isinstance(measure, Measure) and measure.fuses]
         if tier == "primitives" or len(measures) < len(self.measures):  # a bag is nothing for a loop of scalars
             return None
-        nulls = (batch.absent is not None, *(column.valid is not None for column in batch.columns))
+        many = len(self.rows) > FAR
+        nulls = (many, batch.absent is not None, *(column.valid is not None for column in batch.columns))
         text = self.texts.get(nulls)
         if text is None:
-            text = self.texts[nulls] = pane_text(measures, self.key_exprs, self.condition, batch)
+            text = self.texts[nulls] = pane_text(measures, self.key_exprs, self.condition, batch, many=many)
         if tier == "interpreted":
             return text, text.step.interpreted
         if nulls not in self.compiled:
@@ -263,7 +268,8 @@ class PaneKernel(Kernel):
         """The first `rows` output rows."""
         schedule = self.schedule
         start = schedule.sync[:rows] + self.lead
-        columns = list(self.keys.values(schedule.group[:rows]))
+        group = schedule.group[:rows]
+        columns = [Column(pa.int64(), group.copy())] if self.by_number else list(self.keys.values(group))
         for measure, outs in zip(self.measures, self._outs(), strict=True):
             columns += measure.columns((schedule.rows, np.ones(rows, np.bool_)) if measure.counts_rows else outs, rows)
         return Batch(self.out_schema, start, self.grid.size, tuple(columns))

@@ -90,8 +90,9 @@ class _Leaves:
                 for name in ([f"c{position}", f"v{position}"] if with_nulls else [f"c{position}"])]
 
 
-def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr | None, batch: Batch) -> PaneText:
-    """Generate the loop for a query and the nulls that `batch` has."""
+def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr | None, batch: Batch, *,
+              many: bool = False) -> PaneText:
+    """Generate the loop for a query and the nulls that `batch` has; of many groups it is given numbers."""
     leaves = _Leaves(batch)
     stateful = [(number, measure) for number, measure in enumerate(measures) if not measure.counts_rows]
     imports: list[str] = []
@@ -106,12 +107,12 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
     under = () if condition is None else (condition,)
     body = _under_tests([_accumulate(number, measure, leaves, under, alone=alone) for number, measure in stateful])
     timed = any(measure.steps.timed for _, measure in stateful)
-    inline_key = keys[0] if len(keys) == 1 and _inline(keys[0], batch) else None
+    inline_key = keys[0] if len(keys) == 1 and not many and _inline(keys[0], batch) else None
     states = [f"s{number}_{part}" for number, measure in stateful for part in range(len(measure.steps.init))]
     outs = [f"out{number}_{column}" for number, measure in stateful
             for column in (*outputs(measure.steps, measure.part), "valid")]
     used = [name for name in SCALARS if any(f"{name}(" in line for line in [*guard, *body])]
-    table = "index" if inline_key is None else "find, index"
+    table = "FAR, SOON, index" if inline_key is None else "find, index"
     skip = ["if absent[row]:", "    continue"] if batch.absent is not None else []
     text = _render(
         title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
@@ -126,7 +127,7 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
         emit=[line for number, measure in stateful for line in _emit(number, measure)],
         rows=_alone(stateful, [*skip, *guard], body) if alone else _grouped(
             [_soon("group_of", *leaves.values), *skip, *guard],
-            _FIND if inline_key is not None else ["group = index(group_of[row])"], body),
+            _FIND if inline_key is not None else _number(states), body),
     )
     return PaneText(text, load_text(text, "step", functions), tuple(leaves.leaves), inline_key, timed, alone)
 
@@ -147,6 +148,13 @@ _FIND = [
     "    keys[group], size[0] = key, group + 1",
     "group = index(group)",
 ]
+
+
+def _number(states: Sequence[str]) -> list[str]:
+    """Lines that read the number of a group, and ask for the memory of one that comes soon, if there is much of it."""
+    asked = ", ".join(f"prefetch({array}, soon)" for array in ("rows", *states))
+    return ["if rows.shape[0] > FAR:", "    soon = index(group_of[min(row + SOON, sync.shape[0] - 1)])", f"    {asked}",
+            "group = index(group_of[row])"]
 
 
 def _inline(key: Expr, batch: Batch) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from whimbrel.optimize.absorb_panes import absorb_panes
 from whimbrel.optimize.absorb_select import absorb_select
 from whimbrel.optimize.absorb_session import absorb_session
 from whimbrel.optimize.absorb_where import absorb_where
@@ -21,7 +22,7 @@ from whimbrel.optimize.split_latencies import split_latencies
 from whimbrel.optimize.widen_hops import widen_hops
 from whimbrel.plan import Node, rewrite
 
-RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb_window, absorb_session)
+RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb_window, absorb_session, absorb_panes)
 """Local rewrites of one node, repeated until none of them finds anything to do."""
 
 

@@ -8,7 +8,7 @@ from whimbrel.plan import Beat, Grid, Node, Part
 
 
 def close_hops(node: Node) -> Node:
-    """chop(finish(merge(panes))) -> finish(merge in windows(panes)), where panes are as long as whole hops.
+    """chop(finish(merge(panes))) -> values of states merged in windows(panes), where panes are as long as whole hops.
 
     Merging while lifetimes last makes a start and an end edge for each change, which wait for one another and are then
     cut; here all panes of a window are as old as each other, and windows are shown one after the other.
@@ -23,5 +23,5 @@ def close_hops(node: Node) -> Node:
     on_grid = known.intervals_only and known.beat is not None and known.beat.on(Beat(period, offset))
     if not on_grid or known.duration is None or known.duration % period:
         return node
-    hops = Hops(merge=merge.op, grid=Grid(known.duration, period, offset), unit=node.op.unit)
-    return Node(below.op, (Node(hops, merge.inputs),))
+    grid = Grid(known.duration, period, offset)
+    return Node(Hops(merge=merge.op, finish=below.op, grid=grid, unit=node.op.unit), merge.inputs)

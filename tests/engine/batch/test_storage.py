@@ -103,3 +103,17 @@ def test_an_answer_stays_as_it_is_while_others_are_made():
         assert (b - a).min() >= 0
         assert (b - a).max() < 1_000
         assert np.array_equal(table["end"].to_numpy(), b + 1)
+
+
+def test_rows_of_one_time_share_it_with_those_that_end_then():
+    rows = [(0, ROWS), (0, ROWS // 2), (5, ROWS), (20, ROWS)]
+    batches = [Batch(Schema((Field("x", pa.int64()),)), np.full(many, at), 5, (Column(pa.int64(), np.full(many, at)),))
+               for at, many in rows]
+    table = table_from_batches(batches[0].schema, batches, Storage())
+    starts, ends = (table[name].chunks for name in ("start", "end"))
+    assert [set(chunk.to_pylist()) for chunk in starts] == [{at} for at, _ in rows]
+    assert [set(chunk.to_pylist()) for chunk in ends] == [{at + 5} for at, _ in rows]
+    assert [len(chunk) for chunk in ends] == [many for _, many in rows]
+    place = [[chunk.buffers()[1].address for chunk in chunks] for chunks in (starts, ends)]
+    assert place[0][0] == place[0][1] and place[1][0] == place[1][1] == place[0][2]
+    assert len({*place[0], *place[1]}) == 5

@@ -10,7 +10,12 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
+from whimbrel.batch import Batch
+from whimbrel.clock import INF
+from whimbrel.kernels import Tier, tier
+from whimbrel.kernels.primitives.hops import USED
 from whimbrel.operators import Hops, schedule
+from whimbrel.operators.hops import HopsKernel
 from whimbrel.optimize import optimize
 
 Row = tuple[int, int, int]
@@ -72,7 +77,29 @@ def test_more_groups_than_a_step_has_room_for(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_row_for_each_window_is_merged_in_one_step() -> None:
     plan = optimize(_closed(_log([(0, 0, 1)]), 10, 5).node)
-    assert [type(node.op) for node in plan.walk()].count(Hops) == 1
+    assert [type(node.op) for node in plan.walk()][1:] == [Hops]
+
+
+@pytest.mark.parametrize("name", ["interpreted", "fused"])
+def test_few_groups_after_many_move_together(name: Tier) -> None:
+    """Else each window would cost as much as the fullest one ever did."""
+    rows = [(at, k, at - k) for at in range(0, 80, 2) for k in (range(40) if at < 8 else (37, 5))]
+    rows += [(at, k, k) for at in (81, 99) for k in range(30)]
+    log = _log(rows)
+    node, (source,) = optimize(_closed(log, 10, 5).node), log.sources
+    with tier(name):
+        kernel = node.op.kernel(node.inputs[0].schema)
+        assert isinstance(kernel, HopsKernel)
+        out, used = [], []
+        for first in range(0, len(rows), 20):
+            for batch in source.excerpt(first, min(first + 20, len(rows))).read(["k", "x"]):
+                assert batch is not None
+                out += kernel.push(batch)
+            used.append(int(kernel.at[USED]))
+        found = Batch.concat([*out, *kernel.advance(INF)])
+    assert max(used) == 40 and min(used[8:]) == 2
+    columns = [found.sync, *(column.values for column in found.columns)]
+    assert sorted(zip(*(each.tolist() for each in columns), strict=True)) == _windows(rows, 10, 5, 0)
 
 
 @pytest.mark.parametrize("asked", [wb.median(col.x), wb.count_distinct(col.x)], ids=["bag", "distinct"])

@@ -1,8 +1,10 @@
-"""Which panes count in which window: the schedule of windows that hop, over the states of their panes.
+"""Who has a place in windows that hop, over the states of their panes.
 
 Panes are taken in blocks as long as a window: two stacks for all groups at once (van Herk, Pattern Recognition Letters
 13, 1992; Tangwongsan et al., DEBS 2017). Of the block that fills, each group has one state; of the full one before it,
 each row keeps the state from it to the end of the block. A window is what is left of the one and all of the other.
+
+Groups that have rows in the window sit side by side, wherever their ids are: a window is shown by walking along memory.
 """
 
 from __future__ import annotations
@@ -11,112 +13,52 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.kernels.primitives.panes import ADD, EMIT
 from whimbrel.kernels.primitives.table import index
 
 Array = np.ndarray[Any, Any]
 
-AT, PHASE, READ, KEPT, LISTED, FIRST, FULL, FILLING, WHY = 0, 1, 2, 3, 4, 5, 6, 7, 8
-"""Positions in the array of scalars: the newest pane of the window at hand, what is done with it, how much of the list
-of groups was read and kept, how long the list is, the first row of the full block that still counts, how many rows the
-full block has, how many the one that fills, and why the last step ended."""
+NOW, SHOWING, READ, FIRST, TURNED, NEXT, USED, FREE, SHOWN, FULL = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+"""Positions in the array of scalars: the newest pane of the window at hand, whether the window is being shown, and how
+many seats that was done for; the first row of the window, the first of the block that fills, and the next row, counted
+from the first of all; how many seats were ever taken, and how many of them are free; of the last step, how many rows
+were shown, and whether there was no room for more."""
 
-CELL = 4
-"""Numbers kept for each group, side by side so that a visit costs one cache line:"""
-PANES, FRONT, IS_LISTED = 0, 1, 2
-"""Its rows in the window, the first of them in the full block (-1: none), and whether it is in the list of groups."""
-
-TAKE, SHOW, LEAVE = 0, 1, 2
-"""What is done: rows of the pane enter, the groups are shown, rows that are a window old leave."""
-
-DONE, NO_ROOM, NO_SLOT, TURN = 0, 1, 2, 3
-"""Why a step ends: all is done; no room for operations or output; none for rows of the block; the block is full."""
+SCALARS = 10
 
 
-def hop_schedule(
-    row: int, sync: Array, group: Array, limit: int, size: int, hop: int, offset: int, scalars: Array,
-    full_sync: Array, full_group: Array, after: Array, sync_of: Array, group_of: Array, cells: Array, groups: Array,
-    kind: Array, who: Array, which: Array, slot: Array, target: Array, count: Array, out_sync: Array, out_group: Array,
-) -> int:
-    """Write operations for rows from `row` on, and for windows that are over before `limit`.
-
-    `after` is the next row of the same group in the full block; `groups` lists the groups that have rows in the window.
-    An ADD goes to the place `slot` of the block that fills; an EMIT finds the group's front there. `count` says how
-    many operations and output rows were written. Returns the first row not done.
-    """
-    operations = 0
-    outputs = 0
-    why = DONE
-    while why == DONE:
-        if scalars[PHASE] == TAKE:
-            if scalars[FIRST] == scalars[FULL] and scalars[FILLING] == 0:
-                if row == sync.shape[0]:
-                    break
-                scalars[AT] = sync[row]
-            while row < sync.shape[0] and sync[row] == scalars[AT]:
-                place = scalars[FILLING]
-                if operations == kind.shape[0] or place == sync_of.shape[0]:
-                    why = NO_ROOM if operations == kind.shape[0] else NO_SLOT
-                    break
-                mine = index(group[row])
-                cell = CELL * mine
-                if not cells[cell + IS_LISTED]:
-                    cells[cell + IS_LISTED] = True
-                    groups[scalars[LISTED]] = mine
-                    scalars[LISTED] += 1
-                cells[cell + PANES] += 1
-                sync_of[place], group_of[place] = sync[row], mine
-                scalars[FILLING] += 1
-                kind[operations], who[operations], which[operations], slot[operations] = ADD, mine, row, place
-                operations += 1
-                row += 1
-            if why != DONE or (row == sync.shape[0] and scalars[AT] >= limit):
-                break
-            scalars[PHASE], scalars[READ], scalars[KEPT] = SHOW, 0, 0
-        if scalars[PHASE] == SHOW:
-            read, kept = scalars[READ], scalars[KEPT]
-            room = min(kind.shape[0] - operations, out_sync.shape[0] - outputs)
-            while read < scalars[LISTED] and room > 0:
-                mine = index(groups[read])
-                cell = CELL * mine
-                read += 1
-                if cells[cell + PANES] == 0:
-                    cells[cell + IS_LISTED] = False
-                    continue
-                groups[kept] = mine
-                kept += 1
-                kind[operations], who[operations], target[operations] = EMIT, mine, outputs
-                slot[operations] = cells[cell + FRONT]
-                out_sync[outputs], out_group[outputs] = scalars[AT], mine
-                operations += 1
-                outputs += 1
-                room -= 1
-            scalars[READ], scalars[KEPT] = read, kept
-            if read < scalars[LISTED]:
-                why = NO_ROOM
-                break
-            scalars[LISTED] = kept
-            scalars[AT] += hop
-            scalars[PHASE] = LEAVE
-            if (scalars[AT] - offset) % size == 0 and scalars[FILLING] > 0:
-                why = TURN
-                break
-        left = scalars[FIRST]
-        while left < scalars[FULL] and full_sync[left] + size <= scalars[AT]:
-            cell = CELL * index(full_group[left])
-            cells[cell + PANES] -= 1
-            cells[cell + FRONT] = after[left]
-            left += 1
-        scalars[FIRST] = left
-        scalars[PHASE] = TAKE
-    count[0], count[1] = operations, outputs
-    scalars[WHY] = why
-    return row
+def take_seat(group: int, at: Array, seat_of: Array, group_of: Array, free: Array) -> None:
+    """A seat for a group that had no row in the window."""
+    if at[FREE] > 0:
+        at[FREE] -= 1
+        seat = index(free[at[FREE]])
+    else:
+        seat = index(at[USED])
+        at[USED] += 1
+    seat_of[group], group_of[seat] = seat, group
 
 
-def chain_block(rows: int, group_of: Array, cells: Array, after: Array) -> None:
-    """Of a block that is full: the next row of the same group behind each, and the first row of each group."""
-    for place in range(rows - 1, -1, -1):
-        cell = CELL * index(group_of[place])
-        after[place] = cells[cell + FRONT]
-        cells[cell + FRONT] = place
+def leave_seat(seat: int, at: Array, seat_of: Array, group_of: Array, free: Array) -> None:
+    """The last row of a group has left the window."""
+    seat_of[index(group_of[seat])] = -1
+    free[at[FREE]] = seat
+    at[FREE] += 1
+
+
+def close_up(at: Array, seat_of: Array, group_of: Array, rows_of: Array, front: Array, seat_at: Array,
+             after: Array) -> None:
+    """Where most seats are free, let groups move up to the first ones; all rows are of the block that is full."""
+    if 4 * at[FREE] <= 3 * at[USED]:
+        return
+    to = 0
+    for seat in range(at[USED]):
+        if rows_of[seat] == 0:
+            continue
+        rows, place = rows_of[seat], front[seat]
+        rows_of[seat], front[seat] = 0, -1
+        rows_of[to], front[to], group_of[to] = rows, place, group_of[seat]
+        seat_of[index(group_of[to])] = to
+        while place >= 0:
+            seat_at[index(place)] = to
+            place = after[index(place)]
+        to += 1
+    at[USED], at[FREE] = to, 0

@@ -10,18 +10,32 @@ from typing import Any
 
 import numpy as np
 
+from whimbrel.kernels.primitives.prefetch import prefetch
+
 Array = np.ndarray[Any, Any]
 
 
-def find(table: Array, key: int) -> Any:
-    """The id of a key, or -1 minus the slot where it belongs.
+SOON = 16
+"""Rows from the one at hand to the one whose place in a table, or whose group, is asked for."""
+
+FAR = 1 << 16
+"""Numbers in an array from which on what is looked for in it is seldom in the nearest caches."""
+
+
+def slot_of(table: Array, key: int) -> Any:
+    """Where to look for a key first.
 
     The first bits of the product say where: all bits of a key reach them, and keys that follow each other are spread
     evenly (Knuth, The Art of Computer Programming 3, 6.4). Floats that are whole numbers end in zeros.
     """
-    slots = table.shape[0] >> 1
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    slot = np.int64((mixed >> np.uint64(32)) * np.uint64(slots) >> np.uint64(32))
+    return np.int64((mixed >> np.uint64(32)) * np.uint64(table.shape[0] >> 1) >> np.uint64(32))
+
+
+def find(table: Array, key: int) -> Any:
+    """The id of a key, or -1 minus the slot where it belongs."""
+    slots = table.shape[0] >> 1
+    slot = slot_of(table, key)
     while True:
         held = table[2 * slot + 1]
         if held == 0:
@@ -62,7 +76,10 @@ def lookup(table: Array, keys: Array, size: Array, values: Array, skip: Array, i
         The first row not done: ``len(values)``, or less when the table must grow first.
     """
     room = table.shape[0] >> 2
+    asks = values.shape[0] - SOON if table.shape[0] > FAR else 0
     for row in range(start, values.shape[0]):
+        if row < asks:
+            prefetch(table, 2 * slot_of(table, values[row + SOON]))
         if skip.shape[0] and skip[row]:
             ids[row] = 0
             continue
