@@ -6,10 +6,11 @@ from whimbrel.batch.column import Column, Mask, frozen, numpy_type
 from whimbrel.batch.reach import check_reach
 from whimbrel.batch.schema import Field, Schema
 from whimbrel.batch.storage import Storage, keep_freed_memory
+from whimbrel.batch.surroundings import surroundings
 from whimbrel.batch.texts import text_buffers
 
 __all__ = [
     "Batch", "Column", "Field", "Mask", "Schema", "Storage", "Ticks", "check_reach", "columns_from_arrow", "frozen",
-    "keep_freed_memory", "numpy_type", "record_batches", "schema_from_arrow", "table_from_batches", "table_schema",
-    "text_buffers",
+    "keep_freed_memory", "numpy_type", "record_batches", "schema_from_arrow", "surroundings", "table_from_batches",
+    "table_schema", "text_buffers",
 ]

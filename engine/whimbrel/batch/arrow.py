@@ -11,6 +11,7 @@ from whimbrel.batch.batch import Batch, Ticks
 from whimbrel.batch.column import Column
 from whimbrel.batch.schema import Field, Schema
 from whimbrel.batch.storage import Storage
+from whimbrel.batch.surroundings import following
 from whimbrel.clock import INF
 
 _WORTH_SHARING = 4_096
@@ -66,8 +67,10 @@ def _times(schema: Schema, batch: Batch, storage: Storage | None) -> tuple[Colum
     if storage is not None and len(batch) >= _WORTH_SHARING and sync[0] == sync[-1] and (sync == sync[0]).all():
         return Column(type_, storage.alike(int(sync[0]), len(batch))), Column(
             type_, storage.alike(int(sync[0]) + ends, len(batch)))
-    room = None if storage is None else storage.empty(len(batch), np.int64)
-    return _kept(Column(type_, sync), storage), Column(type_, np.add(sync, ends, out=room))
+    after = following(sync, ends)
+    if after is None:
+        after = np.add(sync, ends, out=None if storage is None else storage.empty(len(batch), np.int64))
+    return _kept(Column(type_, sync), storage), Column(type_, after)
 
 
 def _kept(column: Column, storage: Storage | None) -> Column:

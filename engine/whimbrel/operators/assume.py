@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,16 +13,15 @@ from whimbrel.batch import Batch, Mask, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.primitives.apart import until_one_is_wrong
+from whimbrel.kernels.primitives.apart import spaced, until_one_is_wrong
 from whimbrel.plan import Apart, Given, Operator, Properties, Reach, Wanted, fluent
 
 Array = np.ndarray[Any, Any]
 
 _until_one_is_wrong = Compiled(until_one_is_wrong)
+_spaced = Compiled(spaced)
 _NONE = frozen(np.empty(0, np.int64))
-
-_PART = 8_192
-"""Rows that are compared at once: what they are compared by stays in the cache."""
+_FEW_ROWS = 4_096
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -191,11 +190,12 @@ class AssumeKernel(Kernel):
         sync, rows = batch.sync, len(batch)
         begun = int(self.start[0])
         if period is None:
-            if not (isinstance(batch.ends, int) and _at_least(sync, batch.ends)):
+            if not (isinstance(batch.ends, int) and _all_apart(sync, batch.ends, INF)):
                 return False
         else:
             whole = int(sync[-1]) - int(sync[0]) == (rows - 1) * period
-            if not whole or not (begun == MIN_TIME or sync[0] - begun == period) or not _every(sync, period):
+            follows = begun == MIN_TIME or sync[0] - begun == period
+            if not whole or not follows or not _all_apart(sync, period, period):
                 return False
             if (batch.ends if isinstance(batch.ends, int) else int((batch.ends - sync).max())) > period:
                 return False
@@ -219,18 +219,10 @@ class AssumeKernel(Kernel):
         return pa.scalar(ticks).cast(batch.schema.time_type).as_py()
 
 
-def _every(sync: Array, period: int) -> bool:
-    """Whether times follow each other at one distance."""
-    return all((distances == period).all() for distances in _distances(sync))
-
-
-def _at_least(sync: Array, ticks: int) -> bool:
-    """Whether times follow each other at no shorter distance."""
-    return all(distances.min() >= ticks for distances in _distances(sync))
-
-
-def _distances(sync: Array) -> Iterator[Array]:
-    """From each time to the next, in parts, since long differences cost memory."""
-    earlier, later = sync[:-1], sync[1:]
-    for first in range(0, len(later), _PART):
-        yield later[first : first + _PART] - earlier[first : first + _PART]
+def _all_apart(sync: Array, least: int, most: int) -> bool:
+    """Whether times follow each other at distances between these."""
+    times = frozen(sync)
+    if len(times) < _FEW_ROWS or not _spaced.ready(times, least, most):
+        steps = times[1:] - times[:-1]
+        return bool(((steps >= least) & (steps <= most)).all())
+    return bool(_spaced(times, least, most))

@@ -106,7 +106,7 @@ class BeatByKeyKernel(Kernel):
         text, scratch = self._text(masked=masked)
         times = batch.sync[layout.rows[layout.begins[:-1] + self.back]] - self.back * self.period
         there = frozen(layout.arrange_there(self.seen))
-        inputs = [there, there] if text.ports else []
+        inputs = [there] * len(text.masks)
         for _, position, with_nulls in text.leaves:
             inputs += [frozen(array) for array in columns[position][:1 + with_nulls]]
         outs = [np.zeros(4, np.int64), np.empty(len(batch), np.int64)]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Schema, frozen, numpy_type
+from whimbrel.batch import Batch, Column, Schema, frozen, numpy_type, surroundings
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel
 from whimbrel.operators.beat_needs import reach_of
-from whimbrel.operators.beat_steps import Sampled, Step, Windowed, in_order
+from whimbrel.operators.beat_steps import Sampled, Slid, Step, Windowed, in_order
 from whimbrel.operators.beat_text import BeatText, beat_text
 from whimbrel.operators.measure import told_in_words
 
@@ -22,7 +22,7 @@ Places = Array | range
 """Numbers of places, ascending; a range where none is left out."""
 
 RANGE = 65_536
-"""Most places that are computed at once: their columns stay in the second-level cache."""
+"""Most places that are computed at once where windows slide: what each has by place stays in the second-level cache."""
 
 _NONE = np.empty(0, np.int64)
 _SHORT = 4_096
@@ -60,6 +60,7 @@ class BeatKernel(Kernel):
         self.phase: int | None = None
         self.next = 0
         self.open: Batch | None = None
+        self.most_places = RANGE if any(isinstance(step, Slid) for step in in_order(last)) else 4 * RANGE
         self.texts: dict[Any, tuple[BeatText, list[Array]]] = {}
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -154,8 +155,9 @@ class BeatKernel(Kernel):
     def _range(self, stop: int, given: Sequence[_Given]) -> list[Batch]:
         """Compute places from the next one on, as many as are done at once, but not `stop`."""
         base = self.next - self.back
-        stop = min([stop, self.next + RANGE, *(edge + self.back for rows in given for edge in rows.edges
-                                               if edge > base)])
+        # Where inputs begin, end, or go on in another piece, ranges are short: the others need no masks, and no copies.
+        cuts = [cut for rows in given for edge in rows.edges for cut in (edge - self.ahead, edge + self.back)]
+        stop = min([stop, self.next + self.most_places, *(cut for cut in cuts if cut > self.next)])
         text, scratch = self._text(masked=not all(rows.full(base, stop + self.ahead) for rows in given))
         arguments, outs = self._arguments(text, scratch, stop, given)
         if stop - self.next > _INTERPRETED_RANGE and not text.loop.ready(*arguments):
@@ -167,6 +169,8 @@ class BeatKernel(Kernel):
         except OverflowError as error:
             raise KernelError("An integer leaves int64.", where=self.shown,
                               hint="compute it of floats: .cast(float)") from error
+        if text.everywhere:
+            outs.insert(1, self._times(given, stop))
         self.next = stop
         return self._rows(text, outs)
 
@@ -177,7 +181,7 @@ class BeatKernel(Kernel):
                                                                                            strict=True))
         if (masked, nulls) not in self.texts:
             text = beat_text(self.last, self.shown, lambda port, at: nulls[port][at], self.period, masked=masked,
-                             most_places=RANGE)
+                             most_places=self.most_places)
             self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
         return self.texts[masked, nulls]
 
@@ -186,12 +190,12 @@ class BeatKernel(Kernel):
         """What the loop is called with, and what it writes in: with room for a row before its own, and for an end."""
         base, rows = self.next - self.back, stop - self.next
         ranges = [_Range(*each.between(base, stop + self.ahead)) for each in given]
-        inputs = [array for port in text.ports for array in ranges[port].mask()]
+        inputs = [ranges[port].mask(kind) for kind, port in text.masks]
         for port, position, with_nulls in text.leaves:
             column = ranges[port].column(position, self.schemas[port].fields[position].type)
             inputs += [ranges[port].spread(column.values), *([ranges[port].spread(column.validity())] if with_nulls
                                                              else [])]
-        types: list[Any] = [np.int64] * (1 + text.changing)
+        types: list[Any] = [np.int64] * ((not text.everywhere) + text.changing)
         for field, nullable in zip(self.last.schema, text.nullable, strict=True):
             types += [numpy_type(field.type), *([np.bool_] if nullable else [])]
         stays = self.storage if text.everywhere else None
@@ -202,6 +206,17 @@ class BeatKernel(Kernel):
         return [base, self.back, self.back + rows, time, self.period, *leads, *inputs, *scratch, outs[0],
                 *(array[1:-1] for array in outs[1:])], outs
 
+    def _times(self, given: Sequence[_Given], stop: int) -> Array:
+        """When the places of a range begin, and those before and behind it; where an input says so, its own array."""
+        first, rows = self.next - 1, stop - self.next + 2
+        for each in given:
+            if (known := each.times(first, stop + 1, self.period)) is not None:
+                return known if self.storage is None else self.storage.keep(known)
+        times = np.empty(rows, np.int64) if self.storage is None else self.storage.empty(rows, np.int64)
+        np.multiply(np.arange(rows), self.period, out=times)
+        times += self._phase + first * self.period
+        return times
+
     def _rows(self, text: BeatText, outs: Sequence[Array]) -> list[Batch]:
         """Events of a range that have ended, and the open one of the range before, if it has."""
         rows, going, changed, first_change = map(int, outs[0])
@@ -210,14 +225,13 @@ class BeatKernel(Kernel):
         if self.open is not None and changed:
             if first_change == self.open.sync[0] + self.lasts and _fits(self.open, text):
                 first = 0
-                _put_first(self.open, outs, text.nullable)
+                _put_first(self.open, outs, text)
             else:
                 out.append(self.open.having(ends=frozen(np.array([first_change]))))
             self.open = None
         arrays = iter([array[first:stop] if 2 * rows >= len(array) else array[first:stop].copy() for array in outs[1:]])
         sync, ends = next(arrays), next(arrays) if text.changing else self.lasts
         if self.storage is not None and text.everywhere and self.lasts == self.period:
-            outs[1][stop] = outs[1][rows] + self.period
             ends = outs[1][first + 1 : stop + 1]  # each ends when the next begins: one array says both
         columns = []
         for field, nullable in zip(self.last.schema, text.nullable, strict=True):
@@ -225,7 +239,7 @@ class BeatKernel(Kernel):
             columns.append(Column(field.type, values, None if valid is None or valid.all() else valid))
         result = Batch(self.last.schema, sync, ends, tuple(columns))
         # Where the last one ends is known when something changes behind the range.
-        if going and rows and self.lasts == self.period:
+        if going and rows and self.lasts == self.period and not text.anew:
             self.open = result.slice(len(result) - 1, len(result))
             result = result.slice(0, len(result) - 1)
         return [*out, result] if len(result) else out
@@ -237,11 +251,13 @@ def _fits(row: Batch, text: BeatText) -> bool:
                                      for column, nullable in zip(row.columns, text.nullable, strict=True))
 
 
-def _put_first(row: Batch, outs: Sequence[Array], nullable: Sequence[bool]) -> None:
-    """Write a row in front of those that a loop wrote, without ends."""
+def _put_first(row: Batch, outs: Sequence[Array], text: BeatText) -> None:
+    """Write a row in front of those that a loop wrote, without ends; where times are given, its own is there."""
     arrays = iter(outs[1:])
-    next(arrays)[0] = row.sync[0]
-    for column, with_nulls in zip(row.columns, nullable, strict=True):
+    times = next(arrays)
+    if not text.everywhere:
+        times[0] = row.sync[0]
+    for column, with_nulls in zip(row.columns, text.nullable, strict=True):
         next(arrays)[0] = column.values[0]
         if with_nulls:
             next(arrays)[0] = column.validity()[0]
@@ -264,12 +280,22 @@ class _Given:
 
     @property
     def edges(self) -> list[int]:
-        """Where pieces begin, but the first."""
-        return [int(places[0]) for places in self.places[1:]]
+        """Where pieces begin and end."""
+        return [edge for places in self.places for edge in (int(places[0]), int(places[-1]) + 1)]
 
     def near(self, place: int) -> int | None:
         """The first place from this one on at which there is an event."""
         return next((int(places[at]) for places in self.places if (at := _position(places, place)) < len(places)), None)
+
+    def times(self, first: int, stop: int, period: int) -> Array | None:
+        """When these places begin, of which all but the first and the last have an event, as an input has it."""
+        for piece, places in zip(self.pieces, self.places, strict=True):
+            if isinstance(places, range) and places.start <= first + 1 and stop - 1 <= places.stop:
+                inner = piece.sync[first + 1 - places.start : stop - 1 - places.start]
+                wide = surroundings(inner, 1, 1)
+                if wide is not None and wide[1] - wide[0] == period == wide[-1] - wide[-2]:
+                    return wide
+        return None
 
     def lead(self, first: int) -> int:
         """How many ticks a place is behind the first row that `between` gives for it."""
@@ -318,6 +344,10 @@ class _Sampled(_Given):
         """None: nothing is where only it is."""
         return None
 
+    def times(self, first: int, stop: int, period: int) -> Array | None:
+        """None: its events begin elsewhere."""
+        return None
+
     def lead(self, first: int) -> int:
         return (self.behind + first * self.period) % self.every
 
@@ -337,15 +367,19 @@ class _Range:
     def __init__(self, rows: Sequence[Batch], at: Array, length: int, before: bool) -> None:
         self.rows, self.at, self.length, self.before = rows, at, length, before
         self.full = sum(map(len, rows)) == length
+        self._there: Array | None = None
 
-    def mask(self) -> tuple[Array, Array]:
-        """Where an event is, and where one begins or ended."""
-        there = np.full(self.length, self.full)
-        there[self.at] = True
-        changes = there.copy()
-        changes[1:] |= there[:-1]
+    def mask(self, kind: str) -> Array:
+        """Where an event is "there", or where one begins or ended and so something "changes"."""
+        if self._there is None:
+            self._there = np.full(self.length, self.full)
+            self._there[self.at] = True
+        if kind == "there":
+            return frozen(self._there)
+        changes = self._there.copy()
+        changes[1:] |= self._there[:-1]
         changes[0] |= self.before
-        return frozen(there), frozen(changes)
+        return frozen(changes)
 
     def column(self, position: int, type_: pa.DataType) -> Column:
         return Column.concat([batch.columns[position] for batch in self.rows] or [Column.nulls(type_, 0)])

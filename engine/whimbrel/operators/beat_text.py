@@ -1,8 +1,7 @@
 """Several steps on a beat as one generated loop over places: each step is written where its value is used.
 
-A shift is another place of the same column, a condition is a flag, a window that slides is a state. Only adjacent
-windows, whose results hold before they are complete, and windows that are used at several places are computed by
-loops of their own beforehand.
+A shift is another place of the same column, a condition is a flag. Only windows are computed by loops of their own
+beforehand, into arrays that the others read.
 """
 
 from __future__ import annotations
@@ -10,15 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from whimbrel.expr import SCALARS
 from whimbrel.kernels import Compiled, load_text
 from whimbrel.operators.aggregate_text import comment
-from whimbrel.operators.beat_needs import RESULT, needs_of, reach_of
-from whimbrel.operators.beat_steps import Adjacent, Step, in_order
+from whimbrel.operators.beat_needs import needs_of, reach_of
+from whimbrel.operators.beat_steps import Adjacent, Slid, Step, in_order
 from whimbrel.operators.beat_writer import BeatWriter, Leaf, indented
 
 
@@ -32,8 +31,8 @@ class BeatText:
     loop : Compiled
     leads : tuple of int
         Inputs of another beat: it is told how many ticks the first place is behind their first event.
-    ports : tuple of int
-        Inputs of which it reads where events are, and where they change.
+    masks : tuple of (str, int)
+        What it reads of where the events of inputs are: where they are "there", or where something "changes".
     leaves : tuple of Leaf
     scratch : tuple of (numpy.dtype, int)
         Types and lengths of the arrays that it works in.
@@ -42,18 +41,21 @@ class BeatText:
     changing : bool
         Whether it writes ends; if not, every event lasts until the next place.
     everywhere : bool
-        Whether it writes a row for every place.
+        Whether it writes a row for every place, and so no times.
+    anew : bool
+        Whether each row is of one place.
     """
 
     text: str
     loop: Compiled
     leads: tuple[int, ...]
-    ports: tuple[int, ...]
+    masks: tuple[tuple[str, int], ...]
     leaves: tuple[Leaf, ...]
     scratch: tuple[tuple[np.dtype[Any], int], ...]
     nullable: tuple[bool, ...]
     changing: bool
     everywhere: bool
+    anew: bool
 
 
 def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period: int, *, masked: bool,
@@ -82,30 +84,33 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period:
     writer = BeatWriter(nulls, period, masked=masked, most_places=most_places + sum(reach_of(last)))
     body = [line for step in in_order(last) for key in loops if key[0] == id(step)
             for line in (writer.windows(step, key, loops[key]) if isinstance(step, Adjacent)
-                         else writer.shared(step, loops[key]))]
-    result, lines = writer.rows(last, loops[RESULT])
+                         else writer.slides(cast(Slid, step), loops[key]))]
+    result, lines = writer.rows(last, timed=by_key)
     body += lines
     nullable = tuple(valid is not None for _, valid in result.columns)
-    changing = result.changes is not None
-    everywhere = result.present is None and not changing
+    changing = result.changes is not None and not result.anew
+    everywhere = result.present is None and not changing and not by_key
     used = [name for name in SCALARS if any(f"{name}(" in line for line in body)]
-    ports = tuple(sorted(writer.ports))
-    leaves = tuple(leaf for leaf in writer.leaves.values() if any(f"c{leaf[0]}_{leaf[1]}[" in line for line in body))
+    named = set(re.findall(r"\w+", "\n".join(body)))
+    masks = tuple((kind, port) for port in sorted(writer.ports) for kind in ("there", "changes")
+                  if f"{kind}{port}" in named)
+    leaves = tuple(leaf for leaf in writer.leaves.values() if f"c{leaf[0]}_{leaf[1]}" in named)
     parameters = [
         "base", "first", "stop", "time", "period", *(f"lead{port}" for port in writer.leads),
-        *(f"{kind}{port}" for port in ports for kind in ("there", "changes")),
+        *(f"{kind}{port}" for kind, port in masks),
         *(f"{kind}{port}_{at}" for port, at, with_nulls in leaves for kind in ("cv" if with_nulls else "c")),
-        *writer.scratch, "count", "out_sync", *(["out_end"] if changing else []),
+        *writer.scratch, "count", *([] if everywhere else ["out_sync"]), *(["out_end"] if changing else []),
         *(f"out{at}{kind}" for at, some in enumerate(nullable) for kind in (("", "_valid") if some else ("",)))]
     text = "\n".join([
         comment(f"On a beat: {shown}"), "", "import numpy as np", "from numpy import uintp",
         *(f"from {module} import {', '.join(name for name, of in writer.imports.items() if of == module)}"
           for module in dict.fromkeys(writer.imports.values())),
         *(f"from {SCALARS[name].__module__} import {name}" for name in used), "", "",
-        *_wrapped("def beat(", parameters), *indented(body), "", *(_each_key(parameters) if by_key else [])])
+        *writer.definitions, *_wrapped("def beat(", parameters), *indented(body), "",
+        *(_each_key(parameters) if by_key else [])])
     loop = load_text(text, "by_key" if by_key else "beat", writer.functions)
-    return BeatText(text, loop, tuple(writer.leads), ports, leaves, tuple(writer.scratch.values()), nullable, changing,
-                    everywhere)
+    return BeatText(text, loop, tuple(writer.leads), masks, leaves, tuple(writer.scratch.values()), nullable, changing,
+                    everywhere, result.anew)
 
 
 def _each_key(parameters: Sequence[str]) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, cast
@@ -36,49 +37,91 @@ Leaf = tuple[int, int, bool]
 
 _BOOL = np.dtype(np.bool_)
 _MAY_FAIL = ("checked_", "floor_div(", "whole(", "within(")
+_WHOLE_ARRAY = re.compile(r"(?:np\.\w+\()?(\w+)\[uintp\(at\)\]\)?")
+"""A value that stands in an array by place, and nothing is done to it."""
 
 
 @dataclass(frozen=True)
 class _Stream:
-    """Texts of a stream at one place; None: an event is everywhere, or something changes everywhere."""
+    """Texts of a stream at one place; None: an event is everywhere, or something changes everywhere.
+
+    Where events are `anew`, one begins at each place that has one.
+    """
 
     columns: tuple[Text, ...]
     present: str | None
     changes: str | None
+    anew: bool = False
 
     @property
     def starts(self) -> str | None:
         """Text of whether an event begins; None: always."""
-        return _both(self.present, self.changes)
+        return self.present if self.anew else _both(self.present, self.changes)
 
     def bind(self, schema: Schema) -> Bind:
         return lambda leaf: self.columns[schema.index(cast(Col, node(leaf)).name)]
 
 
+@dataclass(frozen=True)
+class _Beside:
+    """Adjacent windows that a loop looks into: their number and width, and the lines that read the one that is on."""
+
+    number: int
+    width: int
+    lines: tuple[str, ...]
+
+    @property
+    def edge(self) -> str:
+        """Text of whether a window begins."""
+        return f"((at - begin{self.number}) % {self.width} == 0)"
+
+
 @dataclass
 class _Loop:
-    """Lines before a loop and inside it, where its windows begin, and the streams made so far.
+    """Lines inside a loop, the adjacent windows that it looks into, and the streams made so far."""
 
-    `begins` are of windows that slide, `edges` of adjacent ones, with their widths.
-    """
-
-    needs: Needs
-    before: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
-    begins: list[str] = field(default_factory=list)
-    edges: list[tuple[str, int]] = field(default_factory=list)
+    beside: list[_Beside] = field(default_factory=list)
     made: dict[Shifted, _Stream] = field(default_factory=dict)
 
     def over(self, first: str, stop: str, lines: list[str], changes: str | None = None) -> list[str]:
-        """The whole loop, where `lines` are what is done from `first` on, and nothing is where nothing `changes`."""
-        only = [(begin, width) for begin, width in self.edges if changes == _edge(begin, width)]
-        if only and not self.begins:
-            begin, width = only[0]
-            head = f"for at in range(first + ({begin} - first) % {width}, {stop}, {width}):"
-            return [*self.before, head, *indented([*self.lines, *lines])]
-        if self.begins:
-            lines, first = [f"if at >= {first}:", *indented(lines)], f"min({', '.join([first, *self.begins])})"
-        return [*self.before, f"for at in range({first}, {stop}):", *indented([*self.lines, *lines])]
+        """The whole loop, where `lines` are what is done at each place, and nothing is where nothing `changes`."""
+        lines = [*self.lines, *lines]
+        edges = [each for each in self.beside if each.edge == changes]
+        if len(self.beside) == 1 and not edges:  # window by window: what it reads of each stays the same
+            each, = self.beside
+            begin, begun, which, width = (*(f"{name}{each.number}" for name in ("begin", "begun", "which")), each.width)
+            last = f"-(({begin} - ({stop})) // {width})"
+            return [f"for {which} in range(({first} - {begin}) // {width}, {last}):",
+                    *indented([f"{begun} = {begin} + {which} * {width}", *each.lines]),
+                    f"    for at in range(max({first}, {begun}), min({stop}, {begun} + {width})):",
+                    *indented(indented(lines))]
+        places = f"{first}, {stop}"
+        if edges:
+            begin, width = f"begin{edges[0].number}", edges[0].width
+            places = f"{first} + ({begin} - ({first})) % {width}, {stop}, {width}"
+        read = [line for each in self.beside
+                for line in (f"which{each.number} = (at - begin{each.number}) // {each.width}", *each.lines)]
+        return [f"for at in range({places}):", *indented([*read, *lines])]
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """What was computed of windows that slide: the numbers of the arrays in which it stands, by place.
+
+    Parameters
+    ----------
+    number : int
+        Of where some event is in a window, and where one enters or leaves.
+    measures : tuple of int
+        Of each aggregate.
+    masked : bool
+        Whether windows may be empty.
+    """
+
+    number: int
+    measures: tuple[int, ...]
+    masked: bool
 
 
 class BeatWriter:
@@ -98,7 +141,7 @@ class BeatWriter:
 
     def __init__(self, nulls: Callable[[int, int], bool], period: int, *, masked: bool, most_places: int) -> None:
         self.nulls, self.period, self.masked, self.most_places = nulls, period, masked, most_places
-        self.loop = _Loop(Needs())
+        self.loop = _Loop()
         self.leaves: dict[tuple[int, int], Leaf] = {}
         self.ports: set[int] = set()
         self.leads: dict[int, None] = {}
@@ -106,25 +149,40 @@ class BeatWriter:
         self.names: dict[tuple[str, int], str] = {}
         self.functions: Functions = {}
         self.scratch: dict[str, tuple[np.dtype[Any], int]] = {}
-        self.stored: dict[int, tuple[int, _Stream]] = {}
+        self.slid: dict[int, _Windows] = {}
+        self.defined: dict[tuple[str, ...], str] = {}
         self.written: dict[Shifted, tuple[int, list[int], bool]] = {}
         self.numbers = 0
 
-    def rows(self, last: Step, needs: Needs) -> tuple[_Stream, list[str]]:
-        """The loop that writes the rows of the result."""
-        loop = self.loop = _Loop(needs)
+    @property
+    def definitions(self) -> list[str]:
+        """Functions that the loops call."""
+        return [line for (head, *lines), name in self.defined.items()
+                for line in (f"def {name}({head}):", *indented(lines), "", "")]
+
+    def rows(self, last: Step, *, timed: bool) -> tuple[_Stream, list[str]]:
+        """The loop that writes the rows of the result; with their times where it is not a row for every place.
+
+        Parameters
+        ----------
+        last : Step
+        timed : bool
+            Whether it writes times in any case.
+        """
+        loop = self.loop = _Loop()
         result = self._stream(last, 0)
-        everywhere = result.present is None and result.changes is None
+        alone = result.changes is None or result.anew
+        everywhere = result.present is None and alone and not timed
         row = "uintp(at - first)" if everywhere else "uintp(done)"
-        write = [f"out_sync[{row}] = time + at * period"]
+        write = [] if everywhere else [f"out_sync[{row}] = time + at * period"]
         for at, (value, valid) in enumerate(result.columns):
             shown = value if valid is None else f"{value} if {valid} else {_zero(last.schema.fields[at].type)}"
             write += [f"out{at}[{row}] = {shown}", *([] if valid is None else [f"out{at}_valid[{row}] = {valid}"])]
         if everywhere:
             return result, [*loop.over("first", "stop", write), "count[0], count[1] = stop - first, True",
                             "count[2], count[3] = True, time + first * period"]
-        if result.changes is None:
-            lines = [*write, f"going = {result.present}", "done += going"]
+        if alone:
+            lines = [*write, f"going = {result.present or True}", "done += going"]
             return result, ["done, going = 0, False", *loop.over("first", "stop", lines),
                             "count[0], count[1] = done, going", "count[2], count[3] = True, time + first * period"]
         lines = [
@@ -137,23 +195,22 @@ class BeatWriter:
 
     def windows(self, step: Adjacent, key: Shifted, needs: Needs) -> list[str]:
         """The loop that computes adjacent windows into arrays."""
-        loop = self.loop = _Loop(needs)
+        loop = self.loop = _Loop()
         given = self._stream(step.inputs[0], key[1])
         number, starts, measures = self._next(), self._starting(step, given), []
-        most, width, begin = self.most_places // step.width + 3, step.width, _place(f"base - {step.offset + key[1]}")
+        most, width, phase = self.most_places // step.width + 3, step.width, _place(f"base - {step.offset + key[1]}")
         entering: list[tuple[list[str], str]] = []
         emit = []
         for measure in step.measures:
             q = self._functions(measure, "accumulate", "result")
             measures.append(q)
-            self.scratch[f"window{q}"] = measure.out_dtypes[0], most
-            self.scratch[f"window{q}_valid"] = _BOOL, most
+            self.scratch |= {f"window{q}": (measure.out_dtypes[0], most), f"known{q}": (_BOOL, most)}
             value, tests = self._value(measure, step, given, starts and f"started{number}")
             accumulate = self.names["accumulate", q]
             line = f"state{q} = {accumulate}(state{q}, {value}{_time(measure, 'at')})  {_words(measure)}"
             entering.append((tests, line))
-            emit.append(f"window{q}_valid[window] = {self._show(q, f'state{q}', f'window{q}', 'window')}")
-        fresh = _fresh_states(step.measures, measures)
+            emit.append(f"known{q}[window] = {self._show(q, f'state{q}', f'window{q}', 'window')}")
+        fresh = [f"{', '.join(f'state{q}' for q in measures)} = {', '.join(map(_fresh, step.measures))}"]
         enter = [line for tests, group in groupby(entering, itemgetter(0))
                  for line in _when(tests, [line for _, line in group])]
         if starts is not None:
@@ -163,49 +220,98 @@ class BeatWriter:
             emit.append(f"some{number}[window] = some")
         self.written[key] = number, measures, starts is not None
         begun, over = _place(f"first - {needs.back}"), _place(f"stop - {-needs.ahead}")
-        lines = [*enter, "inside += 1", f"if inside == {width}:", *indented([*emit, *fresh]),
-                 "    window, inside = window + 1, 0"]
         return [
-            f"begin{number} = {begun} - ({begin} + {begun}) % {width}  {_window(step)}",
-            f"end = {over} + -({begin} + {over}) % {width}",
-            "window, inside = 0, 0", *fresh, *loop.over(f"begin{number}", "end", lines)]
+            f"begin{number} = {begun} - ({phase} + {begun}) % {width}  {_window(step)}",
+            f"for window in range(-((begin{number} - ({over})) // {width})):",
+            *indented([f"begun{number} = begin{number} + window * {width}", *fresh,
+                       *loop.over(f"begun{number}", f"begun{number} + {width}", enter), *emit])]
 
-    def shared(self, step: Step, needs: Needs) -> list[str]:
-        """The loop that computes a step into arrays, by place."""
-        loop = self.loop = _Loop(needs)
-        stream, number = self._stream(step, 0), self._next()
-        types = [numpy_type(field.type) for field in step.schema]
-        texts = [(f"shared{number}_{at}{kind}", text, dtype if kind == "" else _BOOL)
-                 for at, (pair, dtype) in enumerate(zip(stream.columns, types, strict=True))
-                 for kind, text in zip(("", "_valid"), pair, strict=True)]
-        texts += [(f"shared{number}_{kind}", text, _BOOL)
-                  for kind, text in (("there", stream.present), ("changes", stream.changes))]
-        lines = []
-        for name, text, dtype in texts:
-            if text is not None:
-                self.scratch[name] = np.dtype(dtype), self.most_places
-                lines.append(f"{name}[uintp(at)] = {text}")
-        self.stored[id(step)] = number, stream
-        return loop.over(_place(f"first - {needs.back}"), _place(f"stop - {-needs.ahead}"), lines)
+    def slides(self, step: Slid, needs: Needs) -> list[str]:
+        """The loops that compute windows that slide into arrays, by place.
+
+        The places are cut into blocks of `width`; a window is the rest of one block and the beginning of the next.
+        The states of rests are computed when a block is complete, and merged with that of the beginning (van Herk,
+        1992). So a state is never taken back, which would round, and depends on the places of the stream alone.
+        """
+        loop = self.loop = _Loop()
+        given, number = self._stream(step.inputs[0], 0), self._next()
+        begin, first, stop = f"begin{number}", _place(f"first - {needs.back}"), _place(f"stop - {-needs.ahead}")
+        starts, started = self._starting(step, given), f"starts{number}"
+        before, after, measures = [], [], []
+        if starts is not None:
+            self.imports["window_turns"] = "whimbrel.kernels.primitives.window_turns"
+            if (plain := _WHOLE_ARRAY.fullmatch(starts)) is not None:
+                started = plain[1]
+            else:
+                before.append(f"{self._by_place(started, _BOOL)}[uintp(at)] = {starts}")
+            for name in ("alive", "turns"):
+                self._by_place(f"{name}{number}", _BOOL)
+            after.append(f"window_turns({started}, {first}, {stop}, {step.width}, alive{number}, turns{number})")
+        for measure in step.measures:
+            measures.append(q := self._functions(measure, "accumulate", "merge", "result"))
+            value, tests = self._value(measure, step, given, starts and f"{started}[uintp(at)]")
+            arrays, plain = [], _WHOLE_ARRAY.fullmatch(value)
+            if plain is None and measure.aggregate.expr is not None:
+                arrays.append(self._by_place(f"held{q}", measure.value_dtypes[0]))
+                if tests and any(name in value for name in _MAY_FAIL):  # as elsewhere: not where there is no event
+                    value = f"{value} if {' and '.join(tests)} else np.{measure.value_dtypes[0]}(0)"
+                before.append(f"{arrays[0]}[uintp(at)] = {value}")
+            elif plain is not None:
+                arrays.append(plain[1])
+            if len(tests) == 1 and (plain := _WHOLE_ARRAY.fullmatch(tests[0])):
+                arrays.append(plain[1])
+            elif tests:
+                arrays.append(self._by_place(f"counts{q}", _BOOL))
+                before.append(f"{arrays[-1]}[uintp(at)] = {' and '.join(tests)}")
+            for at, initial in enumerate(measure.steps.init):
+                self.scratch[f"rest{q}_{at}"] = np.asarray(initial).dtype, step.width
+            shown = self._by_place(f"shown{q}", measure.out_dtypes[0]), self._by_place(f"shown{q}_valid", _BOOL)
+            after.append(self._slide(measure, q, counted=bool(tests), arguments=[
+                *arrays, begin, first, stop, str(step.width), *(["time", "period"] if measure.steps.timed else []),
+                *(f"rest{q}_{at}" for at in range(len(measure.steps.init))), *shown]))
+        self.slid[id(step)] = _Windows(number, tuple(measures), starts is not None)
+        oldest = needs.back + step.width
+        return [f"{begin} = first - {oldest} - (base + first - {oldest}) % {step.width}  {_window(step)}",
+                *(loop.over(begin, stop, before) if before else []), *after]
+
+    def _slide(self, measure: Measure, q: int, *, counted: bool, arguments: Sequence[str]) -> str:
+        """The call of the function that slides windows of an aggregate, which is written once for all alike."""
+        accumulate, merge = self.names["accumulate", q], self.names["merge", q]
+        valued, fresh = measure.aggregate.expr is not None, _fresh(measure)
+        rests = [f"rest{at}" for at in range(len(measure.steps.init))]
+        value = f"np.{measure.value_dtypes[0]}(values[uintp(at)])" if valued else "1"
+        tests, time = ["counts[uintp(at)]"] if counted else [], _time(measure, "at")
+        head = [*(["values"] if valued else []), *(["counts"] if counted else []), "begin", "first", "stop", "width",
+                *(["time", "period"] if time else []), *rests, "out", "valid"]
+        rest = f"({''.join(f'{name}[uintp(inside)], ' for name in rests).strip()})"
+        lines = (
+            ", ".join(head),
+            "for block in range(begin, stop, width):",
+            f"    end, state = min(block + width, stop), {fresh}",
+            "    for at in range(block if block > begin else end, end):",
+            *indented(indented(_when(tests, [f"state = {accumulate}(state, {value}{time})"]))),
+            "        if at >= first:",
+            "            inside = at - block + 1",
+            f"            whole = {merge}({rest}, state) if inside < width else state",
+            f"            valid[uintp(at)] = {self._show(q, 'whole', 'out', 'uintp(at)')}",
+            f"    state = {fresh}",
+            "    for at in range(end - 1, block, -1):  # what is left of the block, and slides out with the next",
+            *indented(indented(_when(tests, [f"state = {merge}({accumulate}({fresh}, {value}{time}), state)"]))),
+            f"        {' '.join(f'{name}[uintp(at - block)],' for name in rests)} = state")
+        return f"{self.defined.setdefault(lines, f'slide{q}')}({', '.join(arguments)})  {_words(measure)}"
+
+    def _by_place(self, name: str, dtype: np.dtype[Any]) -> str:
+        """An array that has a value for every place."""
+        self.scratch[name] = np.dtype(dtype), self.most_places
+        return name
 
     # Each step, at one place.
 
     def _stream(self, step: Step, shift: int) -> _Stream:
         made = self.loop.made
         if (id(step), shift) not in made:
-            made[id(step), shift] = self._stored(step, shift) if id(step) in self.stored else self._step(step, shift)
+            made[id(step), shift] = self._step(step, shift)
         return made[id(step), shift]
-
-    def _stored(self, step: Step, shift: int) -> _Stream:
-        number, stream = self.stored[id(step)]
-        at = f"[uintp({_place(f'at - {shift}')})]"
-
-        def read(kind: str, text: str | None) -> str | None:
-            return None if text is None else f"shared{number}_{kind}{at}"
-
-        columns = tuple((f"shared{number}_{column}{at}", read(f"{column}_valid", valid))
-                        for column, (_, valid) in enumerate(stream.columns))
-        return _Stream(columns, read("there", stream.present), read("changes", stream.changes))
 
     def _step(self, step: Step, shift: int) -> _Stream:
         if isinstance(step, Given):
@@ -214,20 +320,20 @@ class BeatWriter:
             return self._sampled(step, shift)
         if isinstance(step, Adjacent):
             return self._beside(step, shift)
+        if isinstance(step, Slid):
+            return self._slid(step, shift)
         below = [self._stream(each, shift + (step.places if isinstance(step, Moved) else 0)) for each in step.inputs]
         match step:
             case Mapped():
                 columns = tuple(self._mapped(expr, step, at, below[0]) for at, expr in enumerate(step.columns))
-                return _Stream(columns, below[0].present, below[0].changes)
+                return replace(below[0], columns=columns)
             case Kept():
                 name, true = f"kept{self._next()}", predicate_source(step.condition, step.schema,
                                                                      below[0].bind(step.schema))
                 self.loop.lines.append(f"{name} = {_both(below[0].present, true)}  {comment(step.condition.show())}")
-                return _Stream(below[0].columns, name, below[0].changes)
+                return replace(below[0], present=name)
             case Joined():
                 return _joined(step, *below)
-            case Slid():
-                return self._slid(step, shift, below[0])
         return below[0]
 
     def _given(self, step: Given | Sampled, row: str, begins: str | None) -> _Stream:
@@ -238,10 +344,10 @@ class BeatWriter:
             self.leaves.setdefault((step.port, position), (step.port, position, with_nulls))
             columns.append((f"c{step.port}_{position}{at}", f"v{step.port}_{position}{at}" if with_nulls else None))
         if not self.masked:
-            return _Stream(tuple(columns), None, begins or None)
+            return _Stream(tuple(columns), None, begins or None, isinstance(step, Given))
         self.ports.add(step.port)
         changes = None if begins is None else _both(begins, f"changes{step.port}{at}")
-        return _Stream(tuple(columns), f"there{step.port}{at}", changes)
+        return _Stream(tuple(columns), f"there{step.port}{at}", changes, isinstance(step, Given))
 
     def _sampled(self, step: Sampled, shift: int) -> _Stream:
         row, self.leads[step.port] = f"row{self._next()}", None
@@ -267,66 +373,24 @@ class BeatWriter:
 
     def _beside(self, step: Adjacent, shift: int) -> _Stream:
         number, measures, some = self.written[id(step), shift]
-        self.loop.lines.append(f"which{number} = (at - begin{number}) // {step.width}")
-        at = f"[which{number}]"
-        columns = tuple((_physical(measure, f"window{q}{at}"), f"window{q}_valid{at}")
+        pairs = [(f"window{q}", f"known{q}") for q in measures] + [(f"some{number}",)] * some
+        lines = tuple(f"{', '.join(f'at_{name}' for name in pair)} = "
+                      f"{', '.join(f'{name}[which{number}]' for name in pair)}" for pair in pairs)
+        each = _Beside(number, step.width, lines)
+        self.loop.beside.append(each)
+        columns = tuple((_physical(measure, f"at_window{q}"), f"at_known{q}")
                         for q, measure in zip(measures, step.measures, strict=True))
-        self.loop.edges.append((f"begin{number}", step.width))
-        return _Stream(columns, f"some{number}{at}" if some else None, _edge(f"begin{number}", step.width))
+        return _Stream(columns, f"at_some{number}" if some else None, each.edge)
 
-    def _slid(self, step: Slid, shift: int, given: _Stream) -> _Stream:
-        """The places are cut into blocks of `width`; a window is the rest of one block and the beginning of the next.
-
-        The states of rests are computed when a block is complete, and merged with that of the beginning (van Herk,
-        1992). So a state is never taken back, which would round, and depends on the places of the stream alone.
-        """
-        loop, width, number, starts = self.loop, step.width, self._next(), self._starting(step, given)
-        back = loop.needs.of[id(step), shift][0]
-        numbers: list[int] = []
-        rests, enter, show = [], [], []
-        columns = [given.columns[key] for key in step.keys]
-        for measure in step.measures:
-            numbers.append(q := self._functions(measure, "accumulate", "merge", "result"))
-            value, tests = self._value(measure, step, given, starts and f"started{number}")
-            self.scratch |= {f"held{q}": (measure.value_dtypes[0], width), f"cell{q}": (measure.out_dtypes[0], 1)}
-            self.scratch |= {f"rest{q}_{at}": (np.asarray(field).dtype, width) for at, field in
-                             enumerate(measure.steps.init)}
-            loop.before.append(f"state{q}, shown{q}, shown{q}_valid = {_fresh(measure)}, {_zero(measure.type)}, False")
-            accumulate = self.names["accumulate", q]
-            held = [f"held{q}[inside{number}] = {value}  {_words(measure)}",
-                    f"state{q} = {accumulate}(state{q}, held{q}[inside{number}]{_time(measure, 'at')})"]
-            counts = [f"starts{number}"] if tests == [f"started{number}"] else [f"counts{q}"] if tests else []
-            if counts == [f"counts{q}"]:
-                self.scratch[f"counts{q}"] = _BOOL, width
-                enter.append(f"counts{q}[inside{number}] = {' and '.join(tests)}")
-            enter += _when([f"{name}[inside{number}]" for name in counts], held)
-            since = _time(measure, f"(at - {width} + older)")
-            one = f"{accumulate}({_fresh(measure)}, held{q}[older]{since})"
-            rests += [*_when([f"{name}[older]" for name in counts],
-                             [f"state{q} = {self.names['merge', q]}({one}, state{q})"]),
-                      f"{''.join(f'rest{q}_{at}[older], ' for at in range(len(measure.steps.init)))[:-1]} = state{q}"]
-            show += self._shown(measure, q, number, width)
-            columns.append((f"shown{q}", f"shown{q}_valid"))
-        if starts is not None:
-            self.scratch[f"starts{number}"] = _BOOL, width
-            loop.before.append(f"inside{number}, starts{number}[:], alive{number}, turns{number} = 0, False, 0, False")
-            enter = [f"started{number}, left = {starts}, starts{number}[inside{number}]",
-                     f"alive{number}, turns{number} = alive{number} + started{number} - left, started{number} or left",
-                     f"starts{number}[inside{number}] = started{number}", *enter]
-        fresh = _fresh_states(step.measures, numbers)
-        begin, oldest = _place(f"base - {shift}"), back + width
-        loop.begins.append(f"begin{number}")
-        loop.before += [f"begin{number} = first - {oldest} - ({begin} + first - {oldest}) % {width}  {_window(step)}",
-                        *([f"inside{number} = 0"] if starts is None else [])]
-        loop.lines += [
-            f"if at >= begin{number}:",
-            f"    if inside{number} == {width}:  # a block is complete: the states of its rests",
-            *indented(indented([*fresh, f"for older in range({width - 1}, 0, -1):", *indented(rests), *fresh,
-                            f"inside{number} = 0"])),
-            *indented([*enter, f"inside{number} += 1", f"if at >= {_place(f'first - {back}')}:", *indented(show)])]
-        if starts is None:
-            return _Stream(tuple(columns), None, None)
-        return _Stream(tuple(columns), f"(alive{number} > 0)", f"turns{number}")
+    def _slid(self, step: Slid, shift: int) -> _Stream:
+        """Of the arrays in which the windows stand."""
+        known, at = self.slid[id(step)], f"[uintp({_place(f'at - {shift}')})]"
+        keys = [self._stream(step.inputs[0], shift).columns[key] for key in step.keys]
+        columns = [(_physical(measure, f"shown{q}{at}"), f"shown{q}_valid{at}")
+                   for q, measure in zip(known.measures, step.measures, strict=True)]
+        if not known.masked:
+            return _Stream((*keys, *columns), None, None)
+        return _Stream((*keys, *columns), f"alive{known.number}{at}", f"turns{known.number}{at}")
 
     # Parts of a window.
 
@@ -346,14 +410,6 @@ class BeatWriter:
             self.names[role, number] = f"{role}{number}"
             self.functions[f"{role}{number}"] = function
         return number
-
-    def _shown(self, measure: Measure, q: int, number: int, width: int) -> list[str]:
-        """Lines that compute the value of a window, of the rest of one block and the beginning of the next."""
-        rest = "".join(f"rest{q}_{at}[inside{number}], " for at in range(len(measure.steps.init)))
-        merged = f"{self.names['merge', q]}(({rest.strip()}), state{q})"
-        return [f"whole{q} = {merged} if inside{number} < {width} else state{q}",
-                f"shown{q}_valid = {self._show(q, f'whole{q}', f'cell{q}', '0')}",
-                f"shown{q} = {_physical(measure, f'cell{q}[0]')}"]
 
     def _show(self, q: int, state: str, array: str, place: str) -> str:
         """Text of whether an aggregate has an answer, which then is written."""
@@ -387,18 +443,15 @@ def _joined(step: Joined, left: _Stream, right: _Stream) -> _Stream:
     changes = None if left.changes is None or right.changes is None else f"({left.changes} or {right.changes})"
     if not step.outer:
         shown = tuple((value, valid) for _, value, valid in columns)
-        return _Stream(shown, _both(left.present, right.present), changes)
+        there = [text for text in (left.present, right.present) if text]
+        present = f"({there[0]} & {there[1]})" if len(there) == 2 else "".join(there) or None
+        return _Stream(shown, present, changes, left.anew or right.anew)
     shown = tuple((value, valid if side == 0 else _both(right.present, valid)) for side, value, valid in columns)
-    return _Stream(shown, left.present, changes)
+    return _Stream(shown, left.present, changes, left.anew)
 
 
 def _fresh(measure: Measure) -> str:
     return f"({', '.join(map(literal, measure.steps.init))},)"
-
-
-def _fresh_states(measures: Sequence[Measure], numbers: Sequence[int]) -> list[str]:
-    """The line that makes the states of aggregates, which have these numbers, anew."""
-    return [f"{', '.join(f'state{q}' for q in numbers)} = {', '.join(map(_fresh, measures))}"]
 
 
 def _time(measure: Measure, place: str) -> str:
@@ -431,10 +484,6 @@ def _place(text: str) -> str:
     """``x - 3`` for three places before x; plain where it is none, or behind."""
     name, sign, number = text.split(" ", 2)
     return name if number == "0" else f"{name} + {number[1:]}" if number.startswith("-") else f"{name} {sign} {number}"
-
-
-def _edge(begin: str, width: int) -> str:
-    return f"((at - {begin}) % {width} == 0)"
 
 
 def _both(one: str | None, other: str | None) -> str | None:

@@ -1,7 +1,7 @@
 """The loop over runs that remember values, as generated source text.
 
 Unlike a run that is a set of states, such a run is one way through the pattern: it is in one state, and whatever it
-remembers came about on that way. The text is the loop, and four functions that bind a query's expressions to it.
+remembers came about on that way. The text is the loop, and functions that bind a query's expressions to it.
 """
 
 from __future__ import annotations
@@ -79,17 +79,17 @@ def path_text(automaton: Automaton, slots: Sequence[Slot], schema: Schema, *, sk
     own = [name for number in range(len(slots)) for name in (f"r{number}", f"q{number}")]
     told = [number for number, slot in enumerate(slots) if slot.shown]
     outs = [name for number in told for name in (f"o{number}", f"p{number}")]
-    tells = [f"{out}{number}[done] = {own}{number}[place]" for number in told for out, own in (("o", "r"), ("p", "q"))]
+    tells = [f"o{number}[done], p{number}[done] = r{number}[new], q{number}[new]" for number in told]
     parts = ["parts"] if names.parts else []
     used = [name for name in SCALARS if any(f"{name}(" in line for line in [*admits, *moves])]
     text = _TEXT.format(
         imports="".join(f"from {SCALARS[name].__module__} import {name}\n" for name in used),
         reads=_listed([*columns, *own, *parts]), own=_listed(own), outs=_listed(outs),
         admits=_indented(admits), moves=_indented(moves), states=len(automaton.events),
-        copies=_indented([f"{name}[new] = {name}[place]" for name in own]),
-        same=" and ".join(["True", *(f"{name}[one] == {name}[other]" for name in own)]),
-        shown_same=" and ".join(["True", *(f"{name}[one] == {name}[other]" for name in outs)]),
-        shows=_indented(tells),
+        copies=_indented([f"r{at}[new], q{at}[new] = r{at}[place], q{at}[place]" for at in range(len(slots))]),
+        same="".join(f" and {name}[run] == {name}[other]" for name in own),
+        shown_same="".join(f" and {name}[one] == {name}[other]" for name in outs),
+        shows="".join(f"{20 * ' '}{line}\n" for line in tells),
         skip=skip, overlapping=overlapping,
     )
     return PathText(text, load_text(text, "advance", {}), tuple(names.leaves.values()), tuple(names.parts.values()))
@@ -129,6 +129,7 @@ def _indented(lines: Sequence[str]) -> str:
 
 _TEXT = '''\
 import numpy as np
+from whimbrel.kernels.primitives.runs import settle, taken
 {imports}
 
 def admits(state, row, place{reads}):
@@ -138,26 +139,25 @@ def admits(state, row, place{reads}):
 
 def move(state, row, place, new{reads}):
     """What a run remembers once this event has led it to a state."""
-{copies}{moves}    return 0
+{copies}{moves}
 
-
-def same(one, other{own}):
-    """Whether two runs remember the same."""
-    return {same}
-
-
-def shown_before(one, begin, first, events{outs}, out_first, out_events):
-    """Whether this event has shown such a match already."""
-    other = one - 1
-    while other >= begin and out_first[other] == first:
-        if out_events[other] == events and {shown_same}:
+def known(run, other, state, began, events, after{own}):
+    """Whether another run, of those from this one on, is where the run is and remembers the same."""
+    while other >= 0 and began[other] == began[run]:
+        if state[other] == state[run] and events[other] == events[run]{same}:
             return True
-        other -= 1
+        other = after[other]
     return False
 
 
-def show(done, place{own}{outs}):
-{shows}    return 0
+def shown_before(one, begin{outs}, out_first, out_events):
+    """Whether this event has shown such a match already."""
+    for other in range(one - 1, begin - 1, -1):
+        if out_first[other] != out_first[one]:
+            break
+        if out_events[other] == out_events[one]{shown_same}:
+            return True
+    return False
 
 
 def advance(row, sync, group, satisfied, alone, within, first, last, follow, scalars, free, head, length, after, state,
@@ -168,71 +168,33 @@ def advance(row, sync, group, satisfied, alone, within, first, last, follow, sca
         most = (length[mine] + 1) * {states} + 1
         if done + most > out_sync.shape[0] or scalars[1] + (free.shape[0] - scalars[0]) < most:
             break
-        old = head[mine]
-        head[mine] = -1
-        length[mine] = 0
-        begin = done
-        moved = False
-        starting = False
-        while True:
+        old, begin, moved, starting = head[mine], done, False, False
+        head[mine], length[mine] = -1, 0
+        while old >= 0 or not (starting or not alone[row] or (moved and not {overlapping})):
             if old < 0:  # runs that begin here come from the empty run, which is in place 0
-                if starting or not alone[row] or (moved and not {overlapping}):
-                    break
-                starting = True
-                place, options, start, number, following = 0, first & bits, time, 1, -1
+                place, options, start, number, following, starting = 0, first & bits, time, 1, -1, True
             else:
                 place, following = old, after[old]
                 start, number = began[place], events[place] + 1
-                timely = alone[row] and time < start + within
-                options = follow[state[place]] & bits if timely else 0
-            kept = False
+                options = follow[state[place]] & bits if alone[row] and time < start + within else 0
             went = False
             for to in range({states}):
                 if not (options >> to) & 1 or not admits(to, row, place{reads}):
                     continue
-                went = True
-                if scalars[1] > 0:
-                    scalars[1] -= 1
-                    new = free[scalars[1]]
-                else:
-                    new = scalars[0]
-                    scalars[0] += 1
+                new, went = taken(scalars, free), True
                 move(to, row, place, new{reads})
                 state[new], began[new], events[new] = to, start, number
                 if (last >> to) & 1:
-                    show(done, new{own}{outs})
-                    if not shown_before(done, begin, start, number{outs}, out_first, out_events):
-                        out_sync[done], out_end[done], out_group[done] = time, start + within, mine
-                        out_first[done], out_events[done] = start, number
-                        done += 1
-                twin = head[mine]
-                while twin >= 0 and began[twin] == start:
-                    if state[twin] == to and events[twin] == number and same(twin, new{own}):
-                        break
-                    twin = after[twin]
-                if follow[to] and (twin < 0 or began[twin] != start):
-                    after[new] = head[mine]
-                    head[mine] = new
-                    length[mine] += 1
-                else:
-                    free[scalars[1]] = new
-                    scalars[1] += 1
+                    out_sync[done], out_end[done], out_group[done] = time, start + within, mine
+                    out_first[done], out_events[done] = start, number
+{shows}                    done += not shown_before(done, begin{outs}, out_first, out_events)
+                stays = follow[to] and not known(new, head[mine], state, began, events, after{own})
+                settle(new, stays, mine, head, length, after, scalars, free)
             if not starting:
                 moved = moved or went
-                if {skip} and timely and not went:
-                    twin = head[mine]
-                    while twin >= 0 and began[twin] == start:
-                        if state[twin] == state[place] and events[twin] == number - 1 and same(twin, place{own}):
-                            break
-                        twin = after[twin]
-                    if twin < 0 or began[twin] != start:
-                        kept = True
-                        after[place] = head[mine]
-                        head[mine] = place
-                        length[mine] += 1
-                if not kept:
-                    free[scalars[1]] = place
-                    scalars[1] += 1
+                stays = {skip} and not went and alone[row] and time < start + within
+                stays = stays and not known(place, head[mine], state, began, events, after{own})
+                settle(place, stays, mine, head, length, after, scalars, free)
             old = following
         row += 1
     count[0] = done

@@ -21,9 +21,6 @@ def log() -> wb.Stream:
 BEAT = log().assume(periodic=1)
 KEYED = log().assume(periodic=2, per="key")
 
-LONGER = {"pattern": 120}
-"""What has more lines than a kernel should have."""
-
 QUERIES = {
     "count_and_sum": log().group_by("key").tumbling_window(10).aggregate(rows=wb.count(), total=wb.sum(col.y)),
     "filter_and_nulls": log()
@@ -61,7 +58,7 @@ def test_generated_text_is_as_reviewed(name: str) -> None:
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
     assert text == file.read_text()
-    assert len(text.splitlines()) <= LONGER.get(name, 80)
+    assert len(text.splitlines()) <= 80
 
 
 def test_a_users_text_can_never_become_code() -> None:

@@ -370,6 +370,25 @@ def test_an_expression_that_overflows_is_not_called_a_sum(by: Tier) -> None:
         query.collect()
 
 
+@pytest.mark.parametrize("by", ["interpreted", "fused"])
+def test_what_a_window_leaves_out_cannot_overflow(by: Tier) -> None:
+    log = wb.from_arrow({"at": [1, 2], "x": [1, 2**62]}, time="at").assume(non_overlapping=True)
+    query = log.where(col.x < 9).sliding_window(2).aggregate(t=wb.sum(col.x * 4))
+    assert "on_beat" in query.explain()
+    with tier(by):
+        assert query.collect()["t"].to_pylist() == [4]
+
+
+def test_a_row_that_is_of_one_place_is_told_at_once() -> None:
+    log, other = (wb.from_arrow({"at": [1, 2, 5], name: [1, 2, 3]}, time="at").assume(non_overlapping=True)
+                  for name in "xy")
+    pipeline = Pipeline(optimize(log.cross_join(other).select(z=col.x + col.y).node))
+    batches = [batch for source in pipeline.sources for batch in source.read(source.schema.names)]
+    outs = [pipeline.push(port, batch.slice(0, 2)) for port, batch in enumerate(batches) if batch is not None]
+    outs += [pipeline.advance(port, 3) for port in (0, 1)]
+    assert [start for out in outs for rows in out[0] for start in rows.sync.tolist()] == [1, 2]
+
+
 def test_a_window_that_is_used_at_several_places_slides_once() -> None:
     fused, _ = both("at several places", regular())
     loop = fused.kernels().split("import numpy")[1]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -38,3 +41,18 @@ def test_where_each_row_ends_when_the_next_begins_one_array_says_both() -> None:
     assert answer["end"].to_pylist() == list(range(1, 20_002))
     start, end = (max(answer[name].chunks, key=len) for name in ("start", "end"))
     assert end.buffers()[1].address - start.buffers()[1].address == 8
+
+
+@pytest.mark.parametrize("query", [
+    lambda log: log.select(z=col.x + 1),
+    lambda log: log.cross_join(log.select(before=col.x).shift(1)),
+], ids=["selected", "joined"])
+def test_times_that_the_source_has_are_not_written_again(query: Callable[[Stream], Stream]) -> None:
+    times = pa.array(np.arange(300_000))  # of the last rows of a source nobody says when the next begins
+    log = wb.from_arrow(pa.table({"at": times, "x": times}), time="at").assume(periodic=1)
+    answer = query(log).collect()
+    assert (answer["end"].to_numpy() == answer["start"].to_numpy() + 1).all()
+    begin = times.buffers()[1].address
+    for name in ("start", "end"):
+        longest = max(answer[name].chunks, key=len)
+        assert begin <= longest.buffers()[1].address < begin + 8 * len(times)

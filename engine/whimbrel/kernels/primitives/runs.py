@@ -45,34 +45,44 @@ def advance_runs(
                 moved = True
                 done = arrive(reached, time, began[place], events[place] + 1, within, last, mine,
                               done, out_sync, out_end, out_group, out_first, out_events)
-            if reached and alone[row] and follow_all(reached, follow):
+            stays = reached and alone[row] and follow_all(reached, follow)
+            if stays:
                 states[place] = reached
                 events[place] += 1
-                after[place] = head[mine]
-                head[mine] = place
-                length[mine] += 1
-            else:
-                free[scalars[FREE]] = place
-                scalars[FREE] += 1
+            settle(place, stays, mine, head, length, after, scalars, free)
             place = following
         reached = first & bits
         if reached and alone[row] and (overlapping or not moved):
             done = arrive(reached, time, time, 1, within, last, mine,
                           done, out_sync, out_end, out_group, out_first, out_events)
             if follow_all(reached, follow):
-                if scalars[FREE] > 0:
-                    scalars[FREE] -= 1
-                    place = free[scalars[FREE]]
-                else:
-                    place = scalars[USED]
-                    scalars[USED] += 1
+                place = taken(scalars, free)
                 states[place], began[place], events[place] = reached, time, 1
-                after[place] = head[mine]
-                head[mine] = place
-                length[mine] += 1
+                settle(place, True, mine, head, length, after, scalars, free)
         row += 1
     count[0] = done
     return row
+
+
+def taken(scalars: Array, free: Array) -> int:
+    """A slot that is free, or was never used."""
+    if scalars[FREE] > 0:
+        scalars[FREE] -= 1
+        return int(free[scalars[FREE]])
+    scalars[USED] += 1
+    return int(scalars[USED]) - 1
+
+
+def settle(place: int, stays: Any, mine: int, head: Array, length: Array, after: Array, scalars: Array, free: Array
+           ) -> None:
+    """Put a run in front of the others of its key, or its slot among the free ones."""
+    if stays:
+        after[place] = head[mine]
+        head[mine] = place
+        length[mine] += 1
+    else:
+        free[scalars[FREE]] = place
+        scalars[FREE] += 1
 
 
 def follow_all(states: int, follow: Array) -> int:
