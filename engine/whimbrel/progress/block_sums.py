@@ -12,7 +12,8 @@ from whimbrel.kernels.primitives.co_moments import add_block
 from whimbrel.kernels.primitives.intervals import half_widths
 from whimbrel.operators.measure import extend
 from whimbrel.progress.sequence import multiplier
-from whimbrel.progress.spread import FEWEST_BLOCKS, FEWEST_DEGREES, LIGHT_TAILS, strange
+from whimbrel.progress.spread import FEWEST_BLOCKS, strange
+from whimbrel.progress.values import FEWEST_DEGREES, LIGHT_TAILS
 
 if TYPE_CHECKING:
     from whimbrel.progress.sample import Read

@@ -72,7 +72,7 @@ class Estimate:
             table = self._rows()
             return table if sample is None else self._beside(table, sample)
         assert sample is not None
-        order, told = self._order, dict(zip(sample.told.column_names, sample.told.columns, strict=True))
+        order, told = self._order, sample.told
         columns = dict(zip(sample.values, sample.answer.columns[-len(sample.values) :], strict=True))
         found = told | _with_ends(columns, *self.bounds) | told  # a value of the name of a start is none
         table = pa.Table.from_arrays(list(found.values()), list(found))
@@ -274,13 +274,12 @@ def _with_columns(table: pa.Table, names: list[str], low: Array, high: Array) ->
 def _with_ends(columns: Mapping[str, Column], low: Array, high: Array) -> dict[str, pa.Array]:
     """Values, each moved into its interval, and followed by the ends of that if it is a number."""
     found = {}
-    for (name, column), *ends in zip(columns.items(), low.T, high.T, strict=True):
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-            found[name] = _inside(column, *ends).to_arrow()
-            for called, end in zip(_end_names(name), ends, strict=True):
-                known = np.isfinite(end)
-                shown = Column(_FLOAT, end) if known.all() else Column(_FLOAT, np.where(known, end, 0.0), known)
-                found[called] = shown.to_arrow()
+    known_low, known_high = np.isfinite(low.T), np.isfinite(high.T)
+    for (name, column), bottom, top, *known in zip(columns.items(), low.T, high.T, known_low, known_high, strict=True):
+        if column.fixed and column.values.dtype.kind in "iuf":
+            found[name] = _inside(column, bottom, top).to_arrow()
+            for called, end, there in zip(_end_names(name), (bottom, top), known, strict=True):
+                found[called] = Column(_FLOAT, end, None if there.all() else there).to_arrow()
         else:
             found[name] = column.to_arrow()
     return found
@@ -292,8 +291,7 @@ def _end_names(name: str) -> tuple[str, str]:
 
 def _inside(column: Column, low: Array, high: Array) -> Column:
     values = np.asarray(column.values)
-    with np.errstate(invalid="ignore"):
-        beyond = (values < low) | (values > high)
+    beyond = (values < low) | (values > high)
     if not beyond.any():
         return column
     values, outside = values.copy(), np.flatnonzero(beyond)

@@ -39,7 +39,8 @@ from whimbrel.progress.totals import Totals
 from whimbrel.run import Metrics, Pipeline, Snapshot, in_order
 from whimbrel.run import progress as in_order_of_time
 
-_BLOCKS = 256
+_BLOCKS = 200
+"""Of a table: an answer every hundredth of it is due after two."""
 _IN_A_WINDOW, _MOST_BLOCKS = 32, 1024
 """Blocks in a window, so that its values can have intervals early; and how many may cost what blocks cost."""
 _FEWEST_ROWS, _BATCH_ROWS, _MOST_ROWS = 64, 65_536, 1 << 20
@@ -445,9 +446,7 @@ def _blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, 
     rows = states.source.rows
     if rows is None or states.source.live or states.source.edges:
         return "its source has no end, or no blocks"
-    size = max(_FEWEST_ROWS, rows // _BLOCKS)
-    if size > _BATCH_ROWS:
-        size = min(size // _BATCH_ROWS * _BATCH_ROWS, _MOST_ROWS)
+    size = min(max(_FEWEST_ROWS, -(-rows // _BLOCKS)), _MOST_ROWS)
     blocks = states.blocks(block_rows or size, division.cuts)
     if blocks is not None and len(blocks) < _FEWEST_BLOCKS <= rows // (block_rows or size) and (
             rows * len(states.columns) <= _MOST_HELD):

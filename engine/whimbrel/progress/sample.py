@@ -124,7 +124,7 @@ class Sample:
         self.division, self.totals, self.before = division, totals, before
         self._rows = totals.rows
         self.fields = [array[:rows].copy() for array in totals.fields]
-        self._known = [array[:rows] for array in totals.known]  # another list when the next phase begins
+        self._known = totals.known_of(rows)
         self.blocks = totals.blocks[:rows].copy()
         width = totals.width
         self.sums, self.products, self.crosses, self.powers = (
@@ -149,11 +149,12 @@ class Sample:
         return self._rows.in_order
 
     @property
-    def told(self) -> pa.Table:
-        """Starts, ends and keys of rows; the same table until there are more rows."""
+    def told(self) -> dict[str, pa.ChunkedArray]:
+        """Starts, ends and keys of rows; the same columns until there are more rows."""
         if self._rows.told is None:
             keys = self.answer.select([field.name for field in self.totals.key_fields])
-            self._rows.told = table_from_batches(keys.schema, [keys])
+            table = table_from_batches(keys.schema, [keys])
+            self._rows.told = dict(zip(table.column_names, table.columns, strict=True))
         return self._rows.told
 
     @property
@@ -186,15 +187,13 @@ class Sample:
         shape = len(self.fields), len(self)
         scaled, steps = np.empty((2, *shape))
         with self.waiting:
-            _scaled_states(*(np.concatenate([_NONE, *fields], dtype=np.float64)
-                             for fields in (self.fields, self._known)),
-                           values.additive, values.counted, values.whole, read.window, *read.growth, read.rows_left,
-                           read.exact_windows, scaled.reshape(-1), steps.reshape(-1))
-        some_exact = bool(read.exact_windows.any())
-        fields = []
-        for now, estimated, adds_up in zip(self.fields, scaled, values.additive.tolist(), strict=True):
-            grown = estimated.astype(now.dtype, copy=False) if adds_up else now
-            fields.append(np.where(read.exact, now, grown) if some_exact else grown)
+            _scaled_states(np.concatenate([_NONE, *self.fields], dtype=np.float64), self._known, values.additive,
+                           values.counted, values.whole, read.window, *read.growth, read.rows_left, read.exact_windows,
+                           scaled.reshape(-1), steps.reshape(-1))
+        fields = [estimated.astype(now.dtype, copy=False) if adds_up else now
+                  for now, estimated, adds_up in zip(self.fields, scaled, values.additive.tolist(), strict=True)]
+        if read.exact_windows.any():
+            fields = [np.where(read.exact, now, grown) for now, grown in zip(self.fields, fields, strict=True)]
         return fields, steps
 
     @cached_property
@@ -238,7 +237,7 @@ class Sample:
         if isinstance(aggregate, Count | SumOfSquares):
             if isinstance(aggregate, SumOfSquares):
                 return self.numbers_of(self.values_of(self.fields), value), np.inf
-            seen, read = self.fields[self.division.values.first_field(value)], self.read
+            seen, read = self.fields[self.division.values.own[value].start], self.read
             inside = read.rows_inside[read.window] if self.division.keeps_rows and aggregate.counts_rows else 0
             return seen + inside, seen + read.rows_left[read.window]
         return None
@@ -261,7 +260,10 @@ class Sample:
     @cached_property
     def numbers(self) -> Array:
         """The values as floats, by value and row; NaN for null."""
-        return np.stack([self.numbers_of(self.answer, value) for value in range(len(self.values))])
+        numbers = np.empty((len(self.values), len(self)))
+        for value in range(len(self.values)):
+            numbers[value] = self.numbers_of(self.answer, value)
+        return numbers
 
     def numbers_of(self, batch: Batch, value: int) -> Array:
         """A value of a batch as :meth:`values_of` makes it."""
@@ -291,8 +293,8 @@ class Sample:
         assert isinstance(finish, FinishKernel)
         columns, slopes = [], np.zeros((len(finish.measures), len(self.fields), rows))
         for value, measure in enumerate(finish.measures):
-            own = np.flatnonzero(division.values.needed[value])
-            states = [self.scaled[place] for place in own]
+            own = division.values.own[value]
+            states = self.scaled[own]
             if measure.counts_rows:
                 slopes[value, own] = 1.0
                 columns.append(Column(measure.type, states[0]))
@@ -305,9 +307,9 @@ class Sample:
                 out, valid = np.zeros(rows, measure.out_dtypes[0]), np.empty(rows, np.bool_)
                 with told_in_words(finish.measures), self.waiting:
                     division.slopes[measure.name](
-                        *states, *(self.steps[place].astype(state.dtype, copy=False)
-                                   for place, state in zip(own, states, strict=True)),
-                        *(bool(state.any()) for state in states), out, valid, *slopes[value, own[0] : own[-1] + 1])
+                        *states, *(step.astype(state.dtype, copy=False)
+                                   for step, state in zip(self.steps[own], states, strict=True)),
+                        *(bool(state.any()) for state in states), out, valid, *slopes[value, own])
                 columns.append(measure.column(out, valid))
         return columns, slopes
 

@@ -20,10 +20,6 @@ Array = np.ndarray[Any, Any]
 
 FEWEST_BLOCKS = 10
 """With rows of a group, before an interval is given."""
-FEWEST_DEGREES, _FEWEST_OF_SQUARES, LIGHT_TAILS = 25.0, 40.0, 0.8
-"""Degrees of freedom of a variance between blocks, before an interval is given: where so few blocks make it, one that
-was not read may make as much. Of few blocks fewer will do, where their tails are about as light as the normal
-distribution's; not so for values made of squares."""
 _between_blocks, _half_widths = Compiled(between_blocks), Compiled(half_widths)
 
 
@@ -66,10 +62,8 @@ class Spread:
         errors, degrees = self._found
         widths = np.empty_like(errors)
         share = read.drawn.blocks / np.maximum(read.phase, 1)
-        fewest = np.where(values.squares, _FEWEST_OF_SQUARES, FEWEST_DEGREES)
-        light = np.where(values.squares, np.inf, LIGHT_TAILS)
         with sample.waiting:
-            _half_widths(errors.reshape(-1), degrees.reshape(-1), fewest, light, values.counts, sample.blocks,
+            _half_widths(errors.reshape(-1), degrees.reshape(-1), *values.enough, values.counts, sample.blocks,
                          FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks, multiplier(share, alpha),
                          strange(sample.scan, read, alpha), widths.reshape(-1))
         return widths

@@ -27,7 +27,7 @@ class BlockStates:
     def __init__(self, states: Node) -> None:
         self._plan = optimize(states)
         self._made: list[Batch] = []
-        self.pipeline, self._panes = self._work()
+        self._set_to_work()
         seen, = self.pipeline.sources
         self.columns = seen.schema.names
         self.source = _unwrapped(seen)
@@ -74,7 +74,7 @@ class BlockStates:
         self.pipeline.begin_again()
         try:
             for first, batches in parts:
-                for entrance in self.pipeline.ingresses:
+                for entrance in self._entrances:
                     entrance.rows = first
                 for batch in batches:
                     if batch is not None:
@@ -82,18 +82,18 @@ class BlockStates:
             self._made += self.pipeline.finish(0)[0]
         except BaseException:  # interrupted, maybe: some of the rows are in it, and will be read once more
             self._made = [self.take().slice(0, before)]
-            self.pipeline, self._panes = self._work()
+            self._set_to_work()
             raise
         return self.waiting - before
 
-    def _work(self) -> tuple[Pipeline, PaneKernel | None]:
-        """What makes states, and where in it they are gathered, since making a batch of each block takes time."""
-        pipeline = Pipeline(self._plan)
-        panes = pipeline.kernels[pipeline.position(self._plan)]
-        if not isinstance(panes, PaneKernel):
-            return pipeline, None
-        panes.gathers = True
-        return pipeline, panes
+    def _set_to_work(self) -> None:
+        """Make what makes states; they are gathered in it, since making a batch of each block takes time."""
+        self.pipeline = Pipeline(self._plan)
+        self._entrances = self.pipeline.ingresses
+        panes = self.pipeline.kernels[self.pipeline.position(self._plan)]
+        self._panes = panes if isinstance(panes, PaneKernel) else None
+        if self._panes is not None:
+            self._panes.gathers = True
 
 
 def _unwrapped(source: Source) -> Source:

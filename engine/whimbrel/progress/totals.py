@@ -33,7 +33,7 @@ _NO_NUMBERS = np.empty(0)
 class Rows:
     """Starts and keys of the rows that there are, the different starts, and which of them each row has.
 
-    `told` is for whoever made a table of them, so that the next one is not made anew; `in_order` says whether no row
+    `told` is for whoever made columns of them, so that the next ones are not made anew; `in_order` says whether no row
     starts before the one above it.
     """
 
@@ -41,7 +41,7 @@ class Rows:
     starts: Array
     which: Array
     in_order: bool
-    told: pa.Table | None = None
+    told: dict[str, pa.ChunkedArray] | None = None
 
 
 class Totals:
@@ -91,6 +91,7 @@ class Totals:
         self.crosses = np.zeros(self.room * self.width if compares else 0)
         self.powers = np.zeros(self.room * self.width * 4 if compares else 0)
         self.known = [array.copy() for array in self.fields] if compares else []
+        self._known = np.empty(0)
         self._rows = self._look_up()
 
     def __len__(self) -> int:
@@ -117,6 +118,12 @@ class Totals:
         """Arrays of the merged states, by row; there is room for more rows than there are."""
         return [array for measure in self.measures for array in measure.state]
 
+    def known_of(self, rows: int) -> Array:
+        """The fields of so many rows as they were when the phase began, one after the other, as floats."""
+        if len(self._known) != rows * self.width:
+            self._known = np.concatenate([_NO_NUMBERS, *(array[:rows] for array in self.known)], dtype=np.float64)
+        return self._known
+
     def add(self, batch: Batch, drawn: Drawn | None, *, shifts: Array | None = None) -> None:
         """Merge states of blocks; of one block, shifted in time by each of these, if there are any.
 
@@ -140,7 +147,7 @@ class Totals:
 
     def begin_phase(self) -> None:
         """What was read until now is known; what is read from now on is a sample again."""
-        self.known = [array.copy() for array in self.fields]
+        self.known, self._known = [array.copy() for array in self.fields], np.empty(0)
         for kept in self.kept:
             kept.begin_phase()
         for array in (self.blocks, self.sums, self.products, self.crosses, self.powers):

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+FEWEST_DEGREES, _FEWEST_OF_SQUARES, LIGHT_TAILS = 25.0, 40.0, 0.8
+"""Degrees of freedom of a variance between blocks, before an interval is given: where so few blocks make it, one that
+was not read may make as much. Of few blocks fewer will do, where their tails are about as light as the normal
+distribution's; not so for values made of squares."""
+
 
 class Values:
     """Values, aggregates and fields by number: the same at every look.
@@ -39,9 +44,13 @@ class Values:
         The aggregate that a value is; None where it is computed of several, or of one.
     needed : numpy.ndarray of bool
         By value and field, whether the value is made of it.
+    own : list of slice
+        By value that is one aggregate, the fields of that; of others from the first to the last that they need.
     adds_up, two_ended, squares, counts : numpy.ndarray of bool
         By value: whether it is made of states that add up, so that there is an interval; whether there is one for that
         or another reason; whether it is made of squares; whether it is a count.
+    enough : tuple of numpy.ndarray of float64
+        By value: degrees of freedom that are enough for an interval, and degrees for each block drawn that are, too.
     kept : dict of int to str
         Of each value that is a number made of kept values, the aggregate that it is.
     """
@@ -65,6 +74,7 @@ class Values:
             needs = [{part.show() for part in reduced_in(expr) if isinstance(part, Aggregate)} for expr in exprs]
             self.made_of = [aggregates[expr.show()] if isinstance(expr, Aggregate) else None for expr in exprs]
         self.needed = np.array([[name in need for name in self.fields] for need in needs], np.bool_)
+        self.own = [_stretch(np.flatnonzero(mine)) for mine in self.needed]
         self.adds_up = np.array([all(name in steps and steps[name].additive for name in need if name in aggregates)
                                  for need in needs], np.bool_)
         self.kept = {value: name for value, need in enumerate(needs) for name in need & division.kept
@@ -73,11 +83,14 @@ class Values:
         self.two_ended[list(self.kept)] = True
         self.squares = np.array([any(isinstance(aggregates.get(name), Var | Std | SumOfSquares) for name in need)
                                  for need in needs], np.bool_)
+        self.enough = (np.where(self.squares, _FEWEST_OF_SQUARES, FEWEST_DEGREES),
+                       np.where(self.squares, np.inf, LIGHT_TAILS))
         self.counts = np.array([isinstance(aggregate, Count) for aggregate in self.made_of], np.bool_)
 
-    def first_field(self, value: int) -> int:
-        """The first field of the aggregate that a value is."""
-        return int(np.flatnonzero(self.needed[value])[0])
+
+def _stretch(places: Array) -> slice:
+    """From the first of these places to the last."""
+    return slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0)
 
 
 def _is_number(type_: pa.DataType) -> bool:

@@ -56,19 +56,21 @@ def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneve
     groups = blocks.shape[0]
     triangle = width * (width + 1) // 2
     free = np.zeros(width)
+    place, count, each, density, size, lacks = -1, 0.0, 0.0, 0.0, 0.0, 0.0
     for group in range(groups):
-        place = window[group]
-        count = max(drawn[place], 1.0)
-        each = 1 / count
+        if window[group] != place:
+            place = window[group]
+            share = rows[place]
+            each = 1 / max(drawn[place], 1.0)
+            count = max(drawn[place], 2.0)
+            density = 1 / share if share > 0 else 0.0
+            size = (share + left[place]) * density * count
+            lacks = max(1 / count - 1 / max(all_blocks[place], 1.0), 0.0) / (count - 1)
         for field in range(width):
             at = (group * width + field) * 4
             if powers[at + 1] != 0:
-                free[field] = 2 * count / _tails(powers[at] * each, powers[at + 1] * each, powers[at + 2] * each,
-                                                 powers[at + 3] * each, uneven)
-        count = max(drawn[place], 2.0)
-        share = rows[place]
-        size = (share + left[place]) / share * count if share > 0 else 0.0
-        lacks = max(1 / count - 1 / max(all_blocks[place], 1.0), 0.0)
+                free[field] = 2 / each / _tails(powers[at] * each, powers[at + 1] * each, powers[at + 2] * each,
+                                                powers[at + 3] * each, uneven)
         for value in range(needed.shape[0] // width):
             total, crossed, squared, largest, most = 0.0, 0.0, 0.0, 0.0, 0.0
             for field in range(width):
@@ -84,11 +86,11 @@ def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneve
                         product = slope * beside * products[at + other - field]
                         squared += product if other == field else 2 * product
                         largest += product if other == field else 0.0
-            each = total / share if share > 0 else 0.0
-            apart = squared - 2 * each * crossed + each * each * squares[place]
+            usual = total * density
+            apart = squared - 2 * usual * crossed + usual * usual * squares[place]
             error = 0.0
             if apart > _ROUNDING * count * largest:
-                error = size * math.sqrt(apart / (count - 1) * lacks)
+                error = size * math.sqrt(apart * lacks)
             if exact[place]:
                 error = 0.0
             elif not sampled[place]:

@@ -35,21 +35,22 @@ def blocks_of_windows(kinds: Array, rows: Array, begun: Array, by_begin: Array, 
         What is written: by range, rows that were not read and lie in it; never too many.
     """
     blocks, ranges = rows.shape[0], first.shape[0]
-    sums = np.zeros((2, KINDS * 3, blocks + 1))
-    for place in range(blocks):
-        begins, ends = by_begin[place], by_end[place]
-        for power in range(3):
-            sums[0, kinds[begins] * 3 + power, place + 1] = rows[begins] ** power
-            sums[1, kinds[ends] * 3 + power, place + 1] = rows[ends] ** power
+    sums = np.zeros((2, blocks + 1, KINDS * 3))
     for which in range(2):
-        for each in range(KINDS * 3):
-            sums[which, each] = np.cumsum(sums[which, each])
+        for place in range(blocks):
+            block = by_begin[place] if which == 0 else by_end[place]
+            for each in range(KINDS * 3):
+                sums[which, place + 1, each] = sums[which, place, each]
+            size, kind = rows[block], kinds[block] * 3
+            sums[which, place + 1, kind] += 1
+            sums[which, place + 1, kind + 1] += size
+            sums[which, place + 1, kind + 2] += size * size
     for each in range(ranges):
         begun_before, ended_before = np.searchsorted(begun, first[each]), np.searchsorted(ended, first[each])
         begun_within = np.searchsorted(begun, last[each], "right")
         ended_within = np.searchsorted(ended, last[each], "right")
         for kind in range(KINDS * 3):
-            found[kind * ranges + each] = sums[0, kind, begun_within] - sums[1, kind, ended_before]
+            found[kind * ranges + each] = sums[0, begun_within, kind] - sums[1, ended_before, kind]
         left, later = LEFT * 3 + 1, LATER * 3 + 1
-        inside[each] = max(0.0, sums[1, left, ended_within] - sums[0, left, begun_before]
-                           + sums[1, later, ended_within] - sums[0, later, begun_before])
+        inside[each] = max(0.0, sums[1, ended_within, left] - sums[0, begun_before, left]
+                           + sums[1, ended_within, later] - sums[0, begun_before, later])
