@@ -48,6 +48,11 @@ class Screen:
             assert self._news.wait_for(lambda: self.frames and self.frames[-1].picture is not None, timeout)
             return self.frames[-1]
 
+    def wait_for_fact(self, name: str, begins: str, timeout: float = 60.0) -> None:
+        with self._news:
+            assert self._news.wait_for(
+                lambda: dict(self.frames[-1].status.facts).get(name, "").startswith(begins), timeout)
+
 
 @pytest.fixture
 def screen() -> Screen:
@@ -127,7 +132,7 @@ def test_rows_that_wait_for_their_kind_are_not_called_undrawable(screen: Screen)
 
 
 def test_a_first_picture_is_waited_for_unless_there_will_be_none(screen: Screen) -> None:
-    feed = Feed(COUNTS, Options(), screen.show, redraws_per_s=20)
+    feed = Feed(SLOW, Options(), screen.show, redraws_per_s=20)
     feed.start()
     feed.await_picture(60)
     assert feed.picture is not None
@@ -244,3 +249,23 @@ def test_what_cannot_be_drawn_for_a_while_does_not_end_the_looking(caplog: pytes
     screen.wait_for_picture()
     feed.close()
     assert [record.exc_info[1].args for record in caplog.records if record.exc_info] == [("no such document",)]
+
+
+def test_a_feed_that_is_lost_says_so_without_a_row(screen: Screen) -> None:
+    """A view heard of new rows only, and called a feed live for as long as it was away."""
+    lost = threading.Event()
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"at": [1]})
+        assert lost.wait(60)
+        raise ConnectionError("refused")
+
+    sensor = wb.feeds.iterator(rows, schema={"at": pa.int64()}, time="at", reorder_latency=0, name="sensor",
+                               retry_s=(0.01, 0.01))
+    feed = Feed(sensor.tumbling_window(10).aggregate(n=wb.count()), Options(kind="table"), screen.show)
+    feed.start()
+    screen.wait_for_picture()
+    screen.wait_for_fact("feed sensor", "live")
+    lost.set()
+    screen.wait_for_fact("feed sensor", "reconnecting in 0 s (attempt")
+    feed.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import whimbrel as wb
 from whimbrel.connect.feeds import FeedState
 from whimbrel.run import Metrics
@@ -21,6 +23,16 @@ def test_each_feed_says_how_it_is_and_what_was_given_up() -> None:
     assert facts["feed log"] == "live, 1 missed"
     assert (facts["refused"], facts["missed"]) == ("4: no JSON (3)", "1: a file was cut")
     assert "refused" not in dict(status_of("running", Metrics(), None).facts)
+
+
+@pytest.mark.parametrize(("silent_s", "words"), ((4.9, "live"), (14.9, "live, nothing for 10 s"),
+                                                 (59, "live, nothing for 55 s"), (119, "live, nothing for 1 min"),
+                                                 (9_000, "live, nothing for 2 h")))
+def test_a_silent_feed_says_for_how_long(silent_s: float, words: str) -> None:
+    state = FeedState("live", silent_s=silent_s)
+    assert dict(status_of("running", Metrics(feeds={"meters": state}), None).facts)["feed meters"] == words
+    held = FeedState("live", silent_s=silent_s, queued_rows=7)  # nobody takes what came
+    assert dict(status_of("running", Metrics(feeds={"meters": held}), None).facts)["feed meters"] == "live"
 
 
 def test_a_slow_run_is_not_one_that_waits_for_play() -> None:

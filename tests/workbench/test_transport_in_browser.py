@@ -95,11 +95,16 @@ def test_one_bar_steers_all_views_of_a_page(open_notebook: Open, tmp_path: Path)
     assert notebook.problems == []
 
 
-def test_keys_seek_while_time_goes_on(open_notebook: Open) -> None:
-    """Home did nothing: where a slider was let go before, it says nothing of being let go there again."""
-    notebook = open_notebook(SHARED.replace("20_000", "2_000"), DAILY.replace("view(transport=False)", "view()"))
+def test_clicks_and_keys_seek_while_time_goes_on(open_notebook: Open) -> None:
+    """The first click did nothing, and neither did Home where the slider had been let go before."""
+    notebook = open_notebook(SHARED.replace("20_000", "2_000, paused=True"),
+                             DAILY.replace("view(transport=False)", "view()"))
     notebook.run(1)
     notebook.run(2)
+    slider(notebook, 2).wait_for()
+    click_at(notebook, 2, 0.3)
+    notebook.cell(2).get_by_role("timer").get_by_text("2013-12-10").wait_for()
+    notebook.press(2, "▶ Play")
     notebook.wait_for_chart(2)
     handle = notebook.cell(2).get_by_label("Seek in the replay").locator(".noUi-handle")
     for _ in range(2):

@@ -53,11 +53,14 @@ SLIDER_CSS: Final = """
 """
 
 # A slider says that it was let go only where that is elsewhere than the last time. A key or a click at the same place
-# is heard too: while time goes on, the handle was moved away from there.
+# is heard too: while time goes on, the handle was moved away from there. Of a first click this hears when it is over.
 _MOVED: Final = """
-    if (!cb_obj.heard) cb_obj.heard = cb_obj.properties.value_throttled.change.connect(() => {
-        if (cb_obj.value_throttled != null) said.value = `${cb_obj.value_throttled} ${Date.now()}`
-    })
+    const letGo = cb_obj.properties.value_throttled
+    const say = () => { if (letGo.get_value() != null) said.value = `${letGo.get_value()} ${Date.now()}` }
+    if (!cb_obj.heard) {
+        cb_obj.heard = letGo.change.connect(say)
+        if (!letGo.is_unset) say()
+    }
     cb_obj.setv({value_throttled: null}, {silent: true})
 """
 

@@ -30,6 +30,7 @@ from whimbrel_workbench.frames import (
     Framer,
     Options,
     Picture,
+    Playback,
     Quality,
     Result,
     Status,
@@ -39,7 +40,8 @@ from whimbrel_workbench.frames.events import EventsBehind
 from whimbrel_workbench.frames.mark import Mark, row_of
 
 if TYPE_CHECKING:
-    from whimbrel.run import Snapshot
+    from whimbrel.run import Metrics, Snapshot
+    from whimbrel_workbench.frames.status import State
 
 AnyRun = Run | BandedRun | ProgressRun
 
@@ -299,12 +301,7 @@ class Feed:
                 self.look_again()
 
     def await_picture(self, most_s: float) -> None:
-        """Wait a moment for the first picture, unless there will be none.
-
-        A replay is not waited for: a slider that is part of a page from its start misses the first click on it.
-        """
-        if self._run is not None and self._run.clock is not None:
-            return
+        """Wait a moment for the first picture, unless there will be none."""
         until_s = time.monotonic() + most_s
         while self._picture is None and not self._closed.wait(_READY_WAIT_S) and time.monotonic() < until_s:
             if self._run is None or self._run.state in _ENDED:
@@ -360,19 +357,15 @@ class Feed:
                 self._result = result
                 if self._framer.undecided and not anyway:
                     return True
-            error = run.error if failed else None
-            if isinstance(run, ProgressRun):
-                self._status = progress_status_of(now[1], snapshot.metrics, error, run.facts)
-            else:
-                told = run.facts if isinstance(run, BandedRun) else ()
-                self._status = status_of(now[1], snapshot.metrics, error, told, playback)
+            self._status = _status(run, now[1], snapshot.metrics, playback)
             if self._on_frame(self._frame(snapshot.version, self._status)) and not self._framer.undecided:
                 self._seen = now
                 self._framer.seen(self._picture)
-        elif self._status is not None and self._status.playback != playback:  # time goes on, and brings no row
-            told = run.facts if isinstance(run, BandedRun) else ()
-            self._status = status_of(now[1], run.metrics, run.error, told, playback)
-            self._on_frame(self._frame(now[0], self._status))
+        elif self._status is not None:
+            status = _status(run, now[1], run.metrics, playback)
+            # Time goes on, a feed falls silent or is lost: that brings no row, and has to be seen.
+            if status != self._status and self._on_frame(self._frame(now[0], status)):
+                self._status = status
         return self._seen != now or now[1] not in _ENDED or (now[1] == "finished" and playback is not None)
 
     def _more(self, run: AnyRun, state: str) -> bool | None:
@@ -427,6 +420,13 @@ def columns_of(query: Stream | Bands, options: Options) -> Columns:
     """Which columns of the result a view of the query shows, and as what."""
     schema, keys = _result(query)
     return Framer(options, keys, _raw(query), _alone(query)).columns(schema)
+
+
+def _status(run: AnyRun, state: State, metrics: Metrics, playback: Playback | None) -> Status:
+    error = run.error if state == "failed" else None
+    if isinstance(run, ProgressRun):
+        return progress_status_of(state, metrics, error, run.facts)
+    return status_of(state, metrics, error, run.facts if isinstance(run, BandedRun) else (), playback)
 
 
 def _look(run: Run) -> tuple[Snapshot, Result]:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Final
 
+from whimbrel.connect.feeds import FeedState
 from whimbrel.errors import WhimbrelError
 from whimbrel.run import Metrics
 from whimbrel_workbench.frames import Failure, Playback, Status
 from whimbrel_workbench.frames.numbers import rate_words
 from whimbrel_workbench.frames.status import State
 from whimbrel_workbench.frames.times import span_words, words
+
+_SILENT_S: Final = 5
+_SILENT_STEPS_S: Final = ((60, 5), (3_600, 60), (float("inf"), 3_600))
 
 
 def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
@@ -26,7 +31,7 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
         *_counted("refused", [feed.dead for feed in metrics.feeds.values()]),
         *_counted("missed", [feed.missed for feed in metrics.feeds.values()]),
         ("buffered", f"{metrics.buffered_rows:,} rows"),
-        *((f"feed {name}", str(feed)) for name, feed in metrics.feeds.items()),
+        *((f"feed {name}", f"{feed}{_silence(feed)}") for name, feed in metrics.feeds.items()),
         *told,
         *((("forgotten", f"{metrics.forgotten_rows:,} rows"),) if metrics.forgotten_rows else ()),
     )
@@ -54,6 +59,14 @@ def _age(metrics: Metrics) -> str:
     """How old the newest row is, as words: ticks are counted, time is told in its two largest units."""
     age_s = metrics.age_s or 0.0
     return f"{age_s:,.0f}" if isinstance(metrics.newest, int) else span_words(age_s)
+
+
+def _silence(feed: FeedState) -> str:
+    """For how long nothing came to a feed that is connected, in ever larger steps: each is a message to the page."""
+    if feed.link not in ("live", "idle") or feed.queued_rows or feed.silent_s < _SILENT_S:
+        return ""
+    step_s = next(step_s for most_s, step_s in _SILENT_STEPS_S if feed.silent_s < most_s)
+    return f", nothing for {span_words(feed.silent_s // step_s * step_s)}"
 
 
 def failure_of(error: WhimbrelError) -> Failure:

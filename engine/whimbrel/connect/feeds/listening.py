@@ -116,8 +116,10 @@ class Listening(Reading):
     def state(self) -> FeedState:
         """What there is to say about it now."""
         with self._changed:
-            idle = self._state.link == "live" and self._quiet_s() > (self.feed.pace.idle_after_s or float("inf"))
+            silent_s = self._quiet_s()
+            idle = self._state.link == "live" and silent_s > (self.feed.pace.idle_after_s or float("inf"))
             return replace(self._state, link="idle" if idle else self._state.link, queued_rows=self._waiting,
+                           silent_s=silent_s,
                            dead=dict(self.feed.letters.counts - self._dead_before), shed=self._given_up(),
                            retry_in_s=max(self._retry_at - monotonic(), 0.0))
 

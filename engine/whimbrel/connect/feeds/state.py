@@ -46,6 +46,8 @@ class FeedState:
         Seconds until the feed has caught up, at the rate at which it does.
     blocked_s : float
         How long the client was held back, since the query took no more.
+    silent_s : float
+        Seconds since the last rows came, or since they are waited for.
     error : str
         What broke the last connection.
 
@@ -74,6 +76,7 @@ class FeedState:
     behind_rows: int | None = None
     eta_s: float | None = None
     blocked_s: float = 0.0
+    silent_s: float = 0.0
     error: str = ""
 
     def __str__(self) -> str:
