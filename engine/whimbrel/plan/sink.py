@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from typing import Any, Literal
 
@@ -26,14 +27,27 @@ class Sink(ABC):
         What is seen in it after a run was killed and went on from a checkpoint.
     run : str
         Which run writes, told before it is opened: the same one when it goes on from its checkpoints.
+    checkpointed : bool
+        Whether that run has checkpoints, told before it is opened.
+    stopped : threading.Event
+        Told before it is opened. Set when the run is to stop: a server that is away is waited for no longer.
     trouble : str
         What keeps it from being written just now, while it is tried on; empty if nothing does.
     """
 
     name: str
     run: str = ""
+    checkpointed: bool = True
+    stopped: threading.Event = threading.Event()
     trouble: str = ""
     guarantee: Literal["exactly once", "at least once"] = "at least once"
+
+    @property
+    def again(self) -> str:
+        """What to do when it could not be written for a while, as a hint."""
+        return ("start the run again when it can: nothing is lost" if self.checkpointed else
+                "a run without checkpoints begins anew; with checkpoints=wb.Checkpoints(folder) it goes on, and "
+                "nothing is lost")
 
     @abstractmethod
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:

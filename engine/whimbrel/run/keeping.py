@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -92,6 +93,7 @@ class Keeping:
         self.failed: CheckpointError | None = None
         self.failures: dict[int, WhimbrelError] = {}
         self._lock: IO[bytes] | None = None
+        self._stopped = threading.Event()
 
     def open(self, new: Callable[[], Session]) -> Session:
         """A session that goes on from the newest checkpoint that is whole, or begins; and its sinks."""
@@ -111,7 +113,7 @@ class Keeping:
         session, tokens = self._restored(new)
         for sink, answer, token in zip(self._sinks, session.answers, tokens, strict=True):
             if sink is not None:
-                sink.run = run
+                sink.run, sink.checkpointed, sink.stopped = run, self._checkpoints is not None, self._stopped
                 sink.open(table_schema(answer.schema), answer.settled_rows, token)
         session.reader.acknowledge(None)
         self._due = time.monotonic() + self._every_s
@@ -198,6 +200,10 @@ class Keeping:
             self._sinks[number] = None
             with suppress(Exception):
                 sink.close()
+
+    def stop(self) -> None:
+        """Wait no longer for servers that are away."""
+        self._stopped.set()
 
     def trouble(self, number: int) -> str:
         """What keeps the sink of a query from being written just now."""

@@ -316,6 +316,8 @@ class Loop:
         with self._changed:
             shown.keep = keep
             shown.stopping = True
+            if self.keeping is not None and all(each.stopping for each in self._going()):
+                self.keeping.stop()
             if self._over:
                 self.session.marks = None
             self._call()

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.sinks.json_rows import json_rows
-from whimbrel.errors import MissingExtraError, SinkError
-from whimbrel.plan.sink import Sink, Token
+from whimbrel.connect.sinks.server_sink import ServerSink
+from whimbrel.errors import MissingExtraError
 
-_WAIT_S = 30.0
+_ANSWER_S, _LOOK_S = 10.0, 0.05
 
 
-class MqttSink(Sink):
+class MqttSink(ServerSink):
     """Settled rows as JSON messages of an MQTT topic; needs ``whimbrel[mqtt]``.
 
     At least once: rows since the last checkpoint are sent again after a run was killed. Each message has its row's
@@ -31,6 +31,8 @@ class MqttSink(Sink):
     qos : {1, 2}
     """
 
+    kind = "mqtt"
+
     def __init__(self, topic: str, url: str = "mqtt://127.0.0.1:1883", *, qos: Literal[1, 2] = 1) -> None:
         try:
             from paho.mqtt import client, packettypes, properties
@@ -41,48 +43,50 @@ class MqttSink(Sink):
         self._publish: int = packettypes.PacketTypes.PUBLISH
         self.name, self._url, self._qos = topic, urlsplit(checked_url(url, "mqtt", "mqtts")), qos
 
-    def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
-        self._row = rows
+    def _connect(self, schema: pa.Schema, rows: int) -> None:
+        self._row, self._gone = rows, ""
         self._waiting: deque[Any] = deque()
         self._client = self._library.Client(self._library.CallbackAPIVersion.VERSION2,
-                                            protocol=self._library.MQTTv5)
+                                            protocol=self._library.MQTTv5, reconnect_on_failure=False)
+        self._client.on_disconnect = self._left
         url = self._url
         if url.username:
             self._client.username_pw_set(unquote(url.username), None if url.password is None else unquote(url.password))
         if url.scheme == "mqtts":
             self._client.tls_set_context()
-        try:
-            self._client.connect(url.hostname or "127.0.0.1", url.port or (8883 if url.scheme == "mqtts" else 1883))
-        except OSError as error:
-            raise self._failed(str(error)) from error
+        self._client.connect(url.hostname or "127.0.0.1", url.port or (8883 if url.scheme == "mqtts" else 1883))
         self._client.loop_start()
 
-    def write(self, rows: pa.RecordBatch) -> None:
+    def _left(self, client: object, data: object, flags: object, reason: object, properties: object) -> None:
+        self._gone = f"the connection was closed: {reason}"
+
+    def _send(self, rows: pa.RecordBatch) -> None:
         for _, text in json_rows(rows):
             about = self._properties(self._publish)
             about.UserProperty = ("row", str(self._row))
             self._waiting.append(self._client.publish(self.name, text, qos=self._qos, properties=about))
             self._row += 1
-        while self._waiting and self._waiting[0].is_published():
+        while self._waiting and self._taken(0.0):
             self._waiting.popleft()
 
-    def prepare(self) -> Token:
-        until = time.monotonic() + _WAIT_S
+    def _settle(self) -> None:
+        until = time.monotonic() + _ANSWER_S
         while self._waiting:
-            message = self._waiting[0]
-            try:
-                message.wait_for_publish(max(0.0, until - time.monotonic()))
-            except (RuntimeError, ValueError) as error:  # the connection is lost, or the queue is full
-                raise self._failed(str(error)) from error
-            if not message.is_published():
-                raise self._failed(f"{len(self._waiting):,} messages were not taken in {_WAIT_S:.0f} s")
-            self._waiting.popleft()
-        return None
+            if self._taken(_LOOK_S):
+                self._waiting.popleft()
+                until = time.monotonic() + _ANSWER_S
+            elif self._gone or time.monotonic() > until:
+                raise ConnectionError(self._gone or f"{len(self._waiting):,} messages were not taken in "
+                                                    f"{_ANSWER_S:.0f} s")
 
-    def _failed(self, why: str) -> SinkError:
-        return SinkError(f"{self.name} cannot be written: {why}", where=f"sinks.mqtt({self.name!r})",
-                         hint="start the run again when it can: nothing is lost")
+    def _taken(self, wait_s: float) -> bool:
+        """Whether the broker has the oldest message."""
+        try:
+            self._waiting[0].wait_for_publish(wait_s)
+            return bool(self._waiting[0].is_published())
+        except (RuntimeError, ValueError) as error:  # the connection is lost, or the queue is full
+            raise ConnectionError(self._gone or str(error)) from error
 
-    def close(self) -> None:
+    def _disconnect(self) -> None:
         self._client.disconnect()
         self._client.loop_stop()

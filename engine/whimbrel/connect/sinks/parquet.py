@@ -78,7 +78,7 @@ class ParquetSink(Sink):
                 os.fsync(file.fileno())
         except OSError as error:
             raise SinkError(f"{self.name!r} cannot be written: {error.strerror or error}.",
-                            where=f"sinks.parquet({self.name!r})", hint="make room; then start the run again"
+                            where=f"sinks.parquet({self.name!r})", hint=f"make room; then: {self.again}"
                             ) from error
         self._files.append(name)
         self._rows += self._held

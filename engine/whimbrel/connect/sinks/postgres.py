@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whimbrel.connect.addresses import checked_conninfo, without_secrets
+from whimbrel.connect.addresses import checked_conninfo
+from whimbrel.connect.sinks.server_sink import ServerSink
 from whimbrel.errors import MissingExtraError, SinkError, near_match
-from whimbrel.plan.sink import Sink, Token
 
 _MOST_ROWS = 10_000
+
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it passes over is raised as well
 _TYPES: list[tuple[Any, str]] = [
     (pa.types.is_boolean, "boolean"), (pa.types.is_uint64, "numeric(20)"),
     (pa.types.is_integer, "bigint"), (pa.types.is_floating, "double precision"),
@@ -20,7 +23,7 @@ _TYPES: list[tuple[Any, str]] = [
 ]
 
 
-class PostgresSink(Sink):
+class PostgresSink(ServerSink):
     """Settled rows in a table, where a row takes the place of one with its key; needs ``whimbrel[postgres]``.
 
     Exactly once by its key: what is written again after a run was killed replaces itself. Rows are seen when they are
@@ -36,6 +39,7 @@ class PostgresSink(Sink):
         Columns that tell rows apart, such as start and the keys of groups.
     """
 
+    kind = "postgres"
     guarantee: Literal["exactly once", "at least once"] = "exactly once"
 
     def __init__(self, table: str, url: str, *, key: Sequence[str]) -> None:
@@ -44,10 +48,11 @@ class PostgresSink(Sink):
         except ImportError:
             raise MissingExtraError("psycopg", "postgres", "sinks.postgres()") from None
         self._library: Any = psycopg
+        self.lost, self.refused = (OSError, psycopg.OperationalError), (psycopg.Error,)
         self.name, self._url, self._key = table, checked_conninfo(url), tuple(key)
-        self._parts: list[pa.RecordBatch] = []
+        self._link: Any = None
 
-    def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
+    def _connect(self, schema: pa.Schema, rows: int) -> None:
         from psycopg import sql
 
         where = f"sinks.postgres({self.name!r}, key={list(self._key)!r})"
@@ -64,16 +69,13 @@ class PostgresSink(Sink):
             table, sql.SQL(", ").join(map(sql.Identifier, schema.names)),
             sql.SQL(", ").join([sql.Placeholder()] * len(schema)), key,
             sql.SQL("UPDATE SET {}").format(sql.SQL(", ").join(others)) if others else sql.SQL("NOTHING"))
-        self._link: Any = None
-        try:
-            self._link = self._library.connect(self._url, connect_timeout=5)
-            self._link.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, PRIMARY KEY ({}))").format(
-                table, sql.SQL(", ").join(columns), key))
-            self._link.commit()
-        except self._library.Error as error:
-            raise self._failed(error) from error
+        self._parts: list[pa.RecordBatch] = []
+        self._link = self._library.connect(self._url, connect_timeout=5)
+        self._link.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, PRIMARY KEY ({}))").format(
+            table, sql.SQL(", ").join(columns), key))
+        self._link.commit()
 
-    def write(self, rows: pa.RecordBatch) -> None:
+    def _send(self, rows: pa.RecordBatch) -> None:
         self._check(rows)
         self._parts.append(rows)
         if sum(part.num_rows for part in self._parts) >= _MOST_ROWS:
@@ -95,31 +97,18 @@ class PostgresSink(Sink):
                                 hint="leave such rows out with where(...); it fails again until then")
 
     def _write(self) -> None:
-        """In the transaction that the next checkpoint ends."""
+        """In the transaction that ends when they are to be safe."""
         rows = [row for part in self._parts for row in zip(*part.to_pydict().values(), strict=True)]
         self._parts = []
         if rows:
-            try:
-                with self._link.cursor() as cursor:
-                    cursor.executemany(self._put, rows)
-            except self._library.Error as error:
-                raise self._failed(error) from error
+            with self._link.cursor() as cursor:
+                cursor.executemany(self._put, rows)
 
-    def prepare(self) -> Token:
+    def _settle(self) -> None:
         self._write()
-        try:
-            self._link.commit()
-        except self._library.Error as error:
-            raise self._failed(error) from error
+        self._link.commit()
 
-    def _failed(self, error: Exception) -> SinkError:
-        lasting = not isinstance(error, self._library.OperationalError)
-        return SinkError(f"{self.name} cannot be written: {without_secrets(error)}",
-                         where=f"sinks.postgres({self.name!r})",
-                         hint="it fails again until the query, or the table, is another one" if lasting
-                         else "start the run again when it can: nothing is lost")
-
-    def close(self) -> None:
+    def _disconnect(self) -> None:
         if self._link is not None:
             self._link.close()
 

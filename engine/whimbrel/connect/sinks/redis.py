@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.sinks.json_rows import json_rows
+from whimbrel.connect.sinks.server_sink import ServerSink
 from whimbrel.errors import MissingExtraError, SinkError
-from whimbrel.plan.sink import Sink, Token
 
 _TOGETHER = 1000
 
 
-class RedisSink(Sink):
+class RedisSink(ServerSink):
     """Settled rows as entries of a Redis stream, each with its number as id; needs ``whimbrel[redis]``.
 
     Exactly once, where the sources give the same rows in the same order again: an entry whose number is there is not
@@ -27,6 +27,7 @@ class RedisSink(Sink):
         ``redis://host:port``. A password in it is in no plan, log or checkpoint.
     """
 
+    kind = "redis"
     guarantee: Literal["exactly once", "at least once"] = "exactly once"
 
     def __init__(self, stream: str, url: str = "redis://127.0.0.1:6379") -> None:
@@ -35,39 +36,32 @@ class RedisSink(Sink):
         except ImportError:
             raise MissingExtraError("redis", "redis", "sinks.redis()") from None
         self._library: Any = redis
+        self.lost = (OSError, redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError)
+        self.refused = (redis.RedisError,)
         self.name, self._url = stream, checked_url(url, "redis", "rediss", "unix")
 
-    def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
+    def _connect(self, schema: pa.Schema, rows: int) -> None:
         self._row = rows
-        self._link = self._library.Redis.from_url(self._url, socket_timeout=10)
-        try:
-            last = self._link.xrevrange(self.name, count=1)
-        except self._library.RedisError as error:
-            raise self._failed(error) from error
+        self._link = self._library.Redis.from_url(self._url, socket_timeout=10, retry=None)
+        last = self._link.xrevrange(self.name, count=1)
         self._there = int(last[0][0].split(b"-")[0]) if last else 0
         if last and last[0][1].get(b"run", b"").decode(errors="replace") != self.run:
             raise SinkError(f"The stream {self.name!r} has entries that are not of this run.",
                             where=f"sinks.redis({self.name!r})",
-                            hint="go on from the checkpoints of the run that wrote them; or give another stream")
+                            hint="go on from the checkpoints of the run that wrote them; if it had none, give another "
+                                 "stream, or delete this one")
 
-    def write(self, rows: pa.RecordBatch) -> None:
+    def _send(self, rows: pa.RecordBatch) -> None:
         for start in range(0, rows.num_rows, _TOGETHER):
             pipe = self._link.pipeline(transaction=False)
             for _, text in json_rows(rows.slice(start, _TOGETHER)):
                 self._row += 1
                 if self._row > self._there:
                     pipe.xadd(self.name, {"row": text, "run": self.run}, id=f"{self._row}-0")
-            try:
-                pipe.execute()
-            except self._library.RedisError as error:
-                raise self._failed(error) from error
+            pipe.execute()
 
-    def _failed(self, error: Exception) -> SinkError:
-        return SinkError(f"{self.name} cannot be written: {error}", where=f"sinks.redis({self.name!r})",
-                         hint="start the run again when it can: nothing is lost")
+    def _settle(self) -> None:
+        """Each entry was acknowledged."""
 
-    def prepare(self) -> Token:
-        return None
-
-    def close(self) -> None:
+    def _disconnect(self) -> None:
         self._link.close()

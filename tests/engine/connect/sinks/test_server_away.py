@@ -1,0 +1,137 @@
+"""Sinks whose server goes away while they write: it is waited for, and each row is there once, if they say so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import nats
+import psycopg
+import pytest
+import redis
+
+import whimbrel as wb
+from tests.engine.connect.feeds import servers
+from tests.engine.connect.feeds.listen import PATIENCE_S, until
+from whimbrel.errors import SinkError
+
+ROWS = 200
+
+
+def half_by_half(more: threading.Event) -> wb.Stream:
+    """Rows of which the second half comes when it is asked for."""
+    async def rows() -> AsyncIterator[dict[str, int]]:
+        for at in range(ROWS):
+            while at >= ROWS // 2 and not more.is_set():  # noqa: ASYNC110 - another thread sets it
+                await asyncio.sleep(0.01)
+            yield {"at": at}
+
+    return wb.feeds.iterator(rows, time="at", schema={"at": "int64"})
+
+
+def on_nats(url: str, subject: str, found: list[int]) -> None:
+    """Make the stream, or read it."""
+    async def work() -> None:
+        link = await nats.connect(url)
+        log = link.jetstream()
+        if not found:
+            await log.add_stream(name=subject, subjects=[subject])
+            found.append(-1)
+        else:
+            pull = await log.pull_subscribe(subject)
+            while len(found) <= ROWS:
+                found.extend(json.loads(each.data)["start"] for each in await pull.fetch(ROWS, timeout=PATIENCE_S))
+            info = await log.stream_info(subject)
+            assert info.state.messages == ROWS
+        await link.close()
+
+    asyncio.run(work())
+
+
+def redis_rows(port: int) -> list[int]:
+    with redis.Redis(port=port) as link:
+        return [json.loads(fields[b"row"])["start"] for _, fields in link.xrange("out")]
+
+
+def goes_on(server: servers.Server, sink: wb.sinks.Sink, folder: Path, how: signal.Signals = signal.SIGTERM) -> None:
+    """A run whose server is away while half of its rows come."""
+    more = threading.Event()
+    run = half_by_half(more).start(to=sink, checkpoints=wb.Checkpoints(folder / "state", every="50ms"))
+    until(lambda: run.metrics.settled_rows >= ROWS // 2 - 1)
+    server.stop(how)
+    more.set()
+    until(lambda: run.metrics.sink)
+    assert "its sink waits" in repr(run)
+    server.start()
+    assert run.wait(PATIENCE_S)
+    assert (run.state, run.error, run.metrics.sink) == ("finished", None, "")
+
+
+@pytest.mark.redis
+def test_a_redis_sink_goes_on_when_its_server_does(tmp_path: Path) -> None:
+    with servers.running(servers.redis(tmp_path / "redis")) as server:
+        goes_on(server, wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}"), tmp_path)
+        assert redis_rows(server.port) == list(range(ROWS))
+
+
+@pytest.mark.postgres
+def test_a_postgres_sink_goes_on_when_its_server_does(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with servers.running(servers.postgres(tmp_path / "postgres")) as server:
+        url = f"postgresql://test@127.0.0.1:{server.port}/postgres"
+        until(lambda: servers.accepts(url))
+        goes_on(server, wb.sinks.postgres("out", url, key=["at"]), tmp_path, signal.SIGINT)
+        with psycopg.connect(url) as link:
+            assert link.execute("SELECT at FROM out ORDER BY at").fetchall() == [(at,) for at in range(ROWS)]
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.nats
+def test_a_nats_sink_goes_on_when_its_server_does(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with servers.running(servers.nats(tmp_path / "nats")) as server:
+        url, found = f"nats://127.0.0.1:{server.port}", list[int]()
+        on_nats(url, "out", found)
+        goes_on(server, wb.sinks.nats("out", url), tmp_path)
+        on_nats(url, "out", found)
+        assert sorted(found) == list(range(-1, ROWS))
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.mosquitto
+def test_an_mqtt_sink_goes_on_when_its_broker_does(tmp_path: Path) -> None:
+    with servers.running(servers.mosquitto(tmp_path / "mqtt")) as server:
+        goes_on(server, wb.sinks.mqtt("out", f"mqtt://127.0.0.1:{server.port}"), tmp_path)
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("checkpointed", [True, False])
+def test_a_stop_does_not_wait_for_a_server_and_the_hint_says_what_is_lost(tmp_path: Path, checkpointed: bool) -> None:
+    told: Any = {"checkpoints": wb.Checkpoints(tmp_path / "state", every="50ms")} if checkpointed else {}
+    more = threading.Event()
+    with servers.running(servers.redis(tmp_path / "redis")) as server:
+        sink = wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}")
+        sink.patience_s = 3600.0
+        asked = half_by_half(more)
+        run = asked.start(to=sink, **told)
+        until(lambda: run.metrics.settled_rows >= ROWS // 2 - 1)
+        server.stop()
+        more.set()
+        until(lambda: run.metrics.sink)
+        run.stop()
+        assert run.wait(PATIENCE_S)
+        assert isinstance(run.error, SinkError)
+        assert ("start the run again" in run.error.hint, "begins anew" in run.error.hint) == (
+            checkpointed, not checkpointed)
+        server.start()
+        if not checkpointed:
+            with pytest.raises(SinkError, match="not of this run") as refused:
+                asked.start(to=sink)
+            assert "give another stream, or delete this one" in refused.value.hint
+            return
+        later = asked.start(to=sink, **told)
+        assert later.wait(PATIENCE_S)
+        assert (later.error, redis_rows(server.port)) == (None, list(range(ROWS)))
