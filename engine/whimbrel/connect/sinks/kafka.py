@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from whimbrel.connect.sinks.json_rows import json_rows
-from whimbrel.errors import MissingExtraError, PlanError, SinkError
+from whimbrel.errors import MissingExtraError, PlanError, SinkError, near_match
 from whimbrel.plan.sink import Sink, Token
 
-_FLUSH_S = 30.0
+_LOOK_S, _GRACE_S = 0.1, 2.0
 
 
 class KafkaSink(Sink):
     """Settled rows as JSON messages of a topic; needs ``whimbrel[kafka]``.
 
     At least once: rows since the last checkpoint are sent again after a run was killed. Each message has its row's
-    number in the header ``row``, by which whoever reads can leave them out. Brokers that are away are waited for, for
-    half a minute; meanwhile the run's metrics say so.
+    number in the header ``row``, by which whoever reads can leave them out. Brokers that are away are waited for;
+    meanwhile the run's metrics say so.
 
     Parameters
     ----------
@@ -27,10 +29,17 @@ class KafkaSink(Sink):
     servers : str
         ``"host:port,host:port"``.
     key : str, optional
-        The column whose text is the message's key.
+        The column whose text is the message's key; a row without one has none.
     config : mapping, optional
         Further properties of librdkafka. They are in no plan, log or checkpoint.
+
+    Attributes
+    ----------
+    patience_s : float
+        How long brokers that take nothing are waited for; then the query fails.
     """
+
+    patience_s: float = 30.0
 
     def __init__(self, topic: str, servers: str = "127.0.0.1:9092", *, key: str | None = None,
                  config: Mapping[str, Any] | None = None) -> None:
@@ -42,10 +51,13 @@ class KafkaSink(Sink):
         self.name, self._key = topic, key
         self._config = {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 5, "log_level": 0,
                         "error_cb": self._failing, **(config or {})}
-        self._errors: list[str] = []
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
-        self._row = rows
+        if self._key is not None and self._key not in schema.names:
+            raise SinkError(f"There is no column {self._key!r}.", hint=near_match(self._key, schema.names),
+                            where=f"sinks.kafka({self.name!r}, key={self._key!r})")
+        self._row, self.trouble = rows, ""
+        self._errors: list[str] = []
         try:
             self._producer = self._library.Producer(self._config)
         except self._library.KafkaException as error:
@@ -54,17 +66,29 @@ class KafkaSink(Sink):
 
     def write(self, rows: pa.RecordBatch) -> None:
         for row, text in json_rows(rows):
-            key = None if self._key is None else str(row[self._key]).encode()
-            while True:
-                try:
-                    self._producer.produce(self.name, text, key, headers={"row": str(self._row)},
-                                           on_delivery=self._delivered)
-                except BufferError:
-                    self._producer.poll(0.1)
-                    continue
-                break
+            value = None if self._key is None else row[self._key]
+            key = None if value is None else str(value).encode()
+            self._wait(partial(self._queued, text, key))
             self._row += 1
         self._producer.poll(0)
+
+    def _queued(self, text: bytes, key: bytes | None) -> bool:
+        """Whether there was room for a message."""
+        try:
+            self._producer.produce(self.name, text, key, headers={"row": str(self._row)}, on_delivery=self._delivered)
+        except BufferError:
+            return False
+        return True
+
+    def _wait(self, done: Callable[[], bool]) -> None:
+        """Wait for something, as long as brokers take messages, or may do so again."""
+        self._heard = time.monotonic()
+        while not done():
+            self._producer.poll(_LOOK_S)
+            patience_s = _GRACE_S if self.trouble and self.stopped.is_set() else self.patience_s
+            if self._errors or time.monotonic() - self._heard > patience_s:
+                why = self._errors[0] if self._errors else f"{len(self._producer):,} messages were not taken"
+                raise self._failed(f"{why}: {self.trouble}" if self.trouble else why)
 
     def _failing(self, error: Any) -> None:
         codes = self._library.KafkaError
@@ -74,17 +98,16 @@ class KafkaSink(Sink):
             self.trouble = error.str()
 
     def _delivered(self, error: Any, message: object) -> None:
-        self.trouble = ""
         if error is not None:
             self._errors.append(error.str())
+        else:
+            self._heard, self.trouble = time.monotonic(), ""
 
     def prepare(self) -> Token:
-        left = self._producer.flush(_FLUSH_S)
-        if left or self._errors:
-            why = self._errors[0] if self._errors else f"{left:,} messages were not taken in {_FLUSH_S:.0f} s"
-            why += f": {self.trouble}" if self.trouble else ""
-            raise SinkError(f"{self.name} cannot be written: {why}.", where=f"sinks.kafka({self.name!r})",
-                            hint="start the run again when it can: nothing is lost")
+        self._wait(lambda: not self._errors and self._producer.flush(0) == 0)
+
+    def _failed(self, why: str) -> SinkError:
+        return SinkError(f"{self.name} cannot be written: {why}.", where=f"sinks.kafka({self.name!r})", hint=self.again)
 
     def close(self) -> None:
         self._producer.purge()
