@@ -18,6 +18,7 @@ import redis
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
+from tests.engine.connect.feeds.relay import Relay
 from whimbrel.errors import SinkError
 
 ROWS = 200
@@ -135,3 +136,17 @@ def test_a_stop_does_not_wait_for_a_server_and_the_hint_says_what_is_lost(tmp_pa
         later = asked.start(to=sink, **told)
         assert later.wait(PATIENCE_S)
         assert (later.error, redis_rows(server.port)) == (None, list(range(ROWS)))
+
+
+@pytest.mark.redis
+def test_entries_whose_answer_was_cut_off_are_not_written_again(tmp_path: Path) -> None:
+    with servers.running(servers.redis(tmp_path / "redis")) as server:
+        relay = Relay(server.port)
+        feed = half_by_half(more := threading.Event())
+        run = feed.start(to=wb.sinks.redis("out", f"redis://127.0.0.1:{relay.port}"))
+        until(lambda: run.metrics.settled_rows >= ROWS // 2 - 1)
+        relay.cuts.extend((1, 300, 7))
+        more.set()
+        assert run.wait(PATIENCE_S)
+        relay.close()
+        assert (run.error, redis_rows(server.port), len(relay.cuts)) == (None, list(range(ROWS)), 0)
