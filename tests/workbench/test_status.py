@@ -35,6 +35,12 @@ def test_a_silent_feed_says_for_how_long(silent_s: float, words: str) -> None:
     assert dict(status_of("running", Metrics(feeds={"meters": held}), None).facts)["feed meters"] == "live"
 
 
+def test_a_sink_whose_server_is_away_is_told_while_it_is_waited_for() -> None:
+    metrics = Metrics(sink="refused")
+    assert dict(status_of("running", metrics, None).facts)["sink waits"] == "refused"
+    assert "sink waits" not in dict(status_of("failed", metrics, None).facts)
+
+
 def test_a_slow_run_is_not_one_that_waits_for_play() -> None:
     """On a busy machine a replay's button said "Play" while it played, and could not be paused."""
     clock = wb.ReplayClock(1)

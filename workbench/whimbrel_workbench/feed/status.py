@@ -32,6 +32,7 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
         *_counted("missed", [feed.missed for feed in metrics.feeds.values()]),
         ("buffered", f"{metrics.buffered_rows:,} rows"),
         *((f"feed {name}", f"{feed}{_silence(feed)}") for name, feed in metrics.feeds.items()),
+        *((("sink waits", metrics.sink),) if metrics.sink and state == "running" else ()),
         *told,
         *((("forgotten", f"{metrics.forgotten_rows:,} rows"),) if metrics.forgotten_rows else ()),
     )

@@ -26,7 +26,7 @@ class NatsSink(ServerSink):
     Parameters
     ----------
     subject : str
-        A stream must keep it.
+        A stream must keep it; one that does not answer is waited for.
     url : str
         ``nats://user:password@host:port``. The password is in no plan, log or checkpoint.
     """
