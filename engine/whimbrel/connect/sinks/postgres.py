@@ -14,13 +14,13 @@ from whimbrel.connect.sinks.server_sink import ServerSink
 from whimbrel.errors import MissingExtraError, SinkError, near_match
 
 _MOST_ROWS = 10_000
-
-logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it passes over is raised as well
 _TYPES: list[tuple[Any, str]] = [
     (pa.types.is_boolean, "boolean"), (pa.types.is_uint64, "numeric(20)"),
     (pa.types.is_integer, "bigint"), (pa.types.is_floating, "double precision"),
     (pa.types.is_date, "date"), (pa.types.is_binary, "bytea"), (pa.types.is_string, "text"),
 ]
+
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it passes over is raised as well
 
 
 class PostgresSink(ServerSink):
