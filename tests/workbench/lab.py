@@ -107,7 +107,8 @@ class Notebook:
         """Load the page anew, with nothing remembered of the layout before."""
         self.page.goto(f"{self.lab.url}/lab/tree/{self.name}?reset")
         self.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=START_S * 1000)
-        self.page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=START_S * 1000)
+        idle = self.page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")
+        idle.wait_for(state="attached", timeout=START_S * 1000)  # a narrow page has no room to show it
         time.sleep(2)  # Lab says idle a little before it listens to keys
 
     def cell(self, number: int) -> Locator:

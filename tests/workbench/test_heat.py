@@ -117,3 +117,13 @@ def test_a_heat_map_that_turns_negative_shows_it() -> None:
     view.draw(framer.picture(Result(hourly(**GATES, z=[-30]), (0,))))
     [around_zero] = {each.palette[0] for each in view.panel[0].object.select({"type": LinearColorMapper})}
     assert growing != around_zero
+
+
+def test_neighbours_that_changed_have_one_frame() -> None:
+    """Of hundreds of narrow cells that had changed one saw the frames, and no colours."""
+    framer = Framer(Options(kind="heatmap"))
+    framer.seen(framer.picture(Result(hourly(a=[1, 2, 3, 4, 5], b=[1, 1, 1, 1, 1]), (0,)), 0.0), 0.0)
+    changed = framer.picture(Result(hourly(a=[1, 9, 9, 4, 9], b=[9, 1, 1, 1, 1]), (0,)), 1.0)
+    frames = view_of(changed)._changed.data
+    hours = (frames["right"] - frames["left"]) / 3_600_000
+    assert list(zip(np.floor(frames["top"]).tolist(), hours.tolist(), strict=True)) == [(0, 2), (0, 1), (1, 1)]

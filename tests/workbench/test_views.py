@@ -81,6 +81,8 @@ def test_words_stand_beyond_the_end_of_a_bar_on_either_side() -> None:
     axis = chart_of(view).x_range
     assert axis.start < -40 < 50 < axis.end
     assert (-40 - axis.start) / (axis.end - axis.start) * 600 > 24
+    axis = chart_of(view_of(picture(whole(k=["a"], n=[100])))).x_range  # once its last digit was cut
+    assert (axis.end - 100) / axis.end * 600 > 6 + 3 * 7.7
 
 
 def test_bars_of_several_windows_say_so() -> None:
@@ -107,6 +109,10 @@ def test_the_legend_says_in_words_what_marks_mean() -> None:
     assert "dashed, hollow: may still change" in lines
     assert "hatched: may still change" in bars
     assert "JFK" in lines
+    points = legend_html(picture(kind="scatter"))
+    assert "hollow: may still change" in points
+    assert "more points" not in points  # each of the few is drawn
+    assert "more points" in legend_html(picture(kind="density"))
 
 
 @pytest.mark.parametrize("kind", ["line", "bar", "heatmap", "table"])

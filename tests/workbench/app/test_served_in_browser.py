@@ -274,3 +274,19 @@ log.group_by("k").tumbling_window(10).aggregate(n=wb.count())
         page.get_by_text("finished").locator("visible=true").first.wait_for()
     page.get_by_role("alert").get_by_text("connection to the server is lost").wait_for()
     picture(page, "served-lost", tmp_path)
+
+
+def test_the_demo_is_served(open_page: Open, tmp_path: Path) -> None:
+    with command("demo", folder=tmp_path) as url:
+        page = open_page(url, 390)
+        wait_for_chart(page)
+        chart = page.locator("main .bk-Figure").first
+        first = chart.screenshot()
+        wait_until(lambda: chart.screenshot() != first, page)
+        page.get_by_text("Run, keys and sources").click()
+        page.get_by_role("button", name="❚❚ Pause time").click()
+        page.get_by_role("timer").get_by_text("paused").wait_for()
+        picture(page, "served-demo", tmp_path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.outside == []
+        assert page.problems == []

@@ -25,7 +25,9 @@ from whimbrel_workbench.views.ticks import name_ticks
 
 _COLUMNS: Final = ("key", "low", "value", "words", "state", "fullness", "hatch", "colour", "before", "halo", "least",
                    "most", "reach", "side", "shift", "window")
-_LETTER_PX: Final = 6.6
+_LETTER_PX: Final = 6.8
+_SHIFT_PX: Final = 6.0
+"""From the end of a bar to its words."""
 _THICK: Final = 0.68
 
 
@@ -107,12 +109,16 @@ def _axes(picture: Bars, style: Style) -> tuple[Extent, None, list[str], int, Ro
     roomy = Extent(low, high * (high / low) ** (0.015 * letters)) if style.logy else picture.extent
     height_px = style.height or 60 + 25 * max(2, len(picture.bars)) + (24 if style.title else 0)
     return roomy, None, list(reversed(picture.names)), height_px, (
-        NO_ROOM if style.logy else (_LETTER_PX * before, _LETTER_PX * letters))
+        NO_ROOM if style.logy else (_room_px(before), _room_px(letters)))
 
 
 def _letters(bars: Iterable[Bar]) -> int:
     """How many letters the words of bars take; the axis must not move with each digit."""
     return 4 * ceil(max((len(words_of(bar)) for bar in bars), default=0) / 4)
+
+
+def _room_px(letters: int) -> float:
+    return _SHIFT_PX + _LETTER_PX * letters if letters else 0.0
 
 
 def _columns(picture: Bars, style: Style) -> dict[str, list[Any]]:
@@ -134,6 +140,6 @@ def _columns(picture: Bars, style: Style) -> dict[str, list[Any]]:
         "most": [bar.high if whiskered(bar) else nan for bar in bars],
         "reach": [_reach(bar, picture.extent) for bar in bars],
         "side": ["right" if bar.length < 0 else "left" for bar in bars],
-        "shift": [-6.0 if bar.length < 0 else 6.0 for bar in bars],
+        "shift": [-_SHIFT_PX if bar.length < 0 else _SHIFT_PX for bar in bars],
         "window": [f"from {bar.start}" if picture.windows else "" for bar in bars],
     }

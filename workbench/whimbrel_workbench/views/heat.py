@@ -70,7 +70,7 @@ class HeatView:
         palette = palette_of(self._style, picture.shade)
         ink = _ink(picture, palette)
         self._cells.data = _cells(picture, ink)
-        self._changed.data = _marked(picture, np.flatnonzero(picture.changed), ink)
+        self._changed.data = _framed(picture, np.flatnonzero(picture.changed), ink)
         self._revised.data = _marked(picture, np.flatnonzero(~np.isnan(picture.before)), ink)
         self._mapper.update(low=picture.shade.low, high=picture.shade.high, palette=palette)
         self._name(picture)
@@ -156,6 +156,15 @@ def _cells(picture: Heat, ink: NDArray[np.str_]) -> dict[str, Any]:
         "along": [picture.columns[int(at)] for at in picture.left] if picture.columns else [""] * len(places),
         "revised": notes,
     }
+
+
+def _framed(picture: Heat, at: NDArray[np.intp], ink: NDArray[np.str_]) -> dict[str, Any]:
+    """One frame around neighbours: around each of many narrow cells there would be nothing but frames."""
+    at = at[np.lexsort((picture.left[at], picture.row[at]))]
+    apart = (picture.row[at][1:] != picture.row[at][:-1]) | (picture.left[at][1:] > picture.right[at][:-1])
+    first = np.append(True, apart)[:len(at)]
+    last = np.append(apart, True)[:len(at)]
+    return {**_marked(picture, at[first], ink), "right": picture.right[at[last]]}
 
 
 def _marked(picture: Heat, at: NDArray[np.intp], ink: NDArray[np.str_]) -> dict[str, Any]:

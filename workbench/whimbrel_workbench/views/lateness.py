@@ -60,7 +60,7 @@ def _table(source: LateRows, asked: Sequence[int]) -> str:
             f"({escape(source.of)}).")
     telling = next((step for step in source.steps if step.ticks in asked), None) or next(
         (step for step in source.steps if step.share_lost < 0.01), source.steps[-1])
-    heads = ("late by up to", "events", "", "so many are later", "share", "results that change")
+    heads = ("late by up to", "", "events", "so many are later", "share", "results that change")
     titles = "".join(f"<th>{each}</th>" for each in heads)
     return (f'<div class="quiet">{head}</div><div class="scroll"><table aria-label="lateness"><thead><tr>{titles}'
             f'</tr></thead><tbody>{body}</tbody></table></div><div class="say">{escape(sentence(telling))}</div>')

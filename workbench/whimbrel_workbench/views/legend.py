@@ -19,6 +19,7 @@ from whimbrel_workbench.views.marks import (
     whisker_svg,
 )
 from whimbrel_workbench.views.palette import GRID
+from whimbrel_workbench.views.scatter import MOST_POINTS
 from whimbrel_workbench.views.shades import counts_palette
 
 _WORD: Final = "display:inline-flex;align-items:center;gap:5px;max-width:100%"
@@ -65,9 +66,10 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
             keys = [(mark_svg(place, style, name, line=False), name)
                     for place, name in zip(picture.places, picture.names, strict=True)]
             keys += [(mark_svg(0, tint=GRID, line=False), "others")] if picture.others else []
-            signs = [(shades_svg(counts_palette(style)), "lighter: more points"),
-                     (mark_svg(0, tint=_PLAIN, line=False), "filled: settled"),
-                     (mark_svg(0, tint=_PLAIN, stage=OPEN, line=False), "hollow: may still change")]
+            counted = picture.dense or picture.rows > MOST_POINTS
+            signs = [(shades_svg(counts_palette(style)), "lighter: more points")] * counted
+            signs += [(mark_svg(0, tint=_PLAIN, line=False), "filled: settled"),
+                      (mark_svg(0, tint=_PLAIN, stage=OPEN, line=False), "hollow: may still change")]
         case _:
             return ""
     named = "".join(f'<span style="{_WORD}" title="{name}">{_SIGN}{sign}</span>'
