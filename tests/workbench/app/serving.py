@@ -79,4 +79,6 @@ def command(*arguments: str, folder: Path) -> Iterator[str]:
             raise AssertionError("".join(lines) + process.stderr.read())
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        _, said = process.communicate(timeout=30)
+        assert "Traceback" not in said
+        assert "connection was closed" not in said

@@ -278,6 +278,9 @@ log.group_by("k").tumbling_window(10).aggregate(n=wb.count())
 
 def test_the_demo_is_served(open_page: Open, tmp_path: Path) -> None:
     with command("demo", folder=tmp_path) as url:
+        page = open_page(url)
+        wait_for_chart(page)
+        page.context.close()  # while it moves, of which nobody is told
         page = open_page(url, 390)
         wait_for_chart(page)
         chart = page.locator("main .bk-Figure").first

@@ -79,6 +79,13 @@ def _open(dashboard: Dashboard, exposure: Exposure, told: argparse.Namespace) ->
     sys.stdout.flush()
     if told.show:
         webbrowser.open(server.exposure.url)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever serves it ends it so: as by Ctrl-C
+
+    def end(number: int, _frame: object) -> None:
+        signal.signal(number, signal.default_int_handler)  # a second one interrupts whatever is done
+        server.stop()
+
+    # An interrupt is lost where Python cleans up, and a page that moves has it clean up all the time.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
     server.run()
     return 0

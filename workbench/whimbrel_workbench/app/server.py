@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import logging
 from dataclasses import replace
 from socket import socket
-from typing import Final
+from typing import Any, Final
 
 from bokeh.application.handlers import FunctionHandler
 from bokeh.core.validation import silence
@@ -18,6 +20,7 @@ from bokeh.server.util import bind_sockets
 from panel.io.application import Application
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
+from tornado.websocket import WebSocketClosedError
 
 from whimbrel_workbench.app.exposure import Exposure, ExposureError
 from whimbrel_workbench.app.guard import Guard
@@ -72,12 +75,13 @@ class Server:
                                check_unused_sessions_milliseconds=_LOOK_FOR_GONE_EVERY_MS)
         http = HTTPServer(Guard(tornado, self.exposure, cookie))
         http.add_sockets(sockets)
-        self._loop = IOLoop.current()
+        self._loop, self._asyncio = IOLoop.current(), asyncio.get_event_loop()
         self._server = BaseServer(self._loop, tornado, http)
         self._server.start()
 
     def run(self) -> None:
         """Serve until :meth:`stop`, or until the process is interrupted."""
+        self._asyncio.set_exception_handler(_tell)
         try:
             self._loop.start()
         except KeyboardInterrupt:
@@ -87,8 +91,8 @@ class Server:
             self.shared.close()
 
     def stop(self) -> None:
-        """End :meth:`run`; may be called on any thread."""
-        self._loop.add_callback(self._loop.stop)
+        """End :meth:`run`; may be called on any thread, and where a signal is handled."""
+        self._asyncio.call_soon_threadsafe(self._loop.stop)
 
     def _open(self, document: Document) -> None:
         Visit(self._dashboard, self.shared, document, control=self._control)
@@ -102,6 +106,15 @@ class _Application(BokehTornado):  # type: ignore[misc]
         unused = ("bokeh-mathjax", "bokeh-gl")
         resources.components = [name for name in resources.components if name not in unused]
         return resources
+
+
+# A page that is closed while it is sent something is nothing that whoever serves it need be told of.
+logging.getLogger("bokeh.server.views.ws").addFilter(lambda record: "connection was closed" not in record.getMessage())
+
+
+def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if not isinstance(context.get("exception"), WebSocketClosedError):
+        loop.default_exception_handler(context)
 
 
 def _bound(exposure: Exposure) -> tuple[list[socket], int]:
