@@ -1,4 +1,4 @@
-"""Feeds that need no broker: iterators, made-up rows, sockets, files, directories, pages, WebSockets."""
+"""Feeds that need no broker: iterators, made-up rows, sockets, pages, WebSockets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyarrow import csv, ipc, parquet
+from pyarrow import ipc
 from websockets.sync.server import serve
 
 import whimbrel as wb
@@ -99,6 +99,10 @@ def test_lines_of_one_column_may_be_empty() -> None:
 def test_record_batches_and_dicts_may_be_mixed() -> None:
     feed = wb.feeds.iterator(lambda: [{"at": 0, "x": 1}, BATCH, {"at": 9, "x": 2}], time="at", schema=FIELDS)
     assert feed.collect()["at"].to_pylist() == [0, 1, 2, 3, 9]
+
+
+def test_a_bad_value_in_a_record_batch_costs_its_row() -> None:
+    assert read(pa.record_batch({"at": [1, 2, 3], "x": ["1", "oops", "3"]}), x="int64") == ([{"x": 1}, {"x": 3}], 1)
 
 
 @pytest.mark.fault("iterator", "wrong schema")
@@ -209,74 +213,6 @@ def test_a_batch_of_other_columns_is_a_letter() -> None:
 def test_an_address_of_another_kind_is_refused() -> None:
     with pytest.raises(PlanError, match="is no address of this kind"):
         wb.feeds.socket("udp://localhost:1", time="at")
-
-
-# Directories that fill.
-
-def put(folder: Path, name: str, *at: int) -> None:
-    table = pa.table({"at": list(at), "x": [10 * each for each in at]})
-    fresh = folder / f".{name}"
-    match fresh.suffix:
-        case ".parquet":
-            parquet.write_table(table, fresh)
-        case ".arrow":
-            with ipc.new_file(fresh, table.schema) as file:
-                file.write_table(table)
-        case ".csv":
-            csv.write_csv(table, fresh)
-        case _:
-            fresh.write_bytes(lines(*at))
-    fresh.rename(folder / name)
-
-
-@pytest.mark.fault("directory", "client gone meanwhile")
-@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv", "jsonl"])
-def test_each_file_is_read_once_also_from_a_place(tmp_path: Path, suffix: str) -> None:
-    put(tmp_path, f"a.{suffix}", 1, 2)
-    feed = wb.feeds.directory(tmp_path, time="at", pattern=f"*.{suffix}")
-    with reading(feed) as found:
-        assert values(found, 2, "at") == [1, 2]
-        put(tmp_path, f"b.{suffix}", 3)
-        assert values(found, 1, "at") == [3]
-        place = json.loads(json.dumps(found.place))
-    put(tmp_path, f"c.{suffix}", 4)
-    with reading(feed, place) as found:
-        assert values(found, 1, "at") == [4]
-
-
-@pytest.mark.fault("directory", "garbage bytes")
-def test_a_file_that_cannot_be_read_is_a_letter(tmp_path: Path) -> None:
-    (tmp_path / "a.parquet").write_bytes(b"no parquet at all")
-    put(tmp_path, "b.parquet", 1)
-    with reading(wb.feeds.directory(tmp_path, **QUICK)) as found:
-        assert values(found, 1, "at") == [1]
-        assert found.state.dead == {"a file cannot be read": 1}
-
-
-def test_a_csv_file_is_read_by_its_schema_and_a_bad_row_costs_itself(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(b"at,zip,skip,x,t\n1,00123,a,1.10,5\n2,NA,b,oops,5\n3,NA,1, 2,2024-01-01\n"
-                                     b"4,\xff,1,2,5\n5,1,2\n6,\"a,b\",1,NA,\n")
-    feed = wb.feeds.directory(tmp_path, time="at", pattern="*.csv",
-                              schema={"at": "int64", "zip": "string", "x": "double", "t": "timestamp[s]"})
-    with reading(feed) as found:
-        batches = rows(found, 3)
-        until(lambda: sum(found.state.dead.values()) == 3)
-    assert [[value for batch in batches for value in batch.column(name).to_arrow().to_pylist()]
-            for name in ("at", "zip", "x")] == [[1, 3, 6], ["00123", "NA", "a,b"], [1.1, 2.0, None]]
-
-
-@pytest.mark.parametrize(("line", "why"), [
-    (b'2,"b', "not one line: a quote is open, or it holds several"), (b"2,b,c", "3 values for 2 columns")])
-def test_a_line_of_a_csv_file_takes_no_other_with_it(tmp_path: Path, line: bytes, why: str) -> None:
-    (tmp_path / "a.csv").write_bytes(b'at,k\r\n1,"a, b"\r\n' + line + b'\r\n3,"c"\r\n4,d\r\n\r\n')
-    feed = wb.feeds.directory(tmp_path, time="at", pattern="*.csv", schema={"at": "int64", "k": "string"})
-    with reading(feed) as found:
-        assert values(found, 3, "k") == ["a, b", "c", "d"]
-        assert found.state.dead == {why: 1}
-
-
-def test_a_bad_value_in_a_record_batch_costs_its_row() -> None:
-    assert read(pa.record_batch({"at": [1, 2, 3], "x": ["1", "oops", "3"]}), x="int64") == ([{"x": 1}, {"x": 3}], 1)
 
 
 # Pages.
