@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Unpack
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -19,6 +21,9 @@ _MOST_ROWS = 10_000
 _TYPES = {16: pa.bool_(), 20: pa.int64(), 21: pa.int16(), 23: pa.int32(), 25: pa.string(), 700: pa.float32(),
           701: pa.float64(), 1043: pa.string(), 1082: pa.date32(), 1114: pa.timestamp("us"),
           1184: pa.timestamp("us", "UTC"), 17: pa.binary(), 2950: pa.string(), 1700: pa.float64()}
+_OBJECTS = (1700, 2950)
+UNTOLD_TIME = "a time that is infinite or out of range"
+"""Why a row is a letter that has a time which Python does not have."""
 
 
 class PostgresFeed(Feed):
@@ -37,7 +42,8 @@ class PostgresFeed(Feed):
     time : str
         The event-time column.
     cursor : str
-        The column that grows, unique, such as a serial number. Indexed, if the table is large.
+        The column that grows, unique, such as a serial number. Indexed, if the table is large. Rows where it is null
+        are not read.
     every : float
         Seconds between two looks while there is nothing new.
     settle : str, optional
@@ -57,7 +63,8 @@ class PostgresFeed(Feed):
         except ImportError:
             raise MissingExtraError("psycopg", "postgres", "feeds.postgres()") from None
         self.library: Any = psycopg
-        self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError)
+        self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError, psycopg.errors.UndefinedTable,
+                     psycopg.errors.UndefinedColumn)  # those may be made anew
         self.table, self.url, self.cursor, self.every = table.split("."), checked_conninfo(url), cursor, every
         self.settle, self.settle_by = settle, settle_by or time
         told.setdefault("name", table)
@@ -90,6 +97,17 @@ def columns_of(open: Callable[[], Any], table: Sequence[str]) -> pa.Schema:
                           hint="give schema=..., so that it need not be there yet; or look at the address"
                           ) from shown_cause(error)
     return pa.schema([(column.name, _TYPES[column.type_code]) for column in known if column.type_code in _TYPES])
+
+
+def plain(value: Any, wanted: pa.DataType) -> Any:
+    """A value as a column takes it: the driver has objects for numbers of any length, and for identifiers.
+
+    >>> plain(Decimal("1.50"), pa.float64()), plain(Decimal("1.50"), pa.decimal128(5, 2))
+    (1.5, Decimal('1.50'))
+    """
+    if isinstance(value, Decimal) and pa.types.is_floating(wanted):
+        return float(value)
+    return str(value) if isinstance(value, UUID) and pa.types.is_string(wanted) else value
 
 
 class _Untold(str):
@@ -135,10 +153,10 @@ class _Table(Client):
         def ask(conditions: list[Any]) -> Any:
             return sql.SQL("SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT {}").format(
                 sql.SQL(", ").join(map(sql.Identifier, feed.value_fields.names)), sql.Identifier(*feed.table),
-                sql.SQL(" AND ").join(conditions or [sql.SQL("true")]), sql.Identifier(feed.cursor),
-                sql.Literal(_MOST_ROWS))
+                sql.SQL(" AND ").join(conditions), sql.Identifier(feed.cursor), sql.Literal(_MOST_ROWS))
 
-        self._first, self._further = ask(settled), ask([newer, *settled])
+        known = sql.SQL("{} IS NOT NULL").format(sql.Identifier(feed.cursor))
+        self._first, self._further = ask([known, *settled]), ask([newer, *settled])
         self._wait_s = 0.0
 
     def receive(self, timeout_s: float) -> Delivery | None:
@@ -159,12 +177,20 @@ class _Table(Client):
             return None
         last = found[-1][self._feed.cursor]
         self._place = last if isinstance(last, int) else str(last)
+        self._make_plain(found)
         return Delivery([row for row in found if self._is_told(row)], self._place)
+
+    def _make_plain(self, rows: Sequence[dict[str, Any]]) -> None:
+        for column in self._rows.description:
+            if column.type_code in _OBJECTS:
+                wanted = self._feed.value_fields.field(column.name).type
+                for row in rows:
+                    row[column.name] = plain(row[column.name], wanted)
 
     def _is_told(self, row: Mapping[str, Any]) -> bool:
         """Whether Python has all that the row tells; else it is a letter."""
         if any(isinstance(value, _Untold) for value in row.values()):
-            self._feed.letters.refuse(repr(row).encode(), "a time that is infinite or out of range")
+            self._feed.letters.refuse(repr(row).encode(), UNTOLD_TIME)
             return False
         return True
 

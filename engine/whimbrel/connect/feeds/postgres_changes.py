@@ -13,7 +13,7 @@ from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.pgoutput import Change, Transaction, transactions
-from whimbrel.connect.feeds.postgres import columns_of
+from whimbrel.connect.feeds.postgres import UNTOLD_TIME, columns_of, plain
 from whimbrel.connect.feeds.records import Records
 from whimbrel.errors import MissingExtraError, PlanError, SourceError, near_match
 
@@ -153,21 +153,29 @@ class _Changes(Client):
         return int(found[0][0]) if found else None
 
     def _delivery(self, found: Sequence[Transaction]) -> Delivery:
-        changes = [(each, change) for each in found for change in each.changes
-                   if change.relation.name[-len(self._feed.table):] == tuple(self._feed.table)]
-        beside: dict[str, list[Any]] = {
-            "change": [change.kind for _, change in changes],
-            "committed": [each.committed_us for each, _ in changes], "lsn": [each.end for each, _ in changes]}
-        return Delivery([self._row(change) for _, change in changes], self._place,
-                        {field.name: beside[field.name] for field in self._feed.beside})
+        rows: list[dict[str, Any]] = []
+        beside: dict[str, list[Any]] = {name: [] for name in _BESIDE}
+        for each in found:
+            for change in each.changes:
+                if change.relation.name[-len(self._feed.table):] != tuple(self._feed.table):
+                    continue
+                try:
+                    rows.append(self._row(change))
+                except self._feed.library.DataError:  # the driver's word for times that Python does not have
+                    self._feed.letters.refuse(repr(change.values).encode(), UNTOLD_TIME)
+                    continue
+                for name, value in (("change", change.kind), ("committed", each.committed_us), ("lsn", each.end)):
+                    beside[name].append(value)
+        return Delivery(rows, self._place, {field.name: beside[field.name] for field in self._feed.beside})
 
     def _row(self, change: Change) -> dict[str, Any]:
         """Values as the database's driver reads them."""
-        wanted, row = self._feed.value_fields.names, {}
+        fields, row = self._feed.value_fields, {}
         for name, type_ in change.relation.columns:
             text = change.values.get(name)
-            if name in wanted and text is not None:
-                row[name] = self._types.get_loader(type_, self._feed.library.pq.Format.TEXT).load(text)
+            if name in fields.names and text is not None:
+                value = self._types.get_loader(type_, self._feed.library.pq.Format.TEXT).load(text)
+                row[name] = plain(value, fields.field(name).type)
         return row
 
     def acknowledge(self, place: Place) -> None:

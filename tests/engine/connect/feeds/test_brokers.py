@@ -10,10 +10,13 @@ import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import nats
 import psycopg
+import pyarrow as pa
 import pytest
 import redis
 from paho.mqtt import publish as mqtt
@@ -358,6 +361,38 @@ def test_a_time_of_infinity_costs_its_row(postgres_server: servers.Server) -> No
         assert values(found, 2, "id") == [1, 5]
         assert found.state.dead == {"a time that is infinite or out of range": 3}
         assert found.place == 5
+
+
+@pytest.mark.postgres
+def test_numbers_of_any_length_and_identifiers_are_read_as_their_columns_say(postgres_server: servers.Server) -> None:
+    url = postgres_url(postgres_server)
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("CREATE TABLE exact (at bigint, n numeric(10, 2), u uuid)")
+        link.execute(f"INSERT INTO exact VALUES (1, 1.50, '{UUID(int=7)}'), (2, 'NaN', NULL), (3, NULL, NULL)")
+    with reading(wb.feeds.postgres("exact", url, time="at", cursor="at", every=0.01)) as found:
+        batches = rows(found, 3)
+        assert found.state.dead == {}
+    n, u = ([value for batch in batches for value in batch.column(name).to_arrow().to_pylist()] for name in "nu")
+    assert (n[0], n[1] != n[1], n[2], u) == (1.5, True, None, [str(UUID(int=7)), None, None])
+    fields = {"at": "int64", "n": pa.decimal128(10, 2)}
+    with reading(wb.feeds.postgres("exact", url, time="at", cursor="n", every=0.01, schema=fields)) as found:
+        assert values(found, 1, "n") == [Decimal("1.50")]
+
+
+@pytest.mark.postgres
+def test_a_table_may_be_made_anew_and_rows_without_a_cursor_are_left(postgres_server: servers.Server) -> None:
+    url = postgres_url(postgres_server)
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("CREATE TABLE anew (id int, at int)")
+        link.execute("INSERT INTO anew VALUES (1, 1), (NULL, 2)")
+        with reading(wb.feeds.postgres("anew", url, time="at", cursor="id", every=0.01, retry_s=(0.02, 0.1))) as found:
+            assert values(found, 1, "at") == [1]
+            link.execute("ALTER TABLE anew DROP id")
+            until(lambda: found.state.link == "reconnecting")
+            link.execute("DROP TABLE anew")
+            link.execute("CREATE TABLE anew (id int, at int)")
+            link.execute("INSERT INTO anew VALUES (2, 3)")
+            assert values(found, 1, "at") == [3]
 
 
 @pytest.mark.postgres

@@ -79,6 +79,22 @@ def test_inserts_updates_and_deletions_are_told_when_they_are_committed(server: 
                                   {"change": "update", "id": 4, "x": 2.5, "k": "ü"}]
 
 
+def test_a_time_that_python_does_not_have_costs_its_row(server: servers.Server) -> None:
+    do(server, "CREATE TABLE untold (id bigint, until timestamptz, n numeric, u uuid)")
+    feed = wb.feeds.postgres_changes("untold", url_of(server), time="committed", slot="untold", **QUICK)
+    with reading(feed) as found:
+        begin(found)
+        do(server, "INSERT INTO untold VALUES (1, 'infinity')",
+           "INSERT INTO untold VALUES (2, now(), 0.5, '00000000-0000-0000-0000-000000000007')",
+           "INSERT INTO untold VALUES (3, '20000-01-01')")
+        do(server, "INSERT INTO untold VALUES (4)")
+        batches = rows(found, 2)
+        id_, n, u = ([value for batch in batches for value in batch.column(name).to_arrow().to_pylist()]
+                     for name in ("id", "n", "u"))
+        assert (id_, n, u) == ([2, 4], [0.5, None], ["00000000-0000-0000-0000-000000000007", None])
+        assert found.state.dead == {"a time that is infinite or out of range": 2}
+
+
 def test_long_values_that_stayed_are_told_where_the_old_row_is(server: servers.Server) -> None:
     do(server, "CREATE TABLE notes (id bigint PRIMARY KEY, x double precision, k text)",
        "ALTER TABLE notes ALTER k SET STORAGE EXTERNAL", "ALTER TABLE notes REPLICA IDENTITY FULL")
