@@ -45,8 +45,8 @@ class Client(ABC):
     Attributes
     ----------
     begins : JSON value
-        The place it was looked up to begin at, where it was given none: the next connection begins there, too, or what
-        comes between them would be left out. None: at the beginning.
+        The place it was looked up to begin at, where it was given none, or one that is gone: the next connection begins
+        there, too, or what comes between them would be left out. None: at the place that it was given.
     missed : mapping of str to int
         What was there and could not be received any more, by reason: messages, or how often where nobody counts them.
     answered : bool

@@ -196,7 +196,7 @@ class Listening(Reading):
         missed = Counter(self._state.missed)
         try:
             client = self.feed.connect(place)
-            self._set(**_link(client))
+            self._set(missed=missed + Counter(client.missed), **_link(client))
             if client.begins is not None:
                 place = client.begins
                 self._enqueue(self.feed.fields.empty_table(), place)

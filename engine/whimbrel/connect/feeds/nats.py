@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any, Final, Literal, Unpack
 
 import pyarrow as pa
@@ -16,6 +18,7 @@ from whimbrel.connect.feeds.feed import Feed, Usual, check_choice
 from whimbrel.errors import MissingExtraError
 
 _MOST_MESSAGES = 1_000
+_SILENCE_S = 2.0
 
 ONCE: Final[dict[str, Any]] = {"allow_reconnect": False, "max_reconnect_attempts": 1, "reconnect_time_wait": 0.1,
                                "connect_timeout": 5}
@@ -25,7 +28,9 @@ ONCE: Final[dict[str, Any]] = {"allow_reconnect": False, "max_reconnect_attempts
 class NatsFeed(Feed):
     """Messages of a JetStream stream, in their order; needs ``whimbrel[nats]``.
 
-    The stream keeps its messages, so the feed goes on from the sequence number that it has come to.
+    The stream keeps its messages, so the feed goes on from the sequence number that it has come to. When the stream
+    does not have what comes next, the feed goes on at the first message that is there, and counts those between, of all
+    its subjects, as missed.
 
     Parameters
     ----------
@@ -78,6 +83,8 @@ class _Puller(Client):
         self._feed = feed
         self._place = place
         self._behind: int | None = None
+        self.missed: Counter[str] = Counter()
+        self._heard_at = monotonic()
         self._error: Exception | None = None
         self._link = feed.library.NATS()
         self._runner = asyncio.Runner()
@@ -98,14 +105,27 @@ class _Puller(Client):
         await self._link.connect(feed.url, error_cb=failed, **ONCE)
         log = self._link.jetstream()
         stream = feed.stream or await log.find_stream_name_by_subject(feed.subject)
-        if self._place is None and feed.begin == "latest":
-            self._place = self.begins = (await log.stream_info(stream)).state.last_seq
+        state = (await log.stream_info(stream)).state
+        if self._place is not None:
+            self._look_for_missed(self._place, state)
+        elif feed.begin == "latest":
+            self._place = self.begins = state.last_seq
         # A consumer of its own, without acknowledgements: the place is in the checkpoint, the messages in the stream.
         first = DeliverPolicy.ALL if self._place is None else DeliverPolicy.BY_START_SEQUENCE
         config = ConsumerConfig(deliver_policy=first,
                                 opt_start_seq=None if self._place is None else self._place + 1,
                                 ack_policy=AckPolicy.NONE, inactive_threshold=300)
         self._pull = await log.pull_subscribe(feed.subject, stream=stream, config=config)
+
+    def _look_for_missed(self, place: int, state: Any) -> None:
+        """Whether the stream has what comes behind a place; else it is read on at the first message there is."""
+        if place > state.last_seq:  # it is another one, of the same name
+            self.missed["sequence numbers that began anew"] += 1
+        elif place + 1 < state.first_seq:
+            self.missed["messages of any subject that the stream no longer had"] += state.first_seq - place - 1
+        else:
+            return
+        self._place = self.begins = max(state.first_seq - 1, 0)
 
     def receive(self, timeout_s: float) -> Delivery | None:
         return self._runner.run(self._fetch(timeout_s))
@@ -116,14 +136,22 @@ class _Puller(Client):
         try:
             messages = await self._pull.fetch(_MOST_MESSAGES, timeout=max(timeout_s, 0.05))
         except TimeoutError:
-            return None
+            messages = []
         if not messages:
+            await self._check_after_silence()
             return None
+        self._heard_at = monotonic()
         self._place = messages[-1].metadata.sequence.stream
         self._behind = messages[-1].metadata.num_pending
         return Delivery([message.data for message in messages], self._place,
                         {field.name: [message.metadata.sequence.stream for message in messages]
                          for field in self._feed.beside})
+
+    async def _check_after_silence(self) -> None:
+        """A consumer that is gone, with its stream or alone, is as silent as one that has nothing: it is asked for."""
+        if monotonic() - self._heard_at > _SILENCE_S:
+            await self._pull.consumer_info()  # which raises that there is none
+            self._heard_at = monotonic()
 
     @property
     def behind_rows(self) -> int | None:

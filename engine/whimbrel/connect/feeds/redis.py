@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, Unpack
 
@@ -20,6 +21,8 @@ _MOST_MESSAGES = 5_000
 
 class RedisFeed(Feed):
     """Entries of a Redis stream; needs ``whimbrel[redis]``.
+
+    Entries that were trimmed or deleted while nobody read are counted as missed, without a group and from Redis 7 on.
 
     Parameters
     ----------
@@ -68,19 +71,53 @@ class RedisFeed(Feed):
 
 
 class _Stream(Client):
-    """Its place: the id of the last entry."""
+    """Its place: the id of the last entry; without a group also how many had been added with it, if that is known."""
 
-    def __init__(self, feed: RedisFeed, place: str | None) -> None:
+    def __init__(self, feed: RedisFeed, place: str | list[Any] | None) -> None:
         self._feed = feed
         self._link = feed.library.Redis.from_url(feed.url, socket_timeout=10, retry=None)
-        self._place = place
+        self._place, self._number = place if isinstance(place, list) else (place, None)
+        self.missed: Counter[str] = Counter()
         self._pending = feed.group is not None
-        if feed.group is not None:
-            self._join(feed.group, place)
-        elif place is None:
-            last = self._link.xrevrange(feed.stream, count=1) if feed.begin == "latest" else []
-            self._place = self.begins = last[0][0].decode() if last else "0-0"
-        self._link.ping()  # until there is an answer, it is not connected
+        try:
+            if feed.group is not None:
+                self._join(feed.group, self._place)
+            else:
+                self._begin()
+            self._link.ping()  # until there is an answer, it is not connected
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self) -> None:
+        try:
+            told = self._link.xinfo_stream(self._feed.stream)
+        except self._feed.library.ResponseError as error:
+            if "no such key" not in str(error):
+                raise
+            told = {"length": 0, "entries-added": 0, "first-entry": None, "last-generated-id": b"0-0"}
+        added = told.get("entries-added")
+        if self._place is None:
+            latest = self._feed.begin == "latest"
+            self._place = told["last-generated-id"].decode() if latest else "0-0"
+            self._number = None if added is None else added if latest else added - told["length"]
+        elif added is None or self._number is None or not self._looked_behind(self._place, self._number, told):
+            return
+        self.begins = [self._place, self._number]
+
+    def _looked_behind(self, place: str, number: int, told: dict[str, Any]) -> bool:
+        """Whether some of what comes behind a place is gone; then it stands behind that."""
+        added, first = told["entries-added"], told["first-entry"]
+        anew = _parts(told["last-generated-id"]) < _parts(place.encode())
+        if anew or added < number:
+            self.missed["a stream that began anew"] += 1
+            self._place, self._number = "0-0" if anew else place, added - told["length"]
+            return True
+        gone = added - number - told["length"] if first is None or _parts(first[0]) > _parts(place.encode()) else 0
+        if gone > 0:
+            self.missed["entries that the stream no longer had"] += gone
+            self._number = number + gone
+        return gone > 0
 
     def _join(self, group: str, place: str | None) -> None:
         begin = "0-0" if self._feed.begin == "earliest" else "$"
@@ -103,9 +140,12 @@ class _Stream(Client):
             return None
         last = entries[-1][0].decode()
         self._place = self._asked = last
+        if self._number is not None:
+            self._number += len(entries)
         entries = [entry for entry in entries if entry[1]]  # deleted while they were pending
         values = [_value(fields, self._feed.field) for _, fields in entries]
-        return Delivery(values, last, {field.name: [id_.decode() for id_, _ in entries] for field in self._feed.beside})
+        return Delivery(values, last if self._feed.group is not None else [last, self._number],
+                        {field.name: [id_.decode() for id_, _ in entries] for field in self._feed.beside})
 
     def _read(self, block_ms: int) -> Any:
         if self._feed.group is None:
@@ -137,6 +177,11 @@ class _Stream(Client):
 def _is_gone(error: Exception) -> bool:
     """Whether the stream or its group was deleted: connecting again makes them anew."""
     return str(error).startswith(("NOGROUP", "UNBLOCKED the stream"))
+
+
+def _parts(id_: bytes) -> tuple[int, ...]:
+    """By which ids are ordered."""
+    return tuple(map(int, id_.split(b"-")))
 
 
 def _entries(came: Any) -> Sequence[tuple[bytes, dict[bytes, bytes]]]:

@@ -27,6 +27,7 @@ from tests.engine.connect.feeds.listen import reading, rows, until, values
 from whimbrel import WhimbrelError, col
 from whimbrel.connect.feeds import Feed
 from whimbrel.connect.feeds import mqtt as mqtt_feed
+from whimbrel.connect.feeds import nats as nats_feed
 from whimbrel.errors import SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
@@ -88,6 +89,34 @@ def test_the_latest_entry_is_looked_for_once(redis_server: servers.Server) -> No
         link.xadd("newest", {"at": 2, "x": 20})
     with reading(feed, found.place) as found:
         assert values(found, 1, "at") == [2]
+
+
+@pytest.mark.redis
+def test_what_a_redis_stream_no_longer_has_is_counted(redis_server: servers.Server) -> None:
+    feed = wb.feeds.redis("short", redis_url(redis_server), **QUICK)
+    with redis.Redis(port=redis_server.port) as link:
+        for at in range(1, 6):
+            link.xadd("short", {"at": at, "x": at})
+        link.xtrim("short", maxlen=3, approximate=False)  # before anybody read
+        with reading(feed) as found:
+            assert values(found, 3, "at") == [3, 4, 5]
+            place = json.loads(json.dumps(found.place))
+        link.xtrim("short", maxlen=0, approximate=False)  # what was read is not missed
+        for at in range(6, 16):
+            link.xadd("short", {"at": at, "x": at})
+        for kept, missed in ((10, {}), (4, {"entries that the stream no longer had": 6})):
+            link.xtrim("short", maxlen=kept, approximate=False)
+            with reading(feed, place) as found:
+                assert values(found, kept, "at") == [*range(16 - kept, 16)]
+                assert found.state.missed == missed
+                last = found.place
+        link.delete("short")
+        link.xadd("short", {"at": 1, "x": 1}, id="1-1")
+    with reading(feed, last) as found:
+        assert values(found, 1, "at") == [1]
+        assert found.state.missed == {"a stream that began anew": 1}
+    with reading(feed, "1-0") as found:  # a place of an earlier version
+        assert values(found, 1, "at") == [1]
 
 
 @pytest.mark.redis
@@ -290,6 +319,57 @@ def test_the_latest_message_is_looked_for_once(nats_server: servers.Server) -> N
     on_nats(nats_server, lambda log: log.publish("newest", row(2)))
     with reading(feed, found.place) as found:
         assert values(found, 1, "at") == [2]
+
+
+async def stream_of(log: Any, name: str, *at: int, **config: Any) -> None:
+    """A stream made anew, with rows at these times."""
+    with contextlib.suppress(nats.js.errors.NotFoundError):
+        await log.delete_stream(name)
+    await log.add_stream(name=name, subjects=[name], **config)
+    for each in at:
+        await log.publish(name, row(each))
+
+
+@pytest.mark.nats
+def test_a_nats_stream_that_is_made_anew_is_read_from_its_beginning(nats_server: servers.Server,
+                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nats_feed, "_SILENCE_S", 0.1)
+    feed = wb.feeds.nats("again", f"nats://127.0.0.1:{nats_server.port}", **QUICK)
+    on_nats(nats_server, lambda log: stream_of(log, "again", 1, 2, 3))
+    with reading(feed) as found:
+        assert values(found, 3, "at") == [1, 2, 3]
+        on_nats(nats_server, lambda log: stream_of(log, "again", 4))
+        assert values(found, 1, "at") == [4]
+        assert found.state.missed == {"sequence numbers that began anew": 1}
+    with reading(feed, 7) as found:
+        assert values(found, 1, "at") == [4]
+
+
+@pytest.mark.nats
+def test_a_nats_consumer_that_is_gone_is_made_anew(nats_server: servers.Server,
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    async def remove(log: Any) -> None:
+        consumer, = await log.consumers_info("lonely")
+        await log.delete_consumer("lonely", consumer.name)
+        await log.publish("lonely", row(2))
+
+    monkeypatch.setattr(nats_feed, "_SILENCE_S", 0.1)
+    on_nats(nats_server, lambda log: stream_of(log, "lonely", 1))
+    with reading(wb.feeds.nats("lonely", f"nats://127.0.0.1:{nats_server.port}", **QUICK)) as found:
+        assert values(found, 1, "at") == [1]
+        on_nats(nats_server, remove)
+        assert values(found, 1, "at") == [2]
+        assert found.state.missed == {}
+
+
+@pytest.mark.nats
+def test_what_a_nats_stream_no_longer_has_is_counted(nats_server: servers.Server) -> None:
+    on_nats(nats_server, lambda log: stream_of(log, "short", *range(1, 11), max_msgs=3))
+    feed = wb.feeds.nats("short", f"nats://127.0.0.1:{nats_server.port}", **QUICK)
+    for place, missed in ((7, {}), (2, {"messages of any subject that the stream no longer had": 5})):
+        with reading(feed, place) as found:
+            assert values(found, 3, "at") == [8, 9, 10]
+            assert found.state.missed == missed
 
 
 @pytest.mark.nats
