@@ -170,7 +170,7 @@ class EventsFeed(Feed):
     def _received(self, opened: ExitStack, place: Place) -> Iterator[Delivery | None]:
         headers = {"Accept": "text/event-stream", **self.headers}
         if place is not None:
-            headers["Last-Event-ID"] = place
+            headers["Last-Event-ID"] = place.encode().decode("latin-1")  # in which headers are written, byte by byte
         with _opened(self.url, headers, _STALL_S) as page:
             opened.callback(page.close)
             yield None
@@ -179,18 +179,19 @@ class EventsFeed(Feed):
 
 def _events(page: Any, wanted: str | None, place: Place) -> Iterator[Delivery]:
     data: list[bytes] = []
-    name = ""
+    name = b""
     for line in page:
         field, _, value = line.rstrip(b"\r\n").partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
             data.append(value)
         elif field == b"id":
-            place = value.decode()
+            if not {*b"\0\r"} & {*value}:  # the standard leaves out the one, and no header can hold the other
+                place = value.decode(errors="replace")
         elif field == b"event":
-            name = value.decode()
+            name = value
         elif not field and not value:
-            if data and (wanted is None or name == wanted):
+            if data and (wanted is None or name == wanted.encode()):
                 yield Delivery([b"\n".join(data)], place)
-            data, name = [], ""
+            data, name = [], b""
     raise ConnectionError("the page has ended")

@@ -76,6 +76,8 @@ class _Stream(Client):
     def __init__(self, feed: RedisFeed, place: str | list[Any] | None) -> None:
         self._feed = feed
         self._link = feed.library.Redis.from_url(feed.url, socket_timeout=10, retry=None)
+        self._place: str | None
+        self._number: int | None
         self._place, self._number = place if isinstance(place, list) else (place, None)
         self.missed: Counter[str] = Counter()
         self._pending = feed.group is not None

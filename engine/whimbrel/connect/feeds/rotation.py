@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import stat
@@ -10,7 +9,10 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from whimbrel.connect.feeds.gzip_members import GzipMembers
+
 HEAD_BYTES = 1024
+_READ_BYTES = 1 << 13
 _ROTATED = re.compile(r"[-._:T0-9]*(\.old)?(\.gz)?")
 """How names of rotated files go on behind that of the log."""
 
@@ -87,7 +89,12 @@ def _beside(log: Path) -> dict[Path, os.stat_result]:
 def _head(path: Path, count: int) -> bytes:
     """The first bytes of a file's text; fewer, if there are not so many that can be read."""
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            return file.read(count)
-    except (OSError, EOFError, zlib.error):
+        with path.open("rb") as file:
+            if path.suffix != ".gz":
+                return file.read(count)
+            members, head = GzipMembers(), b""
+            while len(head) < count and (data := file.read(_READ_BYTES)):
+                head += members.add(data)[0]
+            return head[:count]
+    except OSError:
         return b""

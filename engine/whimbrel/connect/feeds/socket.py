@@ -38,7 +38,7 @@ class SocketFeed(Feed):
         What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
     """
 
-    lost = (OSError, EOFError, TimeoutError, pa.ArrowInvalid)
+    lost = (OSError, EOFError, TimeoutError, pa.ArrowException)
 
     def __init__(self, address: str, *, time: str, schema: Fields | None = None, **told: Unpack[Usual]) -> None:
         self._address = urlsplit(checked_url(address, "tcp", "unix"))

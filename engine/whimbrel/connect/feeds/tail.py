@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time as clock
-import zlib
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -15,13 +14,14 @@ from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.gzip_members import GzipMembers
+from whimbrel.connect.feeds.letters import Letters
 from whimbrel.connect.feeds.lines import Lines
 from whimbrel.connect.feeds.rotation import HEAD_BYTES, Identity
 from whimbrel.connect.files import FilePath
 
 _READ_BYTES = 1 << 20
 _LOOK_S = 0.05
-_GZIP = 31
 _LINGER_S = 1.0
 _LONG_AGO_NS = 60 * 10**9
 
@@ -33,7 +33,8 @@ class TailFeed(Feed):
     second, then those that were begun after it, in the order in which they were last written to. Files are known by
     what they begin with, so that one is read on, too, that was compressed (``.gz``) or copied and cut meanwhile. One
     that was cut or removed before its end was read is counted in the feed's state, as missed. ``.gz`` files may grow,
-    member by member. A line without its end waits for it while its file is the log.
+    member by member; what is none of these is a dead letter. A line without its end waits for it while its file is the
+    log.
 
     Parameters
     ----------
@@ -56,14 +57,14 @@ class TailFeed(Feed):
                          **told)
 
     def connect(self, place: Place) -> Client:
-        return _Follower(self.path, place)
+        return _Follower(self.path, place, self.letters)
 
 
 class _Follower(Client):
     """Reads files one after the other. Its place: which file, and how many bytes of its text were lines."""
 
-    def __init__(self, path: Path, place: Place) -> None:
-        self._path = path
+    def __init__(self, path: Path, place: Place, letters: Letters) -> None:
+        self._path, self._letters = path, letters
         self._file: IO[bytes] | None = None
         self.missed: Counter[str] = Counter()
         if place is None:
@@ -83,7 +84,7 @@ class _Follower(Client):
     def _open(self, path: Path, skip: int) -> None:
         self.close()
         self._file = path.open("rb", buffering=0)
-        self._unzip = zlib.decompressobj(_GZIP) if path.suffix == ".gz" else None
+        self._unzip = GzipMembers() if path.suffix == ".gz" else None
         self._lines = Lines()
         self._lines.bytes = skip
         self._head = b"" if self._unzip else self._file.read(min(skip, HEAD_BYTES))
@@ -109,21 +110,14 @@ class _Follower(Client):
     def _text(self) -> bytes:
         assert self._file is not None
         data = self._file.read(_READ_BYTES)
-        text = self._unzipped(data) if self._unzip else data
+        text, breaks = self._unzip.add(data) if self._unzip else (data, [])
+        for at in breaks:
+            if at >= self._skip:  # else it was told before
+                self._letters.refuse(data, "bytes that are no gzip")
         self._head += text[:HEAD_BYTES - len(self._head)]
         skipped = min(self._skip, len(text))
         self._skip -= skipped
         return text[skipped:]
-
-    def _unzipped(self, data: bytes) -> bytes:
-        text = b""
-        while data:
-            assert self._unzip is not None
-            text += self._unzip.decompress(data)
-            data = self._unzip.unused_data
-            if self._unzip.eof:
-                self._unzip = zlib.decompressobj(_GZIP)
-        return text
 
     def _was_cut(self) -> bool:
         """Whether the file is shorter than what was read of it, or begins otherwise."""

@@ -202,6 +202,27 @@ def test_garbage_on_a_socket_does_not_end_the_feed() -> None:
         assert values(found, 3, "x") == [10, 20, 30]
 
 
+def is_unheard_of(text: bytes) -> bool:
+    """Whether Arrow takes a stream for one of another kind than it knows."""
+    try:
+        with ipc.open_stream(text) as stream:
+            stream.read_all()
+    except (pa.ArrowInvalid, OSError):
+        return False
+    except pa.ArrowException:
+        return True
+    return False
+
+
+def test_a_wrong_bit_of_an_arrow_stream_does_not_end_the_feed() -> None:
+    whole = stream_of(BATCH)
+    wrong = [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:] for at in range(len(whole))]
+    unheard_of = [text for text in wrong if is_unheard_of(text)]
+    assert unheard_of
+    with sending(*unheard_of, whole) as address, reading(wb.feeds.socket(address, **QUICK)) as found:
+        assert values(found, 99, "x")[-3:] == [10, 20, 30]
+
+
 @pytest.mark.fault("socket", "wrong schema")
 def test_a_batch_of_other_columns_is_a_letter() -> None:
     with sending(stream_of(BATCH)) as address, reading(
@@ -291,6 +312,20 @@ def test_events_go_on_behind_the_last_one_when_the_connection_is_lost() -> None:
 
     with pages(page) as url, reading(wb.feeds.events(url, event="row", **QUICK)) as found:
         assert values(found, 6, "at") == [1, 2, 3, 4, 5, 6]
+
+
+def test_events_may_have_any_id_and_any_name() -> None:
+    asked: list[str | None] = []
+    others = b"event: \xff\nid: 1\0\nid: 2\r3\n\n"
+
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        asked.append(request.headers["Last-Event-ID"])
+        id_ = ("日".encode(), b"\xff\xc3\xa9")[len(asked) % 2 - 1]
+        return 200, {}, b'id: %s\ndata: {"at": %d, "x": 1}\n\n%s' % (id_, len(asked), others)
+
+    with pages(page) as url, reading(wb.feeds.events(url, **QUICK)) as found:
+        assert values(found, 3, "at") == [1, 2, 3]
+    assert [each and each.encode("latin-1").decode() for each in asked[:3]] == [None, "日", "\ufffdé"]
 
 
 @pytest.mark.fault("http", "connection cut mid-message")

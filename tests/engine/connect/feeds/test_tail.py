@@ -14,6 +14,7 @@ import pytest
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import lines, reading, rows, until, values
 from whimbrel.connect.feeds import Reading, tail
+from whimbrel.connect.feeds.gzip_members import GzipMembers
 
 QUICK: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_s": (0.01, 0.05)}
 
@@ -121,6 +122,37 @@ def test_a_gzip_grows_member_by_member_and_garbage_lines_are_letters(log: Path) 
         file.write(gzip.compress(lines(4)))
         file.flush()
         assert values(found, 1, "at") == [4]
+
+
+def test_what_is_no_gzip_between_members_is_a_letter_also_when_it_is_read_again(log: Path) -> None:
+    log = log.with_name("log.jsonl.gz")
+    unlike_its_checksum = bytearray(gzip.compress(lines(3)))
+    unlike_its_checksum[-6] ^= 0xff
+    log.write_bytes(b"\x00garbage" + gzip.compress(lines(1)) + b"\x1f\x8bgarbage" + gzip.compress(lines(2)))
+    with reading(wb.feeds.tail(log, **QUICK)) as found:
+        assert values(found, 2, "at") == [1, 2]
+        append(log, unlike_its_checksum)
+        append(log, gzip.compress(lines(4)))
+        assert values(found, 2, "at") == [3, 4]
+        assert found.state.dead == {"bytes that are no gzip": 3}
+        place = json.loads(json.dumps(found.place))
+    append(log, gzip.compress(lines(5)))
+    with reading(wb.feeds.tail(log, **QUICK), place) as found:
+        assert values(found, 1, "at") == [5]
+        assert nothing_missed(found)
+
+
+@pytest.mark.parametrize("step", [1, 7, 100_000])
+def test_the_text_of_a_broken_gzip_does_not_depend_on_how_it_came(step: int) -> None:
+    torn = bytearray(gzip.compress(lines(*range(500))))
+    torn[len(torn) // 2] ^= 0xff
+    whole = bytes(torn) + b"\x1f\x8b\x08\xff" + gzip.compress(lines(1))
+    members, again = GzipMembers(), GzipMembers()
+    text, breaks = members.add(whole)
+    parts = [again.add(whole[at:at + step]) for at in range(0, len(whole), step)]
+    assert b"".join(part for part, _ in parts) == text
+    assert sum(len(each) for _, each in parts) == len(breaks) == 2
+    assert text.endswith(b"\n" + lines(1))
 
 
 def test_what_is_written_by_the_old_handle_after_the_rotation_is_read(log: Path) -> None:
