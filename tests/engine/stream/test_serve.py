@@ -257,10 +257,14 @@ def test_a_port_that_is_taken_is_refused() -> None:
 
 
 def test_a_feed_says_why_a_server_gives_no_rows() -> None:
-    with wb.serve(log().assume(periodic=2).select("x")) as served:
+    with wb.serve(log().assume(periodic=2).select("x"), websocket=0) as served:
         assert served.flight is not None
         with pytest.raises(WhimbrelError, match="gives no rows: The token is missing, or another one") as caught:
             wb.feeds.flight(served.flight, time="start", token="another one")
         assert "gRPC" not in str(caught.value)
+        refused = wb.feeds.websocket(f"{served.websocket}?token=another", time="start", schema={"start": "int64"})
+        with pytest.raises(WhimbrelError, match="gives no rows: The token is missing, or another one") as caught:
+            refused.collect()
+        assert "another" not in str(caught.value).replace("or another one", "")
         with pytest.raises(WhimbrelError, match="gives no rows: The query has failed: An event at 1 comes 1 after"):
             wb.feeds.flight(served.flight, time="start", token=served.token).collect()

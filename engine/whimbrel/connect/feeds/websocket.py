@@ -17,6 +17,8 @@ from whimbrel.errors import MissingExtraError, SourceError
 
 _MOST_BYTES = 64 << 20
 _MOST_MESSAGES = 8192
+_REFUSED = (401, 403)
+_MOST_WORDS = 200
 
 
 class WebSocketFeed(Feed):
@@ -43,11 +45,12 @@ class WebSocketFeed(Feed):
     def __init__(self, url: str, *, time: str, hello: str | None = None, headers: Mapping[str, str] | None = None,
                  format: str | Format = "json", schema: Fields | None = None, **told: Unpack[Usual]) -> None:
         try:
-            from websockets.exceptions import WebSocketException
+            from websockets.exceptions import InvalidStatus, WebSocketException
             from websockets.sync.client import connect
         except ImportError:
             raise MissingExtraError("websockets", "websocket", "feeds.websocket()") from None
         self._connect: Any = connect
+        self._not_let_in = InvalidStatus
         self.lost = (OSError, EOFError, TimeoutError, WebSocketException)
         self.url, self.hello = checked_url(url, "ws", "wss"), hello
         self.headers = dict(headers or {})
@@ -56,14 +59,19 @@ class WebSocketFeed(Feed):
 
     def connect(self, place: Place) -> Client:
         headers = self.headers if place is None else {**self.headers, ROW: str(place[0]), RUN: place[1]}
-        return _Socket(self, self._connect(self.url, additional_headers=headers, max_size=_MOST_BYTES,
-                                           logger=quiet_log("websocket")))
+        try:
+            link = self._connect(self.url, additional_headers=headers, max_size=_MOST_BYTES,
+                                 logger=quiet_log("websocket"))
+        except self._not_let_in as error:
+            if error.response.status_code not in _REFUSED:
+                raise
+            raise self.refused(_words(error.response), "give the token, or what else it asks for") from None
+        return _Socket(self, link)
 
-    def refused(self, why: str) -> SourceError:
-        """What a server of ours says of its side."""
+    def refused(self, why: str, hint: str = "what the server says is about its side, not this one") -> SourceError:
+        """What a server says of its side, or of who asks."""
         shown = without_secrets(self.url)
-        return SourceError(f"{shown} gives no rows: {why.rstrip('.')}.", where=f"feeds.websocket({shown!r})",
-                           hint="what the server says is about its side, not this one")
+        return SourceError(f"{shown} gives no rows: {why.rstrip('.')}.", where=f"feeds.websocket({shown!r})", hint=hint)
 
 
 class _Socket(Client):
@@ -102,3 +110,9 @@ class _Socket(Client):
 
     def close(self) -> None:
         self._open.close()
+
+
+def _words(response: Any) -> str:
+    """What a server says when it lets nobody in: the first line, or else its status."""
+    said = (response.body or b"").decode(errors="replace").strip().partition("\n")[0]
+    return said[:_MOST_WORDS] or f"{response.status_code} {response.reason_phrase}"
