@@ -32,7 +32,7 @@ _READ_BYTES = 1 << 20
 
 
 class DirectoryFeed(Feed):
-    """Rows of the files that are in a directory, and of those that appear in it, each read once, in the order of names.
+    """Rows of files in a directory, in the order of names, and then of those that appeared meanwhile, each read once.
 
     Files should appear when they are complete, by renaming; names that begin with ``.`` or ``_`` are left alone. A file
     that cannot be read is tried again for a second; then it is a dead letter.
@@ -77,11 +77,18 @@ class DirectoryFeed(Feed):
 
 
 class _Visitor(Client):
-    """Its place: names of files that were read and are still there, and rows of the one that is being read."""
+    """Its place: names of files, how many of the new ones were read, and rows of the one that is being read.
+
+    The names: of those that were done when it looked at the directory, and of those that were new then. The lists are
+    never changed, so that places share them, and a place costs the same however many files there are.
+    """
 
     def __init__(self, feed: DirectoryFeed, place: dict[str, Any]) -> None:
         self._feed = feed
-        self._done = set(place.get("done", ()))
+        self._known = {*place.get("done", ()), *place.get("new", ())[:place.get("read", 0)]}
+        self._done: list[str] = sorted(self._known)
+        self._new: list[str] = []
+        self._read = 0
         self._file: str | None = place.get("file")
         self._items = int(place.get("items", 0))
         self._parts: Iterator[list[bytes] | pa.RecordBatch] | None = None
@@ -99,24 +106,38 @@ class _Visitor(Client):
             self._parts = None
             return self._failed(error)
         if part is None:
-            self._done.add(self._file)
-            self._file, self._items, self._parts = None, 0, None
-            return Delivery([], self._place())
+            self._parts = None
+            return self._leave(self._file)
         self._items += len(part)
         return Delivery(part, self._place())
 
     def _next(self) -> bool:
         """Open the file that comes next."""
-        names = {each.name for each in self._feed.path.iterdir()
-                 if fnmatch(each.name, self._feed.pattern) and not each.name.startswith(_UNFINISHED)}
-        self._done &= names
-        name = self._file if self._file in names else min(names - self._done, default=None)
-        if name is None:
+        if self._file is not None or self._read == len(self._new):
+            self._look()
+        if not self._new:
             return False
+        name = self._new[self._read]
         if name != self._file:
             self._file, self._items = name, 0
         self._parts = _parts(self._feed.path / name, self._items, self._feed)
         return True
+
+    def _look(self) -> None:
+        """Which files are there: first comes the one that was begun."""
+        names = {each.name for each in self._feed.path.iterdir()
+                 if fnmatch(each.name, self._feed.pattern) and not each.name.startswith(_UNFINISHED)}
+        known = self._known & names
+        if self._read or len(known) < len(self._known):
+            self._done = sorted(known)
+        self._known, self._read = known, 0
+        self._new = sorted(names - known, key=lambda name: (name != self._file, name))
+
+    def _leave(self, name: str) -> Delivery:
+        self._known.add(name)
+        self._read += 1
+        self._file, self._items = None, 0
+        return Delivery([], self._place())
 
     def _failed(self, error: Exception) -> Delivery | None:
         assert self._file is not None
@@ -125,12 +146,10 @@ class _Visitor(Client):
             clock.sleep(1 / _TRIES)
             return None
         self._feed.letters.refuse(f"{self._file}: {error}".encode(), "a file cannot be read")
-        self._done.add(self._file)
-        self._file, self._items = None, 0
-        return Delivery([], self._place())
+        return self._leave(self._file)
 
     def _place(self) -> Place:
-        return {"done": sorted(self._done), "file": self._file, "items": self._items}
+        return {"done": self._done, "new": self._new, "read": self._read, "file": self._file, "items": self._items}
 
     def close(self) -> None:
         self._parts = None

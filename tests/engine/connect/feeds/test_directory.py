@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyarrow import csv, ipc, parquet
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import lines, reading, rows, until, values
+from whimbrel.connect.feeds import Feed
 
 QUICK: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_s": (0.01, 0.05)}
 
@@ -45,6 +47,24 @@ def test_each_file_is_read_once_also_from_a_place(tmp_path: Path, suffix: str) -
     put(tmp_path, f"c.{suffix}", 4)
     with reading(feed, place) as found:
         assert values(found, 1, "at") == [4]
+
+
+def test_places_in_a_directory_share_its_names_and_each_goes_on_where_it_is(tmp_path: Path) -> None:
+    for at in range(9):
+        put(tmp_path, f"{at}.jsonl", at)
+    feed = wb.feeds.directory(tmp_path, pattern="*.jsonl", **QUICK)
+    source = feed.node.op
+    assert isinstance(source, Feed)
+    with closing(source.connect(None)) as client:
+        deliveries = [client.receive(0) for _ in range(18)]
+    places = [each.place for each in deliveries if each]
+    assert len({id(place["new"]) for place in places}) == len({id(place["done"]) for place in places}) == 1
+    (tmp_path / "2.jsonl").unlink()
+    put(tmp_path, "00.jsonl", 9)
+    for place, first in ((places[7], 4), (places[8], 5), (places[17], 9)):  # behind a file, at its end, behind all
+        left = [9, *range(first, 9)]
+        with reading(feed, json.loads(json.dumps(place))) as found:
+            assert values(found, len(left), "at") == left
 
 
 @pytest.mark.fault("directory", "garbage bytes")
