@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from whimbrel.batch import Batch
-from whimbrel.clock import INF
+from whimbrel.clock import INF, MIN_TIME
 from whimbrel.connect import Replayed, follow
 from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.feeds.reading import Reading
@@ -200,10 +200,22 @@ class Reader:
 
     def _pass(self, number: int, reading: Reading) -> list[list[Batch]] | None:
         """Time goes on where a feed is idle; None if it has not."""
-        ingress, passed = self.pipeline.ingresses[number], reading.passed
-        if passed is None or passed <= ingress.frontier or ingress.source.as_it_comes or ingress.source.edges:
+        ingress, idle_ticks = self.pipeline.ingresses[number], reading.idle_ticks
+        if idle_ticks is None or ingress.source.as_it_comes or ingress.source.edges:
             return None
-        return self.pipeline.advance(number, passed)
+        late = ingress.disorder
+        reached = ingress.newest + idle_ticks if ingress.rows else MIN_TIME
+        if not reading.state.rows:  # how far time has gone on since its last row, if it had one, nobody knows
+            reached = max(reached, self._met(number))
+        passed = reached - max(late.reorder_latency or 0, late.lag or 0)
+        return self.pipeline.advance(number, passed) if passed > ingress.frontier else None
+
+    def _met(self, number: int) -> int:
+        """How far the sources have come whose rows those of this one meet."""
+        entries = self.pipeline.entries
+        met = [ingress for entry, ingress in zip(entries, self.pipeline.ingresses, strict=True)
+               if any({entry, entries[number]} <= nodes for nodes in self.pipeline.needs)]
+        return max(time for ingress in met for time in (ingress.newest, ingress.frontier) if time != INF)
 
     def _order(self) -> list[int]:
         """Sources as they are to be asked; of replays only that whose row comes next."""

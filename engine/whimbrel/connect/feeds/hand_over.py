@@ -137,8 +137,8 @@ class _HandingOver(Reading):
                        duplicates=self._duplicates)
 
     @property
-    def passed(self) -> int | None:
-        return None if self._feed is None else self._feed.passed
+    def idle_ticks(self) -> int | None:
+        return None if self._feed is None else self._feed.idle_ticks
 
     def acknowledge(self, place: Place) -> None:
         if self._feed is not None:

@@ -61,8 +61,7 @@ class Listening(Reading):
         self._dead_before = feed.letters.counts.copy()
         self._shed: Counter[str] = Counter()
         self._clock = ArrivalClock()
-        self._came_at = monotonic()
-        self._newest: int | None = None
+        self._came_at = self._live_at = monotonic()
         self._thread: threading.Thread | None = None
         self._closed = self._left = False
         feed.letters.begin()
@@ -116,26 +115,19 @@ class Listening(Reading):
     def state(self) -> FeedState:
         """What there is to say about it now."""
         with self._changed:
-            silent_s = self._quiet_s()
-            idle = self._state.link == "live" and silent_s > (self.feed.pace.idle_after_s or float("inf"))
-            return replace(self._state, link="idle" if idle else self._state.link, queued_rows=self._waiting,
-                           silent_s=silent_s,
+            return replace(self._state, link="idle" if self._idle() else self._state.link, queued_rows=self._waiting,
+                           silent_s=self._quiet_s(),
                            dead=dict(self.feed.letters.counts - self._dead_before), shed=self._given_up(),
                            retry_in_s=max(self._retry_at - monotonic(), 0.0))
 
     @property
-    def passed(self) -> int | None:
-        """A time before which no row is expected, since nothing came for long; None while the feed is not idle."""
-        after_s = self.feed.pace.idle_after_s
-        latency = self.feed.disorder.reorder_latency
+    def idle_ticks(self) -> int | None:
+        """For how long it is idle, beyond what it may be quiet for; None while it is not."""
         with self._changed:
-            quiet_s = self._quiet_s()
-            if after_s is None or latency is None or quiet_s <= after_s or self._queue or self._newest is None:
+            if self._queue or not self._idle():
                 return None
-            if self._state.link != "live":  # what a lost connection holds back is not late
-                return None
-            waited = now_ticks(int((quiet_s - after_s) * 1e9), self.feed.schema.unit)
-            return self._newest + waited - max(latency, self.feed.disorder.lag or 0)
+            idle_s = monotonic() - self._came_at - (self.feed.pace.idle_after_s or 0)
+            return now_ticks(int(idle_s * 1e9), self.feed.schema.unit)
 
     def acknowledge(self, place: Place) -> None:
         """Everything up to a place is safe."""
@@ -267,9 +259,6 @@ class Listening(Reading):
             rows = rows.filter(pa.array(~np.logical_or.reduce([mask for _, mask in refused])))
         if rows.num_rows:
             self._came_at = monotonic()
-            if feed.pace.idle_after_s is not None:
-                newest = int(feed.timeline.starts(rows.column(feed.time).combine_chunks()).max())
-                self._newest = newest if self._newest is None else max(self._newest, newest)
         return rows
 
     def _decoded(self, delivery: Delivery) -> Decoded:
@@ -323,11 +312,18 @@ class Listening(Reading):
         relief = self.feed.relief
         return dict(self._shed) if relief is None else {str(self.feed.pace.overload): relief.left_out}
 
+    def _idle(self) -> bool:
+        """Whether nothing came for long, though it could: what a lost connection held back is not late."""
+        after_s = self.feed.pace.idle_after_s
+        return after_s is not None and self._state.link == "live" and self._quiet_s() > after_s
+
     def _quiet_s(self) -> float:
-        return monotonic() - self._came_at
+        return monotonic() - max(self._came_at, self._live_at)
 
     def _set(self, **changes: Any) -> None:
         with self._changed:
+            if changes.get("link", self._state.link) != self._state.link:
+                self._live_at = monotonic()
             self._state = replace(self._state, **changes)
 
     def _fail(self, error: WhimbrelError) -> None:

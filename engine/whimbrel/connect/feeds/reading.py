@@ -35,8 +35,8 @@ class Reading(Iterator["Batch | None"]):
 
     @property
     @abstractmethod
-    def passed(self) -> int | None:
-        """A time before which no row is expected, since nothing came for long; None while the feed is not idle."""
+    def idle_ticks(self) -> int | None:
+        """For how long it is idle, beyond what it may be quiet for; None while it is not."""
 
     @abstractmethod
     def acknowledge(self, place: Place) -> None:

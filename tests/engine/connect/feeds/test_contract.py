@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -261,6 +262,47 @@ def test_a_quiet_feed_does_not_hold_up_others() -> None:
     run.stop()
 
 
+def test_a_feed_that_never_had_a_row_does_not_hold_up_others() -> None:
+    empty, busy = Wire(ends=False, idle_after=0.1), Wire(row(1), row(2), ends=False)
+    run = stream(busy).union(stream(empty)).tumbling_window(1).aggregate(n=wb.count()).start()
+    until(lambda: settled(run) == [1])
+    empty.messages += [row(1), row(2)]
+    until(lambda: run.metrics.late_dropped == 1)
+    run.stop()
+
+
+def test_a_feed_is_idle_after_a_restart_too(tmp_path: Path) -> None:
+    messages = row(1), row(10)
+    for expected in (1, 2):
+        quiet, busy = Wire(row(10), ends=False, idle_after=0.1), Wire(*messages, ends=False)
+        run = stream(busy).union(stream(quiet)).tumbling_window(10).aggregate(n=wb.count()).start(
+            checkpoints=wb.Checkpoints(tmp_path, every="10ms"))
+        until(lambda: run.metrics.settled_rows == expected)  # noqa: B023
+        run.stop()
+        run.wait(PATIENCE_S)
+        messages += (row(20),)
+
+
+def test_time_goes_on_after_a_history_where_its_feed_is_quiet() -> None:
+    log = wb.from_arrow(pa.table({"at": pa.array([1, 2, 9], pa.timestamp("ms")), "x": [1, 2, 3]}), time="at")
+    quiet = Wire(ends=False, idle_after=0.1, schema={"at": "timestamp[ms]", "x": "int64"})
+    run = log.then(stream(quiet), keys=["x"], span=10).tumbling_window(10).aggregate(n=wb.count()).start()
+    until(lambda: run.metrics.settled_rows == 1)
+    run.stop()
+
+
+def test_what_a_lost_connection_held_back_is_not_late() -> None:
+    wire = Wire(row(10), ends=False, idle_after=0.2)
+    with reading(stream(wire)) as found:
+        rows(found, 1)
+        until(lambda: found.state.link == "idle")
+        wire.cut.set()
+        until(lambda: found.state.link == "reconnecting")
+        wire.cut.clear()
+        until(lambda: found.state.link != "reconnecting")
+        assert found.state.link == "live"
+
+
 def test_metrics_count_all_rows_once_a_feed_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "_IDLE_S", float("inf"))  # they are not looked at from time to time
     wire = Wire(ends=False)
@@ -274,7 +316,7 @@ def test_time_does_not_go_on_unless_that_is_asked_for() -> None:
     wire = Wire(row(10), ends=False)
     with reading(stream(wire)) as found:
         rows(found, 1)
-        assert found.passed is None
+        assert found.idle_ticks is None
 
 
 def test_the_broker_learns_what_is_safe() -> None:
