@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from whimbrel.clock import Duration, duration_ticks
+from whimbrel.clock import Duration, duration_ticks, quote_ticks
 from whimbrel.connect.feeds import Feed
 from whimbrel.connect.feeds.hand_over import HandOver
 from whimbrel.connect.feeds.seams import ByKey, ByOffset, ByTime, Seam
@@ -36,11 +36,11 @@ def hand_over(history: object, feed: object, *, offset: str | None, within: str 
                               hint="give the feed this schema")
     if (history.time, history.schema.time_type) != (feed.time, feed.schema.time_type):
         raise SchemaError("History and feed count time differently.", where=where, hint="give both the same time=")
-    return HandOver(history, feed, _seam(history, offset, within, keys, span, at, where))
+    return HandOver(history, feed, _seam(history, feed, offset, within, keys, span, at, where))
 
 
-def _seam(history: Source, offset: str | None, within: str | None, keys: tuple[str, ...], span: Duration | None,
-          at: Instant | None, where: str) -> Seam:
+def _seam(history: Source, feed: Feed, offset: str | None, within: str | None, keys: tuple[str, ...],
+          span: Duration | None, at: Instant | None, where: str) -> Seam:
     schema: Any = history.schema
     if sum(way is not None and way != () for way in (offset, keys, at)) != 1:
         raise PlanError("How history and feed overlap must be said in one way.", where=where, hint=_WAYS)
@@ -56,4 +56,9 @@ def _seam(history: Source, offset: str | None, within: str | None, keys: tuple[s
         schema.type_of(key, where=where)
     if span is None:
         raise PlanError("keys are compared within a span of time.", where=where, hint='such as span="1h"')
-    return ByKey(keys, duration_ticks(span, schema.unit, where=where))
+    span_ticks = duration_ticks(span, schema.unit, where=where)
+    latest = max(ticks or 0 for late in (history.disorder, feed.disorder) for ticks in (late.reorder_latency, late.lag))
+    if span_ticks < latest:  # what the history has and the feed sends again may be as late as that
+        raise PlanError(f"span={span!r} is shorter than rows may be late: rows would come twice.", where=where,
+                        hint=f"{quote_ticks(latest, schema.unit)} or more, which both are promised to keep")
+    return ByKey(keys, span_ticks)

@@ -272,7 +272,7 @@ def test_a_feed_that_never_had_a_row_does_not_hold_up_others() -> None:
 
 
 def test_a_feed_is_idle_after_a_restart_too(tmp_path: Path) -> None:
-    messages = row(1), row(10)
+    messages = [row(1), row(10)]
     for expected in (1, 2):
         quiet, busy = Wire(row(10), ends=False, idle_after=0.1), Wire(*messages, ends=False)
         run = stream(busy).union(stream(quiet)).tumbling_window(10).aggregate(n=wb.count()).start(
@@ -280,7 +280,7 @@ def test_a_feed_is_idle_after_a_restart_too(tmp_path: Path) -> None:
         until(lambda: run.metrics.settled_rows == expected)  # noqa: B023
         run.stop()
         run.wait(PATIENCE_S)
-        messages += (row(20),)
+        messages.append(row(20))
 
 
 def test_time_goes_on_after_a_history_where_its_feed_is_quiet() -> None:

@@ -137,6 +137,13 @@ def test_one_way_must_be_said(told: dict[str, Any]) -> None:
         log(3).then(feed(0, 3), **told)
 
 
+@pytest.mark.parametrize(("span", "latency", "hint"), [(-5, 0, "0 or more"), (50, 200, "200 or more")])
+def test_a_span_that_is_shorter_than_rows_may_be_late_is_refused(span: int, latency: int, hint: str) -> None:
+    late = wb.feeds.iterator(lambda: numbers(0, 3), time="at", schema=FIELDS, reorder_latency=latency)
+    with pytest.raises(PlanError, match=hint):
+        log(3).then(late, keys=["n"], span=span)
+
+
 def test_both_must_have_the_same_columns() -> None:
     other = wb.feeds.iterator(lambda: numbers(0, 3), time="at", schema=FIELDS | {"n": "double"})
     with pytest.raises(SchemaError, match="'n' is int64 in the history and double in the feed"):
