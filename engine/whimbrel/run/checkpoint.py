@@ -96,9 +96,13 @@ def load(session: Session, path: str | os.PathLike[str]) -> list[Token]:
     if not (folder / _RUN).is_file():
         raise DamagedCheckpointError(f"There is no checkpoint in {str(path)!r}.", where=where,
                                      hint="run.checkpoint(path) writes one")
+    has_sums = (folder / _SUMS).is_file()
+    if has_sums:
+        _check_sums(folder, where)
     run = _read(folder / _RUN, where)
-    _check_version(run, where)  # before the sums: other versions may have none
-    _check_sums(folder, where)
+    _check_version(run, where)
+    if not has_sums:  # which is no damage in other versions
+        _check_sums(folder, where)
     _check(run, session.plans, _kernels(session), where)
     for number, kernel in enumerate(session.pipeline.kernels):
         kernel.restore_state(_read(folder / _name(number), where).parts)

@@ -38,7 +38,7 @@ class Checkpoints:
     every : str or timedelta
         How often. Settled rows are seen in sinks as often.
     keep : int
-        How many are kept. The newest that is not damaged is taken.
+        How many are kept, beside those found damaged. The newest that is not is taken.
 
     Examples
     --------
@@ -212,7 +212,9 @@ class Keeping:
 
     def _forget(self) -> None:
         if self._checkpoints is not None:
-            for folder in self._written()[:-self._checkpoints.keep]:
+            written = self._written()
+            oldest = [each for each in written if each.name not in self.skipped][-self._checkpoints.keep:][0]
+            for folder in written[:written.index(oldest)]:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:

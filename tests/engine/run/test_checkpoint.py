@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.batch import Column
-from whimbrel.errors import CheckpointError
+from whimbrel.errors import CheckpointError, DamagedCheckpointError
 from whimbrel.kernels import FIXED, KeyTable, Parts, restored, state_of
 from whimbrel.run.state_file import read_state, write_state
 from whimbrel.testing.vectors.halves import Halting
@@ -129,6 +130,7 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
     started(events(), 10).checkpoint(tmp_path / "run")
     state = read_state(tmp_path / "run" / "run.arrow")
     write_state(tmp_path / "run" / "run.arrow", state | {"version": "0.0.1"})
+    (tmp_path / "run" / "sums.json").unlink()  # other versions may have none
     with pytest.raises(CheckpointError, match=r"written by whimbrel 0\.0\.1 \(format 7\)"):
         wb.restore(tmp_path / "run", query(events()))
 
@@ -190,6 +192,18 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
             wb.restore(tmp_path / "run", query(events()))
         file.write_bytes(whole)
     assert wb.restore(tmp_path / "run", query(events())).wait()
+
+
+@pytest.mark.parametrize("word", [b"version", b"format", version("whimbrel").encode()])
+def test_a_bit_that_has_changed_is_a_damage(tmp_path: Path, word: bytes) -> None:
+    """Whatever it makes of the text: another version, or a word that is not looked for."""
+    started(events(), 10).checkpoint(tmp_path / "run")
+    file = tmp_path / "run" / "run.arrow"
+    whole = file.read_bytes()
+    assert word in whole
+    file.write_bytes(whole.replace(word, word[:-3] + bytes([word[-3] ^ 1]) + word[-2:]))
+    with pytest.raises(DamagedCheckpointError):
+        wb.restore(tmp_path / "run", query(events()))
 
 
 def test_a_place_that_cannot_be_written_is_an_error_in_words(tmp_path: Path) -> None:

@@ -110,6 +110,14 @@ def test_a_damaged_checkpoint_is_passed_over_for_an_older_one(tmp_path: Path, ha
     assert in_parquet(tmp_path / "out") == asked.collect().to_pylist()
 
 
+def test_a_damaged_checkpoint_takes_the_place_of_none(tmp_path: Path) -> None:
+    started(tmp_path, query()).wait(PATIENCE_S)
+    (tmp_path / "state" / "000000090").mkdir()
+    started(tmp_path, query(), keep=2).wait(PATIENCE_S)
+    whole = {each.name for each in (tmp_path / "state").glob("0*")} - {"000000090"}
+    assert len(whole) == 2, whole
+
+
 def test_when_all_are_damaged_nothing_is_done_in_silence(tmp_path: Path) -> None:
     assert started(tmp_path, query()).wait(PATIENCE_S)
     for folder in (tmp_path / "state").glob("0*"):
