@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import AsyncIterable, Callable, Generator, Iterable
+from contextlib import suppress
 from itertools import islice
-from time import monotonic
 from typing import Any, Unpack
 
 import pyarrow as pa
 
-from whimbrel.connect.feeds.client import Client, Delivery, Place, Pumped
+from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
@@ -20,8 +21,10 @@ from whimbrel.errors import SourceError
 
 Items = Iterable[Any] | AsyncIterable[Any]
 
-_MOST_ITEMS = 8192
-_TOGETHER_S = 0.02
+_MOST_TOGETHER = 8192
+_MOST_ITEMS, _MOST_BATCHES = 4 * _MOST_TOGETHER, 4
+_LOOK_S = 0.02
+_CLOSE_S = 0.5
 
 
 class IteratedFeed(Feed):
@@ -68,103 +71,103 @@ class IteratedFeed(Feed):
                                   hint="give a function that makes it")
             self._begun = True
         items = self._items() if callable(self._items) else self._items
-        skip = int(place or 0)
-        if isinstance(items, AsyncIterable):
-            awaited = _Awaited(items, skip)
-            return Pumped(awaited, awaited.close)
-        return Pumped(_together(islice(items, skip, None), skip), lambda: None)
+        return _Gathering(items, int(place or 0))
 
 
-def _together(items: Iterable[Any], number: int) -> Iterator[Delivery]:
-    """Items that come within a moment, as one delivery."""
-    held: list[Any] = []
-    until = 0.0
-    try:
-        for item in items:
-            if isinstance(item, pa.RecordBatch):
-                if held:
-                    yield Delivery(held, number)
-                    held = []
-                number += 1
-                yield Delivery(item, number)
-                continue
-            if not held:
-                until = monotonic() + _TOGETHER_S
-            held.append(item)
-            number += 1
-            if len(held) >= _MOST_ITEMS or monotonic() >= until:
-                yield Delivery(held, number)
-                held = []
-    except Exception:
-        if held:  # the failure belongs to what would have come next
-            yield Delivery(held, number)
-        raise
-    if held:
-        yield Delivery(held, number)
+class _Gathering(Client):
+    """Items as they come; those that wait together are one delivery. A thread of its own asks for them."""
 
-
-class _Awaited(Iterator[Delivery]):
-    """Items of an asynchronous iterator, those that wait together as one delivery."""
-
-    def __init__(self, items: AsyncIterable[Any], skip: int) -> None:
-        self._items, self._skip, self._number = items, skip, skip
-        self._ready: list[Any] = []
-        self._changed = threading.Condition()
-        self._ended: BaseException | None = None
-        self._thread: threading.Thread | None = None
+    def __init__(self, items: Items, place: int) -> None:
+        self._items, self._skip, self._place = items, place, place
+        self._ready: deque[Any] = deque()  # both threads use it without a lock, which would cost more than an item
+        self._came, self._has_room = threading.Event(), threading.Event()
+        self._ended: Exception | None = None
         self._cancel: Callable[[], object] = lambda: None
+        self._thread = threading.Thread(target=self._gather, name="whimbrel-iterator", daemon=True)
+        self._thread.start()
 
-    def __next__(self) -> Delivery:
-        with self._changed:
-            if self._thread is None and self._ended is None:
-                self._thread = threading.Thread(target=lambda: asyncio.run(self._collect()), daemon=True)
-                self._thread.start()
-            self._changed.wait_for(lambda: self._ready or self._ended)
-            if not self._ready:
-                assert self._ended is not None
-                raise self._ended
-            whole = isinstance(self._ready[0], pa.RecordBatch)
-            most = 1 if whole else next((place for place, item in enumerate(self._ready)
-                                         if isinstance(item, pa.RecordBatch)), len(self._ready))
-            taken, self._ready = self._ready[:most], self._ready[most:]
-            self._number += most
-            self._changed.notify_all()
-            return Delivery(taken[0] if whole else taken, self._number)
+    def receive(self, timeout_s: float) -> Delivery | None:
+        if not self._ready:
+            self._came.clear()
+            if not self._ready and self._ended is None:  # it may have come just before
+                self._came.wait(timeout_s)
+        ended = self._ended
+        if not self._ready:
+            if ended is not None:
+                raise ended
+            return None
+        taken = [self._ready.popleft()]
+        whole = isinstance(taken[0], pa.RecordBatch)
+        if not whole:
+            for _ in range(min(len(self._ready), _MOST_TOGETHER - 1)):
+                if isinstance(self._ready[0], pa.RecordBatch):
+                    break
+                taken.append(self._ready.popleft())
+        self._place += len(taken)
+        self._has_room.set()
+        return Delivery(taken[0] if whole else taken, self._place)
 
     def close(self) -> None:
-        """Let the iterator wait no more: what it awaits is cancelled, as by whoever runs it."""
-        with self._changed:
-            self._end(StopIteration())
+        self._end(EOFError())
+        with suppress(RuntimeError):  # it has ended just before
             self._cancel()
+        self._thread.join(_CLOSE_S)
 
-    def _end(self, why: BaseException) -> None:
-        with self._changed:
-            self._ended = self._ended or why
-            self._changed.notify_all()
+    def _end(self, why: Exception) -> None:
+        self._ended = self._ended or why
+        self._came.set()
+        self._has_room.set()
 
-    async def _collect(self) -> None:
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        assert task is not None
-        with self._changed:
-            if self._ended is not None:
-                return
-            self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+    # What the thread does.
+
+    def _gather(self) -> None:
         try:
-            skip = self._skip
-            async for item in self._items:
-                if skip:
-                    skip -= 1
-                    continue
-                while len(self._ready) >= _MOST_ITEMS:  # noqa: ASYNC110 - another thread makes room
-                    await asyncio.sleep(_TOGETHER_S)
-                with self._changed:
-                    self._ready.append(item)
-                    self._changed.notify_all()
-            self._end(StopIteration())
+            if isinstance(self._items, AsyncIterable):
+                asyncio.run(self._await(self._items))
+            else:
+                self._iterate(self._items)
+            self._end(EOFError())
         except asyncio.CancelledError:
-            self._end(StopIteration())
+            self._end(EOFError())
         except Exception as error:  # noqa: BLE001 - it is raised where rows are asked for
             self._end(error)
+
+    def _iterate(self, items: Iterable[Any]) -> None:
+        try:
+            for item in islice(items, self._skip, None):
+                while self._is_full(item):
+                    self._has_room.clear()
+                    if self._is_full(item):
+                        self._has_room.wait()
+                if self._ended is not None:
+                    return
+                self._add(item)
         finally:
-            with self._changed:
-                self._cancel = lambda: None
+            if isinstance(items, Generator):
+                items.close()
+
+    async def _await(self, items: AsyncIterable[Any]) -> None:
+        """What it awaits is cancelled at the end, as by whoever runs it."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        if self._ended is not None:
+            return
+        skip = self._skip
+        async for item in items:
+            if skip:
+                skip -= 1
+                continue
+            while self._is_full(item):  # noqa: ASYNC110 - another thread makes room
+                await asyncio.sleep(_LOOK_S)
+            self._add(item)
+
+    def _is_full(self, item: object) -> bool:
+        """Whether an item must wait; none does at the end, when it is of no use any more."""
+        return self._ended is None and len(self._ready) >= (
+            _MOST_BATCHES if isinstance(item, pa.RecordBatch) else _MOST_ITEMS)
+
+    def _add(self, item: object) -> None:
+        self._ready.append(item)
+        if not self._came.is_set():
+            self._came.set()

@@ -41,6 +41,23 @@ def test_an_asynchronous_iterator_is_read_while_it_goes_on() -> None:
     assert feed.collect()["at"].to_pylist() == [0, 1, 2, 3, 4]
 
 
+def test_an_item_does_not_wait_for_the_next_one() -> None:
+    more = threading.Event()
+
+    def items() -> Iterator[dict[str, int]]:
+        yield {"at": 1, "x": 1}
+        more.wait()
+        yield {"at": 2, "x": 2}
+
+    try:
+        with reading(wb.feeds.iterator(items, time="at", schema=FIELDS)) as found:
+            assert values(found, 1, "at") == [1]
+            more.set()
+            assert values(found, 1, "at") == [2]
+    finally:
+        more.set()
+
+
 def open_files() -> int:
     return len(list(Path("/dev/fd").iterdir()))
 
