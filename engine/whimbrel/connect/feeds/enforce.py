@@ -39,6 +39,25 @@ def fields_given(fields: Fields, where: str) -> pa.Schema:
                           ) from None
 
 
+def fields_inferred(schema: pa.Schema, where: str) -> pa.Schema:
+    """The schema of a sample, if it says of all columns what they hold.
+
+    Raises
+    ------
+    SchemaError
+        When nothing but nulls, or empty lists, came in a column: what comes later would be refused.
+    """
+    for field in schema:
+        if _holds_nothing(field.type):
+            raise SchemaError(f"No message of the sample has a value in {field.name!r}.", where=where,
+                              hint='give schema=... with its type, such as {"at": "timestamp[ms]", "price": "double"}')
+    return schema
+
+
+def _holds_nothing(type_: pa.DataType) -> bool:
+    return pa.types.is_null(type_) or any(_holds_nothing(type_.field(part).type) for part in range(type_.num_fields))
+
+
 def _type(type_: Any) -> pa.DataType:
     if isinstance(type_, str) and type_.startswith("timestamp["):
         unit, _, zone = type_.removeprefix("timestamp[").removesuffix("]").partition(",")

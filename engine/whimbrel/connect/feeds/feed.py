@@ -17,7 +17,7 @@ from whimbrel.connect.addresses import shown_cause, without_secrets
 from whimbrel.connect.feeds.arrow_format import Columns
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import UNREADABLE, Format, reason
-from whimbrel.connect.feeds.enforce import Fields, Rules, fields_given
+from whimbrel.connect.feeds.enforce import Fields, Rules, fields_given, fields_inferred
 from whimbrel.connect.feeds.letters import Letters
 from whimbrel.connect.feeds.listening import Listening
 from whimbrel.connect.feeds.overload import Overload, WidenHop
@@ -117,7 +117,8 @@ class Feed(Source):
         self.format = format
         self.letters = Letters()
         self.beside = pa.schema([]) if beside is None else beside
-        self.value_fields = self._sampled(self.pace.sample_s) if schema is None else fields_given(schema, self.call)
+        self.value_fields = (fields_inferred(self._sampled(self.pace.sample_s), self.call) if schema is None
+                             else fields_given(schema, self.call))
         fields = pa.schema([*self.value_fields, *self.beside])
         self.arrived_as = told.get("arrived_as")
         if self.arrived_as is not None:

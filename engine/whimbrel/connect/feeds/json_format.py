@@ -27,7 +27,8 @@ class Json(Format):
     """
 
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:
-        return _read(sample, None).schema.remove_metadata()
+        fields = _read(sample, None).schema
+        return pa.schema([_as_time(field, sample) if pa.types.is_string(field.type) else field for field in fields])
 
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
         for message in messages:
@@ -36,17 +37,28 @@ class Json(Format):
                 raise UnreadableError("not a JSON object")
         try:
             table = _read(messages, schema)
-        except pa.ArrowInvalid:
-            counting = pa.schema([pa.field(field.name, pa.int64() if pa.types.is_timestamp(field.type) else field.type)
-                                  for field in schema])
-            if counting == schema:
+        except pa.ArrowInvalid as error:
+            times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+            if not any(f"Column(/{name}) changed from string to number" in str(error) for name in times):
                 raise
+            counting = pa.schema([pa.field(field.name, pa.int64() if field.name in times else field.type)
+                                  for field in schema])
             table = _read(messages, counting).cast(schema)
         if table.num_rows != len(messages):
             raise UnreadableError("not one JSON object")
         rows = table.combine_chunks().to_batches()[0]
         rows.validate(full=True)  # the parser takes texts that are not UTF-8
         return rows, np.ones(len(messages), np.int64)
+
+
+def _as_time(field: pa.Field, sample: Sequence[bytes]) -> pa.Field:
+    """A column of texts that are all times; the parser itself looks for whole seconds only."""
+    for unit in ("ms", "us", "ns"):
+        try:
+            return _read(sample, pa.schema([pa.field(field.name, pa.timestamp(unit))])).schema.field(0)
+        except pa.ArrowInvalid:
+            continue
+    return field
 
 
 def _read(messages: Sequence[bytes], schema: pa.Schema | None) -> pa.Table:

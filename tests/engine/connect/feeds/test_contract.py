@@ -126,6 +126,29 @@ def test_a_schema_is_inferred_from_a_sample_and_then_enforced() -> None:
         assert sum(found.state.dead.values()) == 1
 
 
+@pytest.mark.parametrize(("times", "type_"), [
+    (("2024-01-01T00:00:00.123Z", "2024-01-01T00:00:01Z"), "timestamp[ms]"),
+    (("2024-01-01 00:00:00.123456",), "timestamp[us]"), (("2024-01-01T00:00:00Z", "soon"), "string")])
+def test_times_with_fractions_are_inferred(times: tuple[str, ...], type_: str) -> None:
+    messages = [b'{"at": %d, "x": "%s"}' % (at, time.encode()) for at, time in enumerate(times)]
+    wire = Wire(*messages, schema=None)
+    assert wire.schema.show() == f"at: int64, x: {type_}"
+    assert stream(wire).collect()["x"].null_count == 0
+
+
+@pytest.mark.parametrize("nothing", [b"null", b"[]", b'{"deep": null}'])
+def test_a_column_without_a_value_in_the_sample_must_be_said(nothing: bytes) -> None:
+    with pytest.raises(SchemaError, match=r"No message of the sample has a value in 'x'(.|\n)*schema="):
+        Wire(b'{"at": 1, "x": %s}' % nothing, schema=None)
+
+
+@pytest.mark.parametrize("at", [b"5", b'"2024-01-01T00:00:00.5Z"'])
+def test_a_letter_names_the_column_that_is_wrong(at: bytes) -> None:
+    wire = stream(Wire(b'{"at": %s, "x": "one"}' % at, schema={"at": "timestamp[ms]", "x": "int64"}))
+    assert wire.collect().num_rows == 0
+    assert "/x" in wb.feeds.dead_letters(wire).collect()["reason"].to_pylist()[0]
+
+
 def test_without_a_message_the_schema_must_be_said() -> None:
     with pytest.raises(SchemaError, match="No message came"):
         Wire(schema=None, sample_s=0.05)
