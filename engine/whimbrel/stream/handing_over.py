@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from whimbrel.clock import Duration, duration_ticks, quote_ticks
+from whimbrel.connect.arguments import column_names
 from whimbrel.connect.feeds import Feed
 from whimbrel.connect.feeds.hand_over import HandOver
 from whimbrel.connect.feeds.seams import ByKey, ByOffset, ByTime, Seam
@@ -17,7 +19,7 @@ from whimbrel.plan import Source
 _WAYS = 'offset="n"; keys=["id"], span="1h"; or at="2024-01-01"'
 
 
-def hand_over(history: object, feed: object, *, offset: str | None, within: str | None, keys: tuple[str, ...],
+def hand_over(history: object, feed: object, *, offset: str | None, within: str | None, keys: Sequence[str],
               span: Duration | None, at: Instant | None) -> HandOver:
     """See :meth:`whimbrel.Stream.then`."""
     where = "then(...)"
@@ -36,7 +38,8 @@ def hand_over(history: object, feed: object, *, offset: str | None, within: str 
                               hint="give the feed this schema")
     if (history.time, history.schema.time_type) != (feed.time, feed.schema.time_type):
         raise SchemaError("History and feed count time differently.", where=where, hint="give both the same time=")
-    return HandOver(history, feed, _seam(history, feed, offset, within, keys, span, at, where))
+    columns = column_names("keys", keys, where=where)
+    return HandOver(history, feed, _seam(history, feed, offset, within, columns, span, at, where))
 
 
 def _seam(history: Source, feed: Feed, offset: str | None, within: str | None, keys: tuple[str, ...],

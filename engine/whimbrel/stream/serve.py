@@ -127,6 +127,9 @@ def serve(query: Stream, *, flight: Address | None = 0, websocket: Address | Non
         raise PlanError(f"Cannot serve a {type(query).__name__}.", where="serve(...)", hint="give a stream")
     if flight is None and websocket is None:
         raise PlanError("Nothing is to be served.", where="serve(flight=None, websocket=None)", hint="such as flight=0")
+    if token is not None and not isinstance(token, str):
+        raise PlanError(f"A token is a text, not a {type(token).__name__}.", where="serve(token=...)",
+                        hint="leave it out: a long one is made")
     if token is not None and len(token) < 8:
         raise PlanError("A token this short can be guessed.", where="serve(token=...)",
                         hint="leave it out: a long one is made")

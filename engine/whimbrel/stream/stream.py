@@ -151,7 +151,7 @@ class Stream(Methods):
         [1, 2, 3, 4, 5]
         """
         return Stream(Node(hand_over(self.node.op, feed.node.op if isinstance(feed, Stream) else feed, offset=offset,
-                                     within=within, keys=tuple(keys), span=span, at=at)))
+                                     within=within, keys=keys, span=span, at=at)))
 
     # Looking at it.
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.connect.feeds.decoding import Format, Index, UnreadableError, rows_of
-from whimbrel.errors import MissingExtraError
+from whimbrel.connect.feeds.decoding import Format, Index, UnreadableError, reason, rows_of
+from whimbrel.errors import MissingExtraError, PlanError
 
 _MAGIC_BYTES = 5
 
@@ -33,7 +33,11 @@ class Avro(Format):
         except ImportError:
             raise MissingExtraError("fastavro", "kafka", "Avro") from None
         self._library = fastavro
-        self.schema = fastavro.parse_schema(json.loads(schema) if isinstance(schema, str) else schema)
+        try:
+            self.schema = fastavro.parse_schema(json.loads(schema) if isinstance(schema, str) else schema)
+        except (ValueError, TypeError, LookupError) as error:
+            raise PlanError(f"The schema cannot be read: {reason(error)}", where="Avro(...)",
+                            hint="a record, as a dict or its JSON") from error
         self.registered = registered
 
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:

@@ -12,7 +12,7 @@ from typing import Any, TypedDict, Unpack
 import pyarrow as pa
 
 from whimbrel.batch import Batch
-from whimbrel.clock import Duration, duration_ticks
+from whimbrel.clock import Duration
 from whimbrel.connect.addresses import shown_cause, without_secrets
 from whimbrel.connect.feeds.arrow_format import Columns
 from whimbrel.connect.feeds.client import Client, Delivery, Place
@@ -136,7 +136,7 @@ class Feed(Source):
         if self.pace.overload is not None:
             self.pace.overload.check(self.schema.names, where=self.call)
         if isinstance(rule := self.pace.overload, WidenHop):
-            self.relief = Relief(duration_ticks(rule.hop, self.schema.unit, where=f"WidenHop({rule.hop!r})"))
+            self.relief = Relief(rule.ticks(self.schema.unit))
 
     def _check_names(self, told: Usual) -> None:
         """Whether all that was told is something that a feed can be told."""
@@ -212,13 +212,6 @@ class Feed(Source):
                 errors.append(reason(error))
         raise SchemaError(f"The schema of its messages cannot be inferred: {errors[0]}", where=self.call,
                           hint="give schema=...; or another format=")
-
-
-def check_choice(name: str, value: object, choices: Sequence[str], *, where: str) -> None:
-    """Refuse what is none of the words that an option may be."""
-    if value not in choices:
-        raise PlanError(f"{name}={value!r} cannot be.", where=where,
-                        hint=near_match(str(value), choices, noun="choice"))
 
 
 def _clock_type(fields: pa.Schema, time: str, where: str) -> pa.DataType:

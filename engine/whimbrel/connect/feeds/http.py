@@ -14,6 +14,7 @@ from typing import Any, Unpack
 from urllib.parse import urlencode, urlsplit
 
 from whimbrel.connect.addresses import checked_url, without_secrets
+from whimbrel.connect.arguments import check_seconds
 from whimbrel.connect.feeds.client import Client, Delivery, Place, Pumped
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
@@ -52,6 +53,7 @@ class HttpFeed(Feed):
     def __init__(self, url: str, *, time: str, every: float = 5.0, cursor: str | None = None,
                  headers: Mapping[str, str] | None = None, format: str | Format = "json", schema: Fields | None = None,
                  **told: Unpack[Usual]) -> None:
+        check_seconds("every", every, where=f"feeds.http({without_secrets(url)!r})")
         self.url, self.every, self.cursor = checked_url(url, "http", "https"), every, cursor
         self.headers = dict(headers or {})
         super().__init__("http", time=time, schema=schema,

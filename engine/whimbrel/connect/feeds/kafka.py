@@ -10,10 +10,11 @@ from typing import Any, Literal, Unpack
 
 import pyarrow as pa
 
+from whimbrel.connect.arguments import check_choice
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
-from whimbrel.connect.feeds.feed import Feed, Usual, check_choice
+from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.kafka_backlog import Backlog
 from whimbrel.errors import MissingExtraError, PlanError, near_match
 

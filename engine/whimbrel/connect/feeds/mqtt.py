@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
+from whimbrel.connect.arguments import check_choice, check_name
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
@@ -64,11 +65,14 @@ class MqttFeed(Feed):
             from paho.mqtt import client
         except ImportError:
             raise MissingExtraError("paho-mqtt", "mqtt", "feeds.mqtt()") from None
+        where = f"feeds.mqtt({topic!r})"
+        check_name("topic", topic, where=where)
+        check_choice("qos", qos, (0, 1, 2), where=where)
         self.library: Any = client
         self.topic, self.url, self.qos = topic, urlsplit(checked_url(url, "mqtt", "mqtts")), qos
         self.session, self.tls_context, self.options = session, tls_context, options or {}
         told.setdefault("name", topic)
-        super().__init__("mqtt", time=time, schema=schema, format=format_of(format, f"feeds.mqtt({topic!r})"),
+        super().__init__("mqtt", time=time, schema=schema, format=format_of(format, where),
                          beside=pa.schema([("topic", pa.string())] if with_topic else []), **told)
 
     def connect(self, place: Place) -> Client:

@@ -11,10 +11,11 @@ from typing import Any, Final, Literal, Unpack
 import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
+from whimbrel.connect.arguments import check_choice, check_name
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
-from whimbrel.connect.feeds.feed import Feed, Usual, check_choice
+from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.errors import MissingExtraError
 
 _MOST_MESSAGES = 1_000
@@ -60,6 +61,7 @@ class NatsFeed(Feed):
             from nats.errors import Error
         except ImportError:
             raise MissingExtraError("nats-py", "nats", "feeds.nats()") from None
+        check_name("subject", subject, where=f"feeds.nats({subject!r})")
         check_choice("begin", begin, ("earliest", "latest"), where=f"feeds.nats({subject!r})")
         self.library: Any = nats
         self.lost = (OSError, EOFError, TimeoutError, Error)

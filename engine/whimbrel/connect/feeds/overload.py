@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whimbrel.clock.duration import Duration
+from whimbrel.clock import Duration, TickUnit, duration_ticks
 from whimbrel.errors import PlanError, near_match
 
 
@@ -98,6 +98,14 @@ class WidenHop(Overload):
     """
 
     hop: Duration
+
+    def ticks(self, unit: TickUnit) -> int:
+        """From one window to the next."""
+        where = f"WidenHop({self.hop!r})"
+        ticks = duration_ticks(self.hop, unit, where=where)
+        if ticks <= 0:
+            raise PlanError("Windows cannot begin so far apart.", where=where, hint='above 0, such as "10s"')
+        return ticks
 
     def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return rows

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
-from numbers import Integral, Real
 from typing import Any
 
+from whimbrel.connect.arguments import is_seconds, is_whole
 from whimbrel.connect.feeds.overload import Overload
 from whimbrel.errors import PlanError
 
@@ -44,24 +43,16 @@ class Pace:
                     told.get("retry_s", (0.25, 30.0)), told.get("sample_s", 5.0))
         retry = made.retry_s
         for name, value, fine, hint in (
-                ("idle_after", made.idle_after_s, made.idle_after_s is None or _seconds(made.idle_after_s),
+                ("idle_after", made.idle_after_s, made.idle_after_s is None or is_seconds(made.idle_after_s),
                  "seconds without a row, such as 5.0; or None"),
-                ("queue_rows", made.queue_rows, _whole(made.queue_rows) and made.queue_rows >= 1,
+                ("queue_rows", made.queue_rows, is_whole(made.queue_rows) and made.queue_rows >= 1,
                  "a whole number of rows, 1 or more"),
                 ("overload", made.overload, made.overload is None or isinstance(made.overload, Overload),
                  'a rule, such as wb.feeds.Sample(0.1) or wb.feeds.Conflate("key")'),
                 ("retry_s", retry, isinstance(retry, tuple | list) and len(retry) == 2
-                 and all(map(_seconds, retry)) and retry[0] <= retry[1],
+                 and all(map(is_seconds, retry)) and retry[0] <= retry[1],
                  "the first wait and the longest in seconds, such as (0.25, 30.0)"),
-                ("sample_s", made.sample_s, _seconds(made.sample_s), "seconds, such as 5.0")):
+                ("sample_s", made.sample_s, is_seconds(made.sample_s), "seconds, such as 5.0")):
             if not fine:
                 raise PlanError(f"{name}={value!r} cannot be.", where=where, hint=hint)
         return made
-
-
-def _seconds(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value) and float(value) > 0
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

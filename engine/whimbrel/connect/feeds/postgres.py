@@ -11,6 +11,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_conninfo, shown_cause, without_secrets
+from whimbrel.connect.arguments import check_name, check_seconds
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
@@ -62,6 +63,9 @@ class PostgresFeed(Feed):
             import psycopg
         except ImportError:
             raise MissingExtraError("psycopg", "postgres", "feeds.postgres()") from None
+        where = f"feeds.postgres({table!r})"
+        check_name("table", table, where=where)
+        check_seconds("every", every, where=where)
         self.library: Any = psycopg
         self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError, psycopg.errors.UndefinedTable,
                      psycopg.errors.UndefinedColumn)  # those may be made anew

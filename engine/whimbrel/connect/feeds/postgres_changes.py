@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_conninfo
+from whimbrel.connect.arguments import check_name, check_seconds
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
@@ -65,6 +66,9 @@ class PostgresChangesFeed(Feed):
             if name not in _BESIDE:
                 raise PlanError(f"{name!r} is nothing that is known of a change.",
                                 where=f"feeds.postgres_changes({table!r})", hint=near_match(name, list(_BESIDE)))
+        where = f"feeds.postgres_changes({table!r})"
+        check_name("table", table, where=where)
+        check_seconds("every", every, where=where)
         self.library: Any = psycopg
         self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError)
         self.table, self.url, self.every = table.split("."), checked_conninfo(url), every

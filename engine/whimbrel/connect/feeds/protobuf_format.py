@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.connect.feeds.decoding import Format, Index, UnreadableError, rows_of
+from whimbrel.errors import PlanError
 
 
 class Protobuf(Format):
@@ -21,6 +22,9 @@ class Protobuf(Format):
     """
 
     def __init__(self, message: Any) -> None:
+        if not hasattr(message, "DESCRIPTOR"):
+            raise PlanError(f"{message!r} is no class of messages.", where=f"Protobuf({message!r})",
+                            hint="one that protoc made, such as ticks_pb2.Tick")
         self.message = message
         self._fields = {field.name: _TYPES[field.type] for field in message.DESCRIPTOR.fields
                         if field.type in _TYPES and not field.is_repeated}

@@ -9,10 +9,11 @@ from typing import Any, Literal, Unpack
 import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
+from whimbrel.connect.arguments import check_choice, check_name
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
-from whimbrel.connect.feeds.feed import Feed, Usual, check_choice
+from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.text_records import TextRecords
 from whimbrel.errors import MissingExtraError
 
@@ -56,6 +57,7 @@ class RedisFeed(Feed):
             import redis
         except ImportError:
             raise MissingExtraError("redis", "redis", "feeds.redis()") from None
+        check_name("stream", stream, where=f"feeds.redis({stream!r})")
         check_choice("begin", begin, ("earliest", "latest"), where=f"feeds.redis({stream!r})")
         self.library: Any = redis
         self.lost = (OSError, EOFError, TimeoutError, redis.ConnectionError, redis.TimeoutError)

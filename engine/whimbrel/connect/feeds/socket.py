@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 from pyarrow import ipc
 
-from whimbrel.connect.addresses import checked_url
+from whimbrel.connect.addresses import checked_url, without_secrets
 from whimbrel.connect.feeds.client import Client, Delivery, Place, Pumped
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.errors import PlanError
 
 _CONNECT_S = 5.0
 _MOST_BYTES = 1 << 30
@@ -42,6 +43,9 @@ class SocketFeed(Feed):
 
     def __init__(self, address: str, *, time: str, schema: Fields | None = None, **told: Unpack[Usual]) -> None:
         self._address = urlsplit(checked_url(address, "tcp", "unix"))
+        if self._address.scheme == "tcp" and self._address.port is None:
+            shown = without_secrets(address)
+            raise PlanError(f"{shown!r} has no port.", where=f"feeds.socket({shown!r})", hint="tcp://host:port")
         super().__init__("socket", time=time, schema=schema, format=None, **told)
 
     def connect(self, place: Place) -> Client:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from numbers import Integral
 from time import monotonic
 from typing import Unpack
 
 import numpy as np
 import pyarrow as pa
 
+from whimbrel.connect.arguments import is_seconds, is_whole
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.errors import PlanError
@@ -64,12 +64,18 @@ class SyntheticFeed(Feed):
     def __init__(self, rate: float = 1000.0, *, rows: int | None = None, speed: float = 1.0, keys: int = 10,
                  disorder: float = 0.0, late_by: float = 1.0, bursts: tuple[float, float] | None = None,
                  gaps: tuple[float, float] | None = None, seed: int = 0, **told: Unpack[Usual]) -> None:
-        if not (rate > 0 and speed > 0 and keys > 0 and 0 <= disorder <= 1 and late_by >= 0):
-            raise PlanError("rate, speed and keys must be above 0, disorder between 0 and 1.",
-                            where=f"feeds.synthetic(rate={rate!r}, speed={speed!r}, disorder={disorder!r})")
-        if rows is not None and (not isinstance(rows, Integral) or rows < 0):
-            raise PlanError(f"rows={rows!r} is no number of rows.", where="feeds.synthetic(...)",
-                            hint="0 or more; or None")
+        for name, value, fine, hint in (
+                ("rate", rate, is_seconds(rate), "rows per second, above 0"),
+                ("speed", speed, speed == float("inf") or is_seconds(speed), 'above 0, or float("inf")'),
+                ("keys", keys, is_whole(keys) and keys > 0, "a whole number, 1 or more"),
+                ("disorder", disorder, disorder == 0 or (is_seconds(disorder) and disorder <= 1), "between 0 and 1"),
+                ("late_by", late_by, late_by == 0 or is_seconds(late_by), "seconds, 0 or more"),
+                ("rows", rows, rows is None or (is_whole(rows) and rows >= 0), "0 or more; or None"),
+                ("seed", seed, is_whole(seed) and seed >= 0, "a whole number, 0 or more"),
+                ("bursts", bursts, _is_spell(bursts), "every so many seconds, for fewer, such as (60, 5)"),
+                ("gaps", gaps, _is_spell(gaps), "every so many seconds, for fewer, such as (60, 5)")):
+            if not fine:
+                raise PlanError(f"{name}={value!r} cannot be.", where="feeds.synthetic(...)", hint=hint)
         self.rate, self.speed, self.keys, self.seed, self.most_rows = rate, speed, keys, seed, rows
         self.disorder_share, self.late_by_s = disorder, late_by
         self.bursts, self.gaps = (None if spell is None else Spell(*spell) for spell in (bursts, gaps))
@@ -105,6 +111,11 @@ class SyntheticFeed(Feed):
             between = self.gaps.every_s - self.gaps.length_s
             second += np.floor(second / between) * self.gaps.length_s
         return second
+
+
+def _is_spell(told: object) -> bool:
+    return told is None or (isinstance(told, tuple | list) and len(told) == 2 and all(map(is_seconds, told))
+                            and told[1] < told[0])
 
 
 class _Maker(Client):

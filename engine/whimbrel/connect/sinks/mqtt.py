@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
+from whimbrel.connect.arguments import check_choice, check_name
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.connect.sinks.server_sink import ServerSink
 from whimbrel.errors import MissingExtraError
@@ -38,6 +39,9 @@ class MqttSink(ServerSink):
             from paho.mqtt import client, packettypes, properties
         except ImportError:
             raise MissingExtraError("paho-mqtt", "mqtt", "sinks.mqtt()") from None
+        where = f"sinks.mqtt({topic!r})"
+        check_name("topic", topic, where=where)
+        check_choice("qos", qos, (1, 2), where=where)
         self._library: Any = client
         self._properties: Any = properties.Properties
         self._publish: int = packettypes.PacketTypes.PUBLISH

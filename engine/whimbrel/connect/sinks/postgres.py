@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whimbrel.connect.addresses import checked_conninfo
+from whimbrel.connect.arguments import check_name, column_names
 from whimbrel.connect.sinks.server_sink import ServerSink
 from whimbrel.errors import MissingExtraError, SinkError, near_match
 
@@ -49,7 +50,9 @@ class PostgresSink(ServerSink):
             raise MissingExtraError("psycopg", "postgres", "sinks.postgres()") from None
         self._library: Any = psycopg
         self.lost, self.refused = (OSError, psycopg.OperationalError), (psycopg.Error,)
-        self.name, self._url, self._key = table, checked_conninfo(url), tuple(key)
+        where = f"sinks.postgres({table!r}, key={key!r})"
+        check_name("table", table, where=where)
+        self.name, self._url, self._key = table, checked_conninfo(url), column_names("key", key, where=where)
         self._link: Any = None
 
     def _connect(self, schema: pa.Schema, rows: int) -> None:

@@ -18,6 +18,7 @@ from whimbrel.errors import PlanError, SourceError, WhimbrelError
 
 FIELDS: Any = {"at": "int64"}
 TOLD: Any = {"time": "at", "schema": FIELDS}
+LOG = wb.from_arrow({"at": [1]}, time="at")
 
 
 def test_an_option_that_kafka_does_not_know_is_named() -> None:
@@ -113,6 +114,22 @@ def test_numbers_of_numpy_are_numbers() -> None:
     (lambda: wb.feeds.nats("t", begin="newest", **TOLD), "begin='newest'"),
     (lambda: wb.feeds.synthetic(rows=-1), "rows=-1"),
     (lambda: wb.feeds.Sample("x"), "is no share"),  # type: ignore[arg-type]
+    (lambda: wb.feeds.synthetic(rate="fast"), "rate='fast'"),  # type: ignore[arg-type]
+    (lambda: wb.feeds.synthetic(bursts=(1,)), r"bursts=\(1,\)"),  # type: ignore[arg-type]
+    (lambda: wb.feeds.synthetic(gaps=(1, 1)), r"gaps=\(1, 1\)"),
+    (lambda: wb.feeds.synthetic(seed="a"), "seed='a'"),  # type: ignore[arg-type]
+    (lambda: wb.feeds.postgres(5, "", cursor="id", **TOLD), "table=5 is no name"),  # type: ignore[arg-type]
+    (lambda: wb.feeds.redis("", **TOLD), "stream='' is no name"),
+    (lambda: wb.feeds.http("http://h", every="5s", **TOLD), "every='5s'"),  # type: ignore[arg-type]
+    (lambda: wb.feeds.mqtt("t", qos=5, **TOLD), "qos=5 (.|\n)*choices: 0, 1, 2"),  # type: ignore[arg-type]
+    (lambda: wb.sinks.mqtt("t", qos=7), "qos=7"),  # type: ignore[arg-type]
+    (lambda: wb.sinks.postgres("t", "", key="at"), r"key='at' (.|\n)*key=\['at'\]"),
+    (lambda: LOG.then(wb.feeds.iterator(list, **TOLD), keys="at", span=1), r"keys='at' (.|\n)*keys=\['at'\]"),
+    (lambda: wb.feeds.socket("tcp://host", **TOLD), "no port"),
+    (lambda: wb.feeds.Avro("{"), "The schema cannot be read"), (lambda: wb.feeds.Avro("{}"), "The schema cannot be"),
+    (lambda: wb.feeds.Protobuf(5), "5 is no class of messages"),
+    (lambda: wb.feeds.iterator(list, overload=wb.feeds.WidenHop(-5), **TOLD), r"WidenHop\(-5\)"),
+    (lambda: wb.serve(LOG, token=12345678), "A token is a text"),  # type: ignore[arg-type]
 ])
 def test_choices_are_checked(make: Callable[[], object], word: str) -> None:
     with pytest.raises(PlanError, match=word):
