@@ -1,0 +1,64 @@
+"""Iterators, also asynchronous ones: items are seen as they come, and who waits is let go."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+import whimbrel as wb
+from tests.engine.connect.feeds.listen import reading, until, values
+
+FIELDS = {"at": "int64", "x": "int64"}
+
+
+def test_an_asynchronous_iterator_is_read_while_it_goes_on() -> None:
+    async def ticks() -> AsyncIterator[dict[str, int]]:
+        for at in range(5):
+            await asyncio.sleep(0.001)
+            yield {"at": at, "x": at}
+
+    feed = wb.feeds.iterator(ticks, time="at", schema=FIELDS)
+    assert feed.collect()["at"].to_pylist() == [0, 1, 2, 3, 4]
+
+
+def test_an_item_does_not_wait_for_the_next_one() -> None:
+    more = threading.Event()
+
+    def items() -> Iterator[dict[str, int]]:
+        yield {"at": 1, "x": 1}
+        more.wait()
+        yield {"at": 2, "x": 2}
+
+    try:
+        with reading(wb.feeds.iterator(items, time="at", schema=FIELDS)) as found:
+            assert values(found, 1, "at") == [1]
+            more.set()
+            assert values(found, 1, "at") == [2]
+    finally:
+        more.set()
+
+
+def open_files() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+@pytest.mark.parametrize("asks", [1, 0])
+def test_an_asynchronous_iterator_that_waits_is_ended_with_its_run(asks: int) -> None:
+    left = threading.Event()
+
+    async def ticks() -> AsyncIterator[dict[str, int]]:
+        try:
+            yield {"at": 1, "x": 1}
+            await asyncio.sleep(3600)
+        finally:
+            left.set()
+
+    before, files = threading.active_count(), open_files()
+    with reading(wb.feeds.iterator(ticks, time="at", schema=FIELDS)) as found:
+        assert values(found, asks, "at") == [1] * asks
+    until(lambda: threading.active_count() <= before and open_files() <= files)
+    until(lambda: left.is_set() or not asks)
