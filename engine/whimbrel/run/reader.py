@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -126,10 +127,15 @@ class Reader:
                 reading.acknowledge(places[number])
 
     def feeds(self, sources: Collection[int]) -> dict[str, FeedState]:
-        """What the feeds among these sources say about themselves, by name."""
+        """What the feeds among these sources say about themselves, by name; others of one name are numbered."""
         self._states |= {number: reading.state for number, reading in self._readings.items()}
-        return {self.pipeline.sources[number].name: state for number, state in self._states.items()
-                if number in sources}
+        found: dict[str, FeedState] = {}
+        same = Counter[str]()
+        for number in sorted(self._states.keys() & sources):
+            name = self.pipeline.sources[number].name
+            same[name] += 1
+            found[name if same[name] == 1 else f"{name} ({same[name]})"] = self._states[number]
+        return found
 
     @property
     def open(self) -> AbstractSet[int]:

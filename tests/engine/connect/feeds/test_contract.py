@@ -326,6 +326,12 @@ def test_what_a_lost_connection_held_back_is_not_late() -> None:
         assert found.state.link == "live"
 
 
+def test_feeds_of_one_name_are_told_apart() -> None:
+    with stream(Wire(row(1), row(2))).union(stream(Wire(row(3)))).start() as run:
+        assert run.wait(PATIENCE_S)
+        assert {name: state.rows for name, state in run.metrics.feeds.items()} == {"wire": 2, "wire (2)": 1}
+
+
 def test_metrics_count_all_rows_once_a_feed_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "_IDLE_S", float("inf"))  # they are not looked at from time to time
     wire = Wire(ends=False)
