@@ -16,7 +16,8 @@ from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.feeds.reading import Reading
 from whimbrel.connect.feeds.state import FeedState
 from whimbrel.connect.follower import NEVER, Follower
-from whimbrel.plan import Position, Promising, Pruned, Source, Unsorted
+from whimbrel.operators.widening_window import WideningKernel
+from whimbrel.plan import Position, Promising, Pruned, Relief, Source, Unsorted
 from whimbrel.run.ahead import ahead_of
 from whimbrel.run.pipeline import Pipeline
 
@@ -59,6 +60,7 @@ class Reader:
         self._quiet = False
         self._places: dict[int, Any] = {}
         self._states: dict[int, FeedState] = {}
+        self._reliefs: dict[Relief, Relief] = {}
         self._ahead = [ahead_of(source) for source in pipeline.sources]
         self.resume()
 
@@ -82,8 +84,19 @@ class Reader:
                                                                         strict=True)) if ingress.frontier != INF}
         for reading in self._readings.values():
             reading.bell = self._bell
+            if reading.relief is not None:
+                reading.relief = self._own(reading.relief)
         self._follow()
         self.came = self._latest() if came is None else came
+
+    def _own(self, relief: Relief) -> Relief:
+        """One of this run alone in the place of a feed's, which other runs may read, too."""
+        if relief not in self._reliefs:
+            self._reliefs[relief] = Relief(relief.hop)
+            for kernel in self.pipeline.kernels:
+                if isinstance(kernel, WideningKernel) and kernel.relief is relief:
+                    kernel.relief = self._reliefs[relief]
+        return self._reliefs[relief]
 
     def _latest(self) -> int:
         """When rows that were read came at the latest: the next one came no sooner."""

@@ -55,7 +55,7 @@ class _HandingOver(Reading):
     """Its place: rows of the history, what the seam remembers of them, and the place of the feed."""
 
     def __init__(self, both: HandOver, columns: tuple[str, ...], place: Place) -> None:
-        self._both, self._columns = both, columns
+        self._both, self._columns, self.relief = both, columns, both.relief
         self._needed = tuple(dict.fromkeys((*columns, *both.seam.columns)))
         self._seam = both.seam.begin()
         told = place or {"history": 0, "feed": None, "over": False}
@@ -109,7 +109,7 @@ class _HandingOver(Reading):
             if self._feed_place is None:
                 self._feed_place = self._seam.place_in(self._both.feed)
             self._feed = cast(Reading, self._both.feed.read(self._needed, Position(0, self._feed_place)))
-            self._feed.bell, self._feed.keeps_place = self._bell, self.keeps_place
+            self._feed.bell, self._feed.keeps_place, self._feed.relief = self._bell, self.keeps_place, self.relief
         batch = next(self._feed)
         self._feed_place = self._feed.place
         return None if batch is None else self._told(batch)

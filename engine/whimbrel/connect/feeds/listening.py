@@ -47,7 +47,7 @@ class Listening(Reading):
     """
 
     def __init__(self, feed: Feed, columns: tuple[str, ...], place: Place) -> None:
-        self.feed, self.columns, self.place = feed, columns, place
+        self.feed, self.columns, self.place, self.relief = feed, columns, place, feed.relief
         self._queue: deque[tuple[pa.Table, Place]] = deque()
         self._waiting = 0
         self._changed = threading.Condition()
@@ -107,7 +107,7 @@ class Listening(Reading):
 
     def _ask_for_relief(self) -> None:
         """For the rows that are taken next: wanted from when there is no more room until half of it is free."""
-        relief, most = self.feed.relief, self.feed.pace.queue_rows
+        relief, most = self.relief, self.feed.pace.queue_rows
         if relief is not None:
             relief.wanted = self._waiting > most // 2 and (relief.wanted or self._waiting >= most)
 
@@ -281,7 +281,7 @@ class Listening(Reading):
     def _enqueue(self, rows: pa.Table, place: Place) -> None:
         """Let rows wait; where there are too many, give some up or hold the client back."""
         pace = self.feed.pace
-        sheds_rows = pace.overload is not None and self.feed.relief is None
+        sheds_rows = pace.overload is not None and self.relief is None
         with self._changed:
             began = monotonic()
             if not sheds_rows:
@@ -309,7 +309,7 @@ class Listening(Reading):
         self._waiting = kept.num_rows
 
     def _given_up(self) -> dict[str, int]:
-        relief = self.feed.relief
+        relief = self.relief
         return dict(self._shed) if relief is None else {str(self.feed.pace.overload): relief.left_out}
 
     def _idle(self) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from whimbrel.batch import Batch
 from whimbrel.connect.feeds.client import Place
 from whimbrel.connect.feeds.state import FeedState
+from whimbrel.plan import Relief
 
 
 class Reading(Iterator["Batch | None"]):
@@ -20,12 +21,15 @@ class Reading(Iterator["Batch | None"]):
         Behind the rows that were handed on.
     bell : threading.Event or None
         Rung when there is something. Whoever sets it waits by itself, and is not kept waiting for rows.
+    relief : Relief or None
+        What windows that hop wider are asked by. Whoever reads sets one of its own.
     keeps_place : bool
         Whoever reads says what is safe; otherwise the broker is told that rows are, when further ones are asked for.
     """
 
     place: Place = None
     bell: threading.Event | None = None
+    relief: Relief | None = None
     keeps_place: bool = False
 
     @property
