@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Mask, Schema, frozen, numpy_type
 from whimbrel.errors import KernelError, WhimbrelError
 from whimbrel.expr import evaluate, predicate, type_of
+from whimbrel.kernels import Compiled
 from whimbrel.operators.aggregate_text import replay_function, two_stacks
 from whimbrel.operators.measurement import Inputs, Measurement, Remembered
 from whimbrel.operators.schedule import Outs, Schedule
@@ -67,7 +69,6 @@ class Measure(Measurement):
         self.value_dtypes = fields if part is Part.MERGED else [_dtype(input_type)]
         self.out_dtypes = fields if part is not Part.WHOLE else [_dtype(self.type)]
         self.field_types = state_types(steps)
-        self.replay = replay_function(aggregate, self.steps, part)
         self.state = [np.full(GROUPS_AT_FIRST, value) for value in self.steps.init]
         self.stale = np.zeros(GROUPS_AT_FIRST, np.bool_)
         groups, slots = (GROUPS_AT_FIRST, GROUPS_AT_FIRST) if remembers else (0, 0)
@@ -78,6 +79,11 @@ class Measure(Measurement):
         self.stacks = [np.full(groups, -1, np.int64) for _ in range(3)] if two_stacks(steps) else []
         self.suffixes = ([np.zeros(slots, np.int64), *(np.full(slots, value) for value in steps.init)]
                          if self.stacks else [])
+
+    @cached_property
+    def replay(self) -> Compiled:
+        """The loop that applies a schedule; where all is done by one fused loop nobody asks for it."""
+        return replay_function(self.aggregate, self.steps, self.part)
 
     def grow_groups(self, groups: int) -> None:
         self.state = [extend(array, groups, value) for array, value in zip(self.state, self.steps.init, strict=True)]

@@ -31,9 +31,7 @@ class Schedule:
     """
 
     def __init__(self) -> None:
-        self.kind = np.zeros(2 * ROOM, np.int8)
-        self.who, self.which, self.slot, self.target = (np.zeros(2 * ROOM, np.int32) for _ in range(4))
-        self.sync, self.other, self.group, self.ids, self.rows = (np.zeros(ROOM, np.int64) for _ in range(5))
+        self._make(2 * ROOM, ROOM)
         self.count = np.zeros(2, np.int64)
         self._columns: list[Outs] = []
 
@@ -49,15 +47,19 @@ class Schedule:
         """Have room for the operations and rows that so many groups need at one instant; True if it grew."""
         if 3 * groups <= len(self.kind) and 2 * groups <= len(self.sync):
             return False
-        self.kind = np.zeros(4 * groups, np.int8)
-        self.who, self.which, self.slot, self.target = (np.zeros(4 * groups, np.int32) for _ in range(4))
-        self.sync, self.other, self.group, self.ids, self.rows = (np.zeros(4 * groups, np.int64) for _ in range(5))
+        self._make(4 * groups, 4 * groups)
         return True
+
+    def _make(self, operations: int, rows: int) -> None:
+        """Have buffers as they come: a step writes what it reads, and filling them takes as long as a small query."""
+        self.kind = np.empty(operations, np.int8)
+        self.who, self.which, self.slot, self.target = (np.empty(operations, np.int32) for _ in range(4))
+        self.sync, self.other, self.group, self.ids, self.rows = (np.empty(rows, np.int64) for _ in range(5))
 
     def outs(self, dtypes: Sequence[Sequence[np.dtype[Any]]]) -> list[Outs]:
         """Buffers for what each aggregate shows and whether it is there; reused from step to step."""
         if not self._columns or len(self._columns[0][0]) != len(self.sync):
-            self._columns = [[np.zeros(len(self.sync), dtype) for dtype in (*each, np.bool_)] for each in dtypes]
+            self._columns = [[np.empty(len(self.sync), dtype) for dtype in (*each, np.bool_)] for each in dtypes]
         return self._columns
 
     def state_parts(self) -> dict[str, Any]:

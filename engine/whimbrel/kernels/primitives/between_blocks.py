@@ -74,7 +74,7 @@ def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneve
         for value in range(needed.shape[0] // width):
             total, crossed, squared, largest, most = 0.0, 0.0, 0.0, 0.0, 0.0
             for field in range(width):
-                slope = slopes[(value * width + field) * groups + group]
+                slope = slopes[(value * width + field) * groups + group] if needed[value * width + field] else 0.0
                 if slope != 0:
                     at = group * width + field
                     total += slope * sums[at]
@@ -82,6 +82,8 @@ def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneve
                     most = max(most, slope * slope * powers[at * 4 + 1])
                     at = group * triangle + field * width - field * (field - 1) // 2
                     for other in range(field, width):
+                        if not needed[value * width + other]:
+                            continue
                         beside = slopes[(value * width + other) * groups + group]
                         product = slope * beside * products[at + other - field]
                         squared += product if other == field else 2 * product
