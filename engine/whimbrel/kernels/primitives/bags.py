@@ -24,6 +24,9 @@ ALL, LOWEST, HIGHEST, NUMBER, NUMBER_FROM_TOP, BETWEEN, DISTINCT, TOP, TOP_WITH_
 last, and how far beyond the first of them it is; how many different values; the last few, last first; these and what
 equals the least of them."""
 
+_FEW = 64
+"""Values that are moved one by one sooner than memory for a copy of them is had."""
+
 USED, SHOWN_USED, TOLD, MORE_ITEMS, MORE_SHOWN, MORE_TOLD = 0, 1, 2, 3, 4, 5
 """Positions in the array of sizes: places of the pool given away, the same of what was shown, values told, and how many
 places were missing of each when the replay stopped."""
@@ -192,7 +195,7 @@ def put_in_order(
     for position in range(keys.shape[0] - 1, -1, -1):
         key = by_rank[keys[position]] if rank.shape[0] else keys[position]
         since = began[position] if starts.shape[0] else 0
-        place = place_behind(items, starts, rank, first, end, key, since)
+        place = place_near_end(items, starts, rank, first, end, key, since)
         if place < end:  # a block at a time: one row more is one move of memory
             move(items, starts, place, end, position + 1)
         put(items, starts, place + position, key, since)
@@ -210,8 +213,20 @@ def place_behind(items: Array, starts: Array, rank: Array, low: int, high: int, 
     return low
 
 
+def place_near_end(items: Array, starts: Array, rank: Array, low: int, high: int, key: int, began: int) -> int:
+    """The same, found the sooner the nearer it is to the end: of many that enter the next one is never far."""
+    reach = 1
+    while low + reach < high and is_after(items, starts, rank, high - reach, key, began):
+        reach *= 2
+    return place_behind(items, starts, rank, max(low, high - reach), high, key, began)
+
+
 def move(items: Array, starts: Array, begin: int, end: int, by: int) -> None:
     """Shift what lies in some places, which may overlap with where it goes."""
+    if by > 0 and end - begin < _FEW:
+        for place in range(end - 1, begin - 1, -1):
+            put(items, starts, place + by, items[place], starts[place] if starts.shape[0] else 0)
+        return
     items[begin + by : end + by] = items[begin:end].copy()
     if starts.shape[0]:
         starts[begin + by : end + by] = starts[begin:end].copy()

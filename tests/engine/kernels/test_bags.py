@@ -1,0 +1,46 @@
+"""Values that enter a bag which is in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from whimbrel.kernels.primitives import bags
+
+NONE = np.empty(0, np.int64)
+
+
+@pytest.mark.parametrize(("tidy", "entering", "seed"), [(0, 50, 1), (500, 1, 2), (500, 7, 3), (500, 400, 4),
+                                                        (3, 90, 5)])
+@pytest.mark.parametrize("by_time", [False, True])
+def test_what_enters_is_put_in_order_wherever_it_belongs(tidy: int, entering: int, seed: int, *, by_time: bool) -> None:
+    chance = np.random.default_rng(seed)
+    items = chance.integers(0, 300, tidy + entering)
+    starts = chance.integers(0, 9, tidy + entering) if by_time else NONE
+    for places in (slice(0, tidy), slice(0, tidy + entering)):
+        order = np.lexsort((items[places], starts[places]) if by_time else (items[places],))
+        expected = items[places][order], starts[places][order] if by_time else NONE
+        if places.stop == tidy:
+            items[places], starts[places] = expected
+    bags.put_in_order(items, starts, NONE, NONE, 0, tidy, tidy + entering)
+    np.testing.assert_array_equal(items, expected[0])
+    np.testing.assert_array_equal(starts, expected[1])
+
+
+def test_many_that_enter_are_not_each_looked_for_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at a progressive median searched all values that were there, once for each one that came."""
+    asked = 0
+    is_after = bags.is_after
+
+    def counted(*arguments: Any) -> bool:
+        nonlocal asked
+        asked += 1
+        return is_after(*arguments)
+
+    monkeypatch.setattr(bags, "is_after", counted)
+    items = np.random.default_rng(1).integers(0, 2**60, 11_000)
+    items[:10_000].sort()
+    bags.put_in_order(items, NONE, NONE, NONE, 0, 10_000, 11_000)
+    assert asked < 10_000  # 14 for each of the thousand, where all are searched
