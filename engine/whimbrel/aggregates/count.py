@@ -42,7 +42,7 @@ class Count(Aggregate):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         return Steps(init=(0,), accumulate=count_in, deaccumulate=count_out, merge=count_both, result=counted,
-                     additive=True)
+                     additive=True, always=True)
 
 
 def count_in(state: State, value: Any) -> State:

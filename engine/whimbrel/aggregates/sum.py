@@ -52,11 +52,12 @@ class Sum(Aggregate):
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         if not pa.types.is_floating(input_type):
             return Steps(init=(0, 0), accumulate=add_integer, deaccumulate=subtract_integer, merge=add_integers,
-                         result=integer_total, additive=True)
+                         result=integer_total, additive=True, always=True)
         if not removable:
-            return Steps(init=(0.0,), accumulate=add_float, merge=add_floats, result=float_total, additive=True)
+            return Steps(init=(0.0,), accumulate=add_float, merge=add_floats, result=float_total, additive=True,
+                         always=True)
         return Steps(init=(0.0, 0.0, 0, 0, 0), accumulate=add_exactly, deaccumulate=subtract_exactly,
-                     merge=merge_exact, result=exact_total, additive=True)
+                     merge=merge_exact, result=exact_total, additive=True, always=True)
 
 
 def add_integer(state: State, value: Any) -> State:

@@ -19,8 +19,8 @@ from whimbrel.operators.measure import told_in_words
 
 Array = np.ndarray[Any, Any]
 
-_MOST_ROWS = 65_536
-"""Most rows at once: their columns stay in the second-level cache."""
+_MOST_ROWS = 262_144
+"""Most rows at once: what is remembered of each key is gone through for all of them together."""
 
 _INTERPRETED_ROWS = 1_024
 """Most at once as long as the loop is not compiled: soon it will be."""

@@ -16,9 +16,10 @@ import numpy as np
 from whimbrel.expr import SCALARS
 from whimbrel.kernels import Compiled, load_text
 from whimbrel.operators.aggregate_text import comment
+from whimbrel.operators.beat_lines import indented
 from whimbrel.operators.beat_needs import needs_of, reach_of
 from whimbrel.operators.beat_steps import Adjacent, Slid, Step, in_order
-from whimbrel.operators.beat_writer import BeatWriter, Leaf, indented
+from whimbrel.operators.beat_writer import BeatWriter, Leaf
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,8 @@ class Steps:
     additive : bool
         Whether every field of a state is a sum over its rows, so that a state of a sample, times how many such samples
         there are, is an estimate of the state of all rows.
+    always : bool
+        Whether there is a value of every state, that of no rows too.
     timed : bool
         Whether accumulate and deaccumulate take a third argument: the start of the row, in ticks.
     """
@@ -62,6 +64,7 @@ class Steps:
     deaccumulate: Callable[..., State] | None = None
     timed: bool = False
     additive: bool = False
+    always: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,8 +9,9 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def window_turns(starts: Array, first: int, stop: int, width: int, alive: Array, turns: Array) -> None:
-    """Write both for the windows that end at some places.
+def window_turns(starts: Array, first: int, stop: int, width: int, alive: Array, turns: Array,
+                 begins: Array) -> None:
+    """Write it for the windows that end at some places.
 
     Parameters
     ----------
@@ -19,8 +20,8 @@ def window_turns(starts: Array, first: int, stop: int, width: int, alive: Array,
     first, stop : int
     width : int
         Places of a window.
-    alive, turns : array of bool
-        Whether some event is in the window, and whether one enters or leaves it.
+    alive, turns, begins : array of bool
+        Whether some event is in the window, whether one enters or leaves it, and whether both is so.
     """
     inside = 0
     for at in range(first - width, first):
@@ -29,3 +30,4 @@ def window_turns(starts: Array, first: int, stop: int, width: int, alive: Array,
         entered, left = starts[at], starts[at - width]
         inside = inside + entered - left
         alive[at], turns[at] = inside > 0, entered or left
+        begins[at] = alive[at] and turns[at]
