@@ -140,7 +140,7 @@ def grouped_hopping(time: Array, key: Array, value: Array, size: int, hop: int, 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _grouped_hopping(time: Array, key: Array, value: Array, size: int, hop: int, groups: int) -> tuple[Array, ...]:
-    """It knows how many keys there are, and takes panes back from sums, which drift; keys in the window lie together."""
+    """It knows how many keys there are, and takes panes back from sums, which drift; keys of a window lie together."""
     slots = 2
     while slots < 2 * groups:
         slots *= 2
@@ -155,15 +155,8 @@ def _grouped_hopping(time: Array, key: Array, value: Array, size: int, hop: int,
     at, row, begun = time[0] // hop * hop, 0, 0
     while row < len(time) or live > 0:
         while row < len(time) and time[row] < at + hop:
-            mixed = np.uint64(key[row]) * np.uint64(0x9E3779B97F4A7C15)
-            slot = np.int64((mixed >> np.uint64(32)) * np.uint64(slots) >> np.uint64(32))
-            while table_key[slot] != key[row]:
-                if table_key[slot] == -1:
-                    table_key[slot], table_id[slot] = key[row], used
-                    used += 1
-                    break
-                slot = (slot + 1) & (slots - 1)
-            group = table_id[slot]
+            group = _id_of(key[row], table_key, table_id, used)
+            used += group == used
             if entry_of[group] < begun:
                 entry_of[group], entry_id[entries], entry_at[entries], sums[entries] = entries, group, at, 0.0
                 entries += 1
@@ -196,3 +189,17 @@ def _grouped_hopping(time: Array, key: Array, value: Array, size: int, hop: int,
         if live == 0 and row < len(time):
             at = time[row] // hop * hop
     return start[:done], who[:done], total[:done]
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _id_of(key: int, table_key: Array, table_id: Array, used: int) -> int:
+    """The id of a key, which is the next one if it is new."""
+    slots = len(table_key)
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    slot = np.int64((mixed >> np.uint64(32)) * np.uint64(slots) >> np.uint64(32))
+    while table_key[slot] != key:
+        if table_key[slot] == -1:
+            table_key[slot], table_id[slot] = key, used
+            break
+        slot = (slot + 1) & (slots - 1)
+    return int(table_id[slot])

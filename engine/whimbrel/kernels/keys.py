@@ -167,6 +167,18 @@ class KeyTable:
             ids = pairs.ids(pair, skip)
         return ids
 
+    @property
+    def names(self) -> Array | None:
+        """The keys by id, where each is one number that is never missing: who keeps these needs no ids."""
+        numbers = len(self.columns) == 1 and self.columns[0].physical is not None and self.columns[0].null_id < 0
+        return frozen(self.columns[0].integers.keys) if numbers else None
+
+    def named(self, names: Array) -> tuple[Column, ...]:
+        """The key column that has these numbers."""
+        only, = self.columns
+        assert only.physical is not None
+        return (Column(only.type, decode_keys(names, only.physical)),)
+
     def values(self, ids: Array, storage: Storage | None = None) -> tuple[Column, ...]:
         """The key columns that have these ids; in a `storage`, where they stay."""
         if not self.columns:

@@ -8,6 +8,8 @@ from whimbrel.kernels import Compiled, load_text
 from whimbrel.operators.aggregate_text import SHOW, Functions, bind_steps, comment, literals, stored, tuple_of
 from whimbrel.operators.measure import Measure
 
+_PLACES = "FIRST, FREE, FULL, NEXT, NOW, READ, SHOWING, SHOWN, TURNED, USED"
+
 
 def hop_function(measures: Sequence[Measure]) -> Compiled:
     """The loop that lets panes enter, shows what windows hold, and lets panes leave."""
@@ -19,22 +21,24 @@ def hop_function(measures: Sequence[Measure]) -> Compiled:
         functions |= given
     of = _States(measures)
     parameters = [
-        "row, sync, group, limit, size, hop, offset, at, seat_of, group_of, rows_of, front, free, when, seat_at, after",
-        *(name for array in ("value", "state", "old", "held") for name in of.names(array)), "out_sync, out_group",
+        "row, sync, group, limit, size, hop, offset, at, names, seat_of, group_of, name_of, rows_of, front, free",
+        "when, seat_at, after",
+        *(name for array in ("value", "state", "old", "held") for name in of.names(array)), "out_sync, out_name",
         *(f"out{number}, out{number}_valid" for number in range(len(measures)))]
     text = "\n".join([
         comment(f"Windows that hop: {', '.join(f'{each.name}={each.aggregate.show()}' for each in measures)}"),
         "",
         "import numpy as np",
         *imports,
-        "from whimbrel.kernels.primitives.hops import FIRST, FULL, NEXT, NOW, READ, SHOWING, SHOWN, TURNED, USED",
-        "from whimbrel.kernels.primitives.hops import close_up, leave_seat, take_seat",
+        f"from whimbrel.kernels.primitives.hops import {_PLACES}, close_up",
         SHOW,
-        "from whimbrel.kernels.primitives.table import index",
+        "from whimbrel.kernels.primitives.prefetch import prefetch",
+        "from whimbrel.kernels.primitives.table import SOON, index",
         "",
         "",
         f"def hop({', '.join(parameters)}):",
         "    mask, done, full, now, first, next_ = when.shape[0] - 1, 0, False, at[NOW], at[FIRST], at[NEXT]",
+        "    used, spare = at[USED], at[FREE]",
         "    while not full:",
         "        if not at[SHOWING]:",
         "            if first == next_:  # the window is empty: time goes on with the next row",
@@ -42,28 +46,31 @@ def hop_function(measures: Sequence[Measure]) -> Compiled:
         "                    break",
         "                now = sync[row]",
         "            while row < sync.shape[0] and sync[row] == now:  # a pane enters",
+        "                soon = index(group[min(row + SOON, sync.shape[0] - 1)])",
+        "                prefetch(seat_of, soon), prefetch(names, soon)",
         "                mine, place = index(group[row]), next_ & mask",
         "                if seat_of[mine] < 0:",
-        "                    take_seat(mine, at, seat_of, group_of, free)",
+        "                    seat = index(free[spare - 1] if spare > 0 else used)",
+        "                    used, spare = used + (spare == 0), max(spare - 1, 0)",
+        "                    seat_of[mine], group_of[seat] = seat, mine",
+        "                    name_of[seat] = names[mine] if names.shape[0] > 0 else mine",
         "                seat = index(seat_of[mine])",
-        "                rows_of[seat] += 1",
-        "                when[place], seat_at[place] = now, seat",
+        "                when[place], seat_at[place], rows_of[seat] = now, seat, rows_of[seat] + 1",
         *_inner(of.set("held", "place", "value", "row"), 4),
         *_inner(of.merge("state", "seat", ("state", "seat"), ("value", "row")), 4),
         "                row, next_ = row + 1, next_ + 1",
         "            if row == sync.shape[0] and now >= limit:",
         "                break",
         "            at[SHOWING], at[READ] = True, 0",
-        "        stop = min(at[USED], at[READ] + out_sync.shape[0] - done)",
+        "        stop = min(used, at[READ] + out_sync.shape[0] - done)",
         "        for place in range(at[READ], stop):  # the window is shown",
         "            seat = index(place)",
         "            if rows_of[seat] > 0:",
-        "                out_sync[done], out_group[done] = now, group_of[seat]",
+        "                out_sync[done], out_name[done] = now, name_of[seat]",
         *_inner(of.show(), 4),
         "                done += 1",
-        "        at[READ] = stop",
-        "        if stop < at[USED]:",
-        "            full = True",
+        "        at[READ], full = stop, stop < used",
+        "        if full:",
         "            break",
         "        now, at[SHOWING] = now + hop, False",
         "        if (now - offset) % size == 0:  # the block is full: each row has what comes of it and all behind it",
@@ -74,25 +81,28 @@ def hop_function(measures: Sequence[Measure]) -> Compiled:
         "                if after[place] >= 0:",
         "                    later = index(after[place])",
         *_inner(of.merge("held", "place", ("held", "place"), ("held", "later")), 5),
-        "            for seat in range(at[USED]):",
-        *_inner([*of.clear("state", "seat"), *of.clear("old", "seat")], 4),
-        "            close_up(at, seat_of, group_of, rows_of, front, seat_at, after)",
-        "            for seat in range(at[USED]):",
+        "            for seat in range(used):",
+        *_inner(of.clear("seat", "state", "old"), 4),
+        "            used, spare = close_up(used, spare, seat_of, group_of, name_of, rows_of, front, seat_at, after)",
+        "            for seat in range(used):",
         "                if front[seat] >= 0:",
         *_inner(of.set("old", "seat", "held", "front[seat]"), 5),
         "            at[TURNED] = next_",
         "        while first < at[TURNED] and when[first & mask] + size <= now:  # a pane leaves",
         "            place, first = first & mask, first + 1",
+        "            soon = index(seat_at[first + SOON & mask])",
+        f"            {of.ask('soon', 'rows_of', 'front')}",
         "            seat = index(seat_at[place])",
         "            rows_of[seat], front[seat] = rows_of[seat] - 1, after[place]",
         "            if after[place] >= 0:",
         *_inner(of.set("old", "seat", "held", "index(after[place])"), 4),
         "            else:",
-        *_inner(of.clear("old", "seat"), 4),
+        *_inner(of.clear("seat", "old"), 4),
         "            if rows_of[seat] == 0:",
-        "                leave_seat(seat, at, seat_of, group_of, free)",
+        "                seat_of[index(group_of[seat])], free[spare], spare = -1, seat, spare + 1",
         "        full = 8 * done > out_sync.shape[0]  # what is shown together is of one time, if it is much",
-        "    at[NOW], at[FIRST], at[NEXT], at[SHOWN], at[FULL] = now, first, next_, done, full",
+        "    at[NOW], at[FIRST], at[NEXT], at[USED], at[FREE] = now, first, next_, used, spare",
+        "    at[SHOWN], at[FULL] = done, full",
         "    return row",
         "",
     ])
@@ -106,13 +116,18 @@ class _States:
         self.steps = [measure.steps for measure in measures]
 
     def names(self, array: str) -> list[str]:
-        return [f"{array}{number}_{field}" for number, steps in enumerate(self.steps) for field in range(len(steps.init))]
+        return [f"{array}{number}_{field}" for number, steps in enumerate(self.steps)
+                for field in range(len(steps.init))]
+
+    def ask(self, place: str, *arrays: str) -> str:
+        return ", ".join(f"prefetch({array}, {place})" for array in (*arrays, *self.names("old")))
 
     def set(self, to: str, place: str, array: str, source: str) -> list[str]:
         return [f"{self._all(to, place)} = {self._all(array, source)}" if self.steps else "pass"]
 
-    def clear(self, to: str, place: str) -> list[str]:
-        return [f"{self._all(to, place)} = {', '.join(map(literals, self.steps))}" if self.steps else "pass"]
+    def clear(self, place: str, *arrays: str) -> list[str]:
+        emptied = ", ".join(self._all(array, place) for array in arrays)
+        return [f"{emptied} = {', '.join(map(literals, self.steps * len(arrays)))}" if self.steps else "pass"]
 
     def merge(self, to: str, place: str, left: tuple[str, str], right: tuple[str, str]) -> list[str]:
         return [stored(f"{to}{number}_", place, range(len(steps.init)), self._both(number, left, right))

@@ -12,7 +12,7 @@ from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.clock import TickUnit, quote_ticks
 from whimbrel.expr import evaluate
 from whimbrel.kernels import Kernel, KeyTable
-from whimbrel.kernels.primitives.hops import FIRST, FULL, NEXT, SCALARS, SHOWN, TURNED
+from whimbrel.kernels.primitives.hops import FIRST, FULL, NEXT, SCALARS, SHOWN, TURNED, USED
 from whimbrel.operators.aggregate import GroupAggregate
 from whimbrel.operators.finish import Finish
 from whimbrel.operators.hop_text import hop_function
@@ -111,9 +111,10 @@ class Hops(Operator):
 class HopsKernel(Kernel):
     """A loop that is generated for the query walks along the groups in the window; panes are made here, or come.
 
-    By group there is its seat; by seat its group, how many rows it has, the first of them in the full block, and two
-    states, of the block that fills and of what is left of the full one. Rows lie in a ring: when they are, the seat of
-    their group, the next row of it in the full block, and their states, those of a full block with all behind them.
+    By group there is its seat; by seat its group and what is shown for that (its key, where this is a number), how many
+    rows it has, the first of them in the full block, and two states, of the block that fills and of what is left of the
+    full one. Rows lie in a ring: when they are, the seat of their group, the next row of it in the full block, and
+    their states, those of a full block with all behind them.
     """
 
     def __init__(self, hops: Hops, schema: Schema, upstream: Schema) -> None:
@@ -130,6 +131,7 @@ class HopsKernel(Kernel):
         self.at = np.zeros(SCALARS, np.int64)
         self.seat_of, self.front = (np.full(GROUPS_AT_FIRST, -1, np.int32) for _ in range(2))
         self.group_of, self.rows_of, self.free = (np.zeros(GROUPS_AT_FIRST, np.int32) for _ in range(3))
+        self.name_of, self.named = np.zeros(GROUPS_AT_FIRST, np.int64), self.keys.names is not None
         self.state, self.old = ([np.full(GROUPS_AT_FIRST, value) for value in self.nothing] for _ in range(2))
         self.when = np.zeros(GROUPS_AT_FIRST, np.int64)
         self.seat_at, self.after = (np.zeros(GROUPS_AT_FIRST, np.int32) for _ in range(2))
@@ -177,8 +179,13 @@ class HopsKernel(Kernel):
 
     def _run(self, sync: Array, groups: Array, limit: int, states: Sequence[Array]) -> list[Batch]:
         """Let panes enter, and show windows that are over before a time."""
-        self._grow_groups(len(self.keys))
+        if len(self.keys) > len(self.seat_of):
+            self.seat_of = extend(self.seat_of, max(len(self.keys), 2 * len(self.seat_of)), -1)
+        self._grow_seats(int(self.at[USED]) + len(sync))
         self._grow_rows(len(sync))
+        names = self.keys.names
+        if self.named and names is None:
+            self.name_of, self.named = self.group_of.astype(np.int64), False
         schedule = self.schedule
         outs = schedule.outs([measure.out_dtypes for measure in self.measures])
         values = [array for each in outs for array in each]
@@ -187,7 +194,8 @@ class HopsKernel(Kernel):
         while full:
             with told_in_words(self.measures):
                 row = int(self.step(row, sync, groups, limit, self.grid.size, self.grid.hop, self.grid.offset, self.at,
-                                    self.seat_of, self.group_of, self.rows_of, self.front, self.free,
+                                    _NO_ROWS if names is None else names, self.seat_of, self.group_of, self.name_of,
+                                    self.rows_of, self.front, self.free,
                                     self.when, self.seat_at, self.after, *states, *self.state, *self.old, *self.held,
                                     schedule.sync, schedule.group, *values))
             if self.at[SHOWN]:
@@ -199,17 +207,18 @@ class HopsKernel(Kernel):
         copied = np.copy if self.storage is None else self.storage.copy
         columns = [measure.column(*(copied(array[:rows]) for array in mine))
                    for measure, mine in zip(self.measures, outs, strict=True)]
-        return Batch(self.out_schema, self.schedule.sync[:rows].copy(), self.grid.hop,
-                     (*self.keys.values(self.schedule.group[:rows], self.storage), *columns))
+        shown = self.schedule.group[:rows]
+        keys = self.keys.named(copied(shown)) if self.named else self.keys.values(shown, self.storage)
+        return Batch(self.out_schema, self.schedule.sync[:rows].copy(), self.grid.hop, (*keys, *columns))
 
-    def _grow_groups(self, groups: int) -> None:
-        if groups <= len(self.seat_of):
+    def _grow_seats(self, most: int) -> None:
+        if most <= len(self.front):
             return
-        groups = max(groups, 2 * len(self.seat_of))
-        self.seat_of, self.front = (extend(each, groups, -1) for each in (self.seat_of, self.front))
-        self.group_of, self.rows_of, self.free = (
-            extend(each, groups, 0) for each in (self.group_of, self.rows_of, self.free))
-        self.state, self.old = ([extend(each, groups, value) for each, value in zip(arrays, self.nothing, strict=True)]
+        seats = max(most, 2 * len(self.front))
+        self.front = extend(self.front, seats, -1)
+        self.group_of, self.name_of, self.rows_of, self.free = (
+            extend(each, seats, 0) for each in (self.group_of, self.name_of, self.rows_of, self.free))
+        self.state, self.old = ([extend(each, seats, value) for each, value in zip(arrays, self.nothing, strict=True)]
                                 for arrays in (self.state, self.old))
 
     def _grow_rows(self, more: int) -> None:
@@ -219,10 +228,11 @@ class HopsKernel(Kernel):
             return
         longer = 1 << (rows + more - 1).bit_length()
         places, origin = (first + np.arange(rows)) & (room - 1), first & (room - 1)
-        self.when, self.seat_at, self.after, *self.held = (
-            extend(each[places], longer, 0) for each in (self.when, self.seat_at, self.after, *self.held))
-        self.after, self.front = (
-            np.where(each < 0, each, (each - origin) & (room - 1)).astype(np.int32) for each in (self.after, self.front))
+        self.when, self.seat_at, self.after = (
+            extend(each[places], longer, 0) for each in (self.when, self.seat_at, self.after))
+        self.held = [extend(each[places], longer, 0) for each in self.held]
+        self.after, self.front = (np.where(each < 0, each, each - origin & room - 1).astype(np.int32)
+                                  for each in (self.after, self.front))
         self.at[[FIRST, TURNED, NEXT]] -= first
 
 

@@ -115,5 +115,6 @@ def test_rows_of_one_time_share_it_with_those_that_end_then():
     assert [set(chunk.to_pylist()) for chunk in ends] == [{at + 5} for at, _ in rows]
     assert [len(chunk) for chunk in ends] == [many for _, many in rows]
     place = [[chunk.buffers()[1].address for chunk in chunks] for chunks in (starts, ends)]
-    assert place[0][0] == place[0][1] and place[1][0] == place[1][1] == place[0][2]
+    assert place[0][0] == place[0][1]
+    assert place[1][0] == place[1][1] == place[0][2]
     assert len({*place[0], *place[1]}) == 5

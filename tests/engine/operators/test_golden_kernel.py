@@ -21,6 +21,10 @@ def log() -> wb.Stream:
 BEAT = log().assume(periodic=1)
 KEYED = log().assume(periodic=2, per="key")
 
+LONGER = {"hops": 133}
+"""Windows that hop have two kernels, of panes and of windows."""
+
+
 def heart_beats(signal: wb.Stream) -> wb.Stream:
     """Pan and Tompkins (1985): what has most lines of all in the bench."""
     low = signal.sliding_window(6).aggregate(x=wb.sum(col.x)).sliding_window(6).aggregate(x=wb.sum(col.x))
@@ -41,6 +45,7 @@ QUERIES = {
     "nine_aggregates": log().group_by("key").tumbling_window(10).aggregate(
         n=wb.count(), s=wb.sum(col.x), m=wb.mean(col.y), lo=wb.min(col.x), hi=wb.max(col.y), a=wb.first(col.x),
         z=wb.last(col.x), v=wb.var(col.y), sd=wb.std(col.x)),
+    "hops": log().group_by("key").hopping_window(10, 5).aggregate(most=wb.max(col.y), n=wb.count(), emit="close"),
     "sliding_extreme": log().group_by("key").sliding_window(10).aggregate(most=wb.max(col.y)),
     "pattern": log().group_by("key").detect(
         wb.event(col.y > 1, first=col.y).then(wb.event(col.y > wb.register.first)), within=9, register={"first": 0.0}),
@@ -69,7 +74,7 @@ def test_generated_text_is_as_reviewed(name: str) -> None:
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
     assert text == file.read_text()
-    assert len(text.splitlines()) <= 80
+    assert len(text.splitlines()) <= LONGER.get(name, 80)
 
 
 def test_a_users_text_can_never_become_code() -> None:

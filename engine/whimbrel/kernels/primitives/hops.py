@@ -26,39 +26,27 @@ were shown, and whether there was no room for more."""
 SCALARS = 10
 
 
-def take_seat(group: int, at: Array, seat_of: Array, group_of: Array, free: Array) -> None:
-    """A seat for a group that had no row in the window."""
-    if at[FREE] > 0:
-        at[FREE] -= 1
-        seat = index(free[at[FREE]])
-    else:
-        seat = index(at[USED])
-        at[USED] += 1
-    seat_of[group], group_of[seat] = seat, group
+def close_up(used: int, spare: int, seat_of: Array, group_of: Array, name_of: Array, rows_of: Array, front: Array,
+             seat_at: Array, after: Array) -> tuple[int, int]:
+    """Where most seats are free, let groups move up to the first ones; all rows are of the block that is full.
 
-
-def leave_seat(seat: int, at: Array, seat_of: Array, group_of: Array, free: Array) -> None:
-    """The last row of a group has left the window."""
-    seat_of[index(group_of[seat])] = -1
-    free[at[FREE]] = seat
-    at[FREE] += 1
-
-
-def close_up(at: Array, seat_of: Array, group_of: Array, rows_of: Array, front: Array, seat_at: Array,
-             after: Array) -> None:
-    """Where most seats are free, let groups move up to the first ones; all rows are of the block that is full."""
-    if 4 * at[FREE] <= 3 * at[USED]:
-        return
+    Returns
+    -------
+    tuple of int
+        How many seats were taken since then, and how many of them are free.
+    """
+    if 4 * spare <= 3 * used:
+        return used, spare
     to = 0
-    for seat in range(at[USED]):
+    for seat in range(used):
         if rows_of[seat] == 0:
             continue
         rows, place = rows_of[seat], front[seat]
         rows_of[seat], front[seat] = 0, -1
-        rows_of[to], front[to], group_of[to] = rows, place, group_of[seat]
+        rows_of[to], front[to], group_of[to], name_of[to] = rows, place, group_of[seat], name_of[seat]
         seat_of[index(group_of[to])] = to
         while place >= 0:
             seat_at[index(place)] = to
             place = after[index(place)]
         to += 1
-    at[USED], at[FREE] = to, 0
+    return to, 0

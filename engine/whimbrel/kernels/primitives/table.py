@@ -101,6 +101,7 @@ def lookup(table: Array, keys: Array, size: Array, values: Array, skip: Array, i
 def refill(table: Array, keys: Array, count: int, hidden: Array) -> None:
     """Put keys with ids 0 ... count - 1 into an empty table, but for the one id that has no key."""
     for position in range(count):
+        prefetch(table, 2 * slot_of(table, keys[min(position + SOON, count - 1)]))
         if position == hidden[0]:
             continue
         slot = -1 - find(table, keys[position])
