@@ -257,7 +257,8 @@ def _micro_batches(rows: int, size: int) -> Iterator[Row]:
             done: list[pa.Table] = []
             for batch in source.read(source.schema.names):
                 assert batch is not None
-                done += _tables(query, pipeline.push(0, batch)[0])
+                for first in range(0, len(batch), MICRO_BATCH):
+                    done += _tables(query, pipeline.push(0, batch.slice(first, first + MICRO_BATCH))[0])
             done += _tables(query, pipeline.finish(0)[0])
         return pa.concat_tables(done)
 

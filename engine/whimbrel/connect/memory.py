@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from whimbrel.batch import Batch, Column, Mask, Ticks
 from whimbrel.clock.duration import Duration
-from whimbrel.connect.columnar import BATCH_ROWS, ColumnarSource
+from whimbrel.connect.columnar import ColumnarSource
 from whimbrel.connect.partitions import Partitions
 from whimbrel.connect.row_groups import may_meet
 from whimbrel.errors import MissingExtraError, SchemaError, SourceError
@@ -21,6 +21,9 @@ from whimbrel.expr import Expr
 from whimbrel.plan.excerpts import Excerpts
 from whimbrel.plan.properties import Beat
 from whimbrel.plan.source import Blocks, Disorder, Source
+
+_BATCH_ROWS = 1 << 20
+"""Most rows of one batch: more than of what is read from elsewhere, since these are there already."""
 
 
 class ArrowSource(ColumnarSource):
@@ -128,7 +131,7 @@ class ArrowSource(ColumnarSource):
         return [self.timeline.starts(chunk) for chunk in self.table.column(self.time).chunks if len(chunk)]
 
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
-        yield from self.table.select(columns).slice(offset).to_batches(max_chunksize=BATCH_ROWS)
+        yield from self.table.select(columns).slice(offset).to_batches(max_chunksize=_BATCH_ROWS)
 
 
 class RecordExcerpts(Excerpts):
@@ -148,8 +151,8 @@ class RecordExcerpts(Excerpts):
         self._shared = self._timeline.shared(rows, columns)
 
     def read(self, first: int, stop: int) -> Iterator[Batch | None]:
-        for row in range(first, stop, BATCH_ROWS):
-            end = min(row + BATCH_ROWS, stop)
+        for row in range(first, stop, _BATCH_ROWS):
+            end = min(row + _BATCH_ROWS, stop)
             if self._shared is None:
                 yield from self._timeline.batches([self._rows.slice(row, end - row)], self.columns, row)
             else:

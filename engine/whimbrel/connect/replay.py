@@ -16,6 +16,7 @@ from whimbrel.batch import Batch, Column, Ticks
 from whimbrel.clock import MIN_TIME
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.arrival_time import ArrivalTime
+from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.instant import Instant, first_tick
 from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.promise import promise
@@ -169,7 +170,9 @@ class Replay(Source):
         # A log is no feed, so it has no None.
         parts = cast(Generator[Batch], self._source.read(list(dict.fromkeys([*columns, self._order])), row))
         with closing(parts):
-            for batch in parts:
+            # A clock waits for a replay until it knows when its next rows come: not long before they do.
+            for batch in (part.slice(first, first + BATCH_ROWS)
+                          for part in parts for first in range(0, len(part), BATCH_ROWS)):
                 came = self._checked(batch.column(self._order), last, row)
                 kept = len(came) if self._end is None else int(np.searchsorted(came, self._end))
                 if kept:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import Counter
@@ -37,7 +38,7 @@ class Reader:
     ----------
     pipeline : Pipeline
     hurry : bool
-        Take the largest steps from the start, when nobody looks before the end.
+        Take batches whole from the start, when nobody looks before the end.
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ class Reader:
 
     def __init__(self, pipeline: Pipeline, *, hurry: bool = False) -> None:
         self.pipeline = pipeline
-        self._step_rows = BATCH_ROWS if hurry else _FEWEST_ROWS
+        self._step_rows = sys.maxsize if hurry else _FEWEST_ROWS
         self._hurry = hurry
         self._rest: dict[int, Batch] = {}
         self._streams: dict[int, Iterator[Batch | None]] = {}

@@ -60,8 +60,8 @@ def test_only_the_columns_asked_for_in_their_order() -> None:
 
 
 def test_batches_stay_small() -> None:
-    source = ArrowSource(pa.table({"t": np.arange(600_000)}), time="t")
-    assert [len(batch) for batch in batches(source, [])] == [262_144, 262_144, 75_712]
+    source = ArrowSource(pa.table({"t": np.arange(2_500_000)}), time="t")
+    assert [len(batch) for batch in batches(source, [])] == [1_048_576, 1_048_576, 402_848]
 
 
 def test_what_is_no_table_is_refused() -> None:

@@ -11,7 +11,7 @@ from whimbrel import col
 from whimbrel.batch import Batch
 from whimbrel.clock import INF
 from whimbrel.kernels import Tier, tier
-from whimbrel.operators import schedule
+from whimbrel.operators import pane_kernel, schedule
 from whimbrel.operators.pane_kernel import PaneKernel
 from whimbrel.optimize import optimize
 
@@ -45,3 +45,28 @@ def test_rows_that_are_gathered_are_those_that_come_out(name: Tier, monkeypatch:
             found.append([rows.sync.tolist(), *(column.values.tolist() for column in rows.columns)])
     assert len(found[0][0]) > 200
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ("interpreted", "fused"))
+def test_the_loop_for_many_groups_takes_over(name: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pane_kernel, "FAR", 2_000)  # there is room for 1,024 at first
+    chance = np.random.default_rng(5)
+    at, key, x = np.arange(6_000), chance.integers(0, 5_000, 6_000), chance.integers(-2, 9, 6_000)
+    log = wb.from_arrow(pa.table({"at": at, "k": key, "x": x}), time="at")
+    query = log.where(col.x > 0).group_by("k").tumbling_window(1_500).aggregate(n=wb.count(), total=wb.sum(col.x))
+    node, (source,) = optimize(query.node), query.sources
+    with tier(name):
+        kernel = node.op.kernel(node.inputs[0].schema)
+        out: list[Batch] = []
+        for first in range(0, 6_000, 200):
+            for batch in source.excerpt(first, first + 200).read(["k", "x"]):
+                assert batch is not None
+                out += kernel.push(batch)
+        rows = Batch.concat([*out, *kernel.advance(INF)])
+    assert len(kernel.sources) == 2
+    found = sorted(zip(rows.sync.tolist(), *(column.values.tolist() for column in rows.columns), strict=True))
+    expected: dict[tuple[int, int], list[int]] = {}
+    for time, k, value in zip(at.tolist(), key.tolist(), x.tolist(), strict=True):
+        if value > 0:
+            expected.setdefault((time // 1_500 * 1_500, k), []).append(value)
+    assert found == sorted((*group, len(values), sum(values)) for group, values in expected.items())
