@@ -67,8 +67,9 @@ class PostgresFeed(Feed):
         check_name("table", table, where=where)
         check_seconds("every", every, where=where)
         self.library: Any = psycopg
-        self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError, psycopg.errors.UndefinedTable,
-                     psycopg.errors.UndefinedColumn)  # those may be made anew
+        remade = psycopg.errors  # a table that is made anew; one whose columns have other types than were prepared for
+        self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError, remade.UndefinedTable,
+                     remade.UndefinedColumn, remade.FeatureNotSupported)
         self.table, self.url, self.cursor, self.every = table.split("."), checked_conninfo(url), cursor, every
         self.settle, self.settle_by = settle, settle_by or time
         told.setdefault("name", table)
