@@ -48,7 +48,7 @@ def test_where_each_row_ends_when_the_next_begins_one_array_says_both() -> None:
     lambda log: log.cross_join(log.select(before=col.x).shift(1)),
 ], ids=["selected", "joined"])
 def test_times_that_the_source_has_are_not_written_again(query: Callable[[Stream], Stream]) -> None:
-    times = pa.array(np.arange(300_000))  # of the last rows of a source nobody says when the next begins
+    times = pa.array(np.arange(1_200_000))  # of the last rows of a source nobody says when the next begins
     log = wb.from_arrow(pa.table({"at": times, "x": times}), time="at").assume(periodic=1)
     answer = query(log).collect()
     assert (answer["end"].to_numpy() == answer["start"].to_numpy() + 1).all()
