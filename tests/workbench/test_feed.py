@@ -132,7 +132,7 @@ def test_rows_that_wait_for_their_kind_are_not_called_undrawable(screen: Screen)
 
 
 def test_a_first_picture_is_waited_for_unless_there_will_be_none(screen: Screen) -> None:
-    feed = Feed(SLOW, Options(), screen.show, redraws_per_s=20)
+    feed = Feed(COUNTS, Options(), screen.show, redraws_per_s=20)
     feed.start()
     feed.await_picture(60)
     assert feed.picture is not None

@@ -9,7 +9,7 @@ import pytest
 
 from tests.workbench.lab import ALL_TEXT, START_S, Open
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.long]
 
 WIDTH_PX = 390
 KINDS = """

@@ -371,20 +371,20 @@ class Stream(Methods):
         seed : int
             Of the random order.
         block_rows : int, optional
-            Rows of a block, where the source can cut blocks anywhere. Default: a 256th of the rows, within bounds.
+            Rows of a block, where the source can cut blocks anywhere. Default: a 200th of the rows, within bounds.
         resume : str or path, optional
             What :meth:`whimbrel.Progress.keep` wrote: goes on from there, without reading what was read.
 
         Examples
         --------
         >>> import whimbrel as wb
-        >>> log = wb.from_arrow({"at": range(100_000), "x": [1, 2, 3, 4] * 25_000}, time="at")
+        >>> log = wb.from_arrow({"at": range(100_000), "x": [n % 7 for n in range(100_000)]}, time="at")
         >>> query = log.tumbling_window(100_000).aggregate(n=wb.count(), total=wb.sum(wb.col.x))
         >>> for answer in query.progress(at=[0.1, 0.5]):
         ...     print(f"{answer.share:.0%}", answer.table["total"].to_pylist(), f"{answer.error:.1%}")
-        10% [250054] 0.1%
-        50% [250017] 0.0%
-        100% [250000] 0.0%
+        10% [299860] 0.2%
+        50% [299956] 0.1%
+        100% [299995] 0.0%
         """
         return progressing.progress(self.node, every, seconds=seconds, at=at, confidence=confidence, order=order,
                                     seed=seed, block_rows=block_rows, resume=resume)

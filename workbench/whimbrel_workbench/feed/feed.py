@@ -301,7 +301,13 @@ class Feed:
                 self.look_again()
 
     def await_picture(self, most_s: float) -> None:
-        """Wait a moment for the first picture, unless there will be none."""
+        """Wait a moment for the first picture, unless there will be none.
+
+        A replay is not waited for: a chart that is part of a saved page is taken for one that is looked at, and its run
+        would go on behind a tab that was closed.
+        """
+        if self._run is not None and self._run.clock is not None:
+            return
         until_s = time.monotonic() + most_s
         while self._picture is None and not self._closed.wait(_READY_WAIT_S) and time.monotonic() < until_s:
             if self._run is None or self._run.state in _ENDED:
