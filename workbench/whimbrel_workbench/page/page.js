@@ -33,18 +33,15 @@ window.whimbrel.show = (kernel, view, still, sign) => {
 }
 
 // Panel's pages tell the kernel again whatever it has told them, every column of a chart, and say nothing else before it
-// has heard them out. What HoloViews draws of a view is on such a page too, so it is changed for all of them.
+// has heard them out.
 window.whimbrel.sayOnlyWhatIsNew = document => {
   for (const model of document._all_models.values()) {
     if (!model.type.endsWith("CommManager")) continue
     model.debounce = 0
-    const managers = Object.getPrototypeOf(model)
-    if (managers.saysOnlyWhatIsNew) continue
-    managers.saysOnlyWhatIsNew = true
-    const sayAll = managers._document_changed
-    managers._document_changed = function (event) {
-      if (event.sync !== false) sayAll.call(this, event)
-    }
+    document.remove_on_change(model._document_listener)
+    document.on_change(event => {
+      if (event.sync !== false) model._document_listener(event)
+    })
   }
 }
 
