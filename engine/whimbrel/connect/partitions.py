@@ -28,7 +28,8 @@ class Partitions:
         The column that names the partition. Null is a partition like any other.
     lag : str, timedelta or int (ticks), optional
         How far the low watermark stays behind the newest row of any partition: as much as the slowest may lag. Without
-        it nothing settles before the source ends, or says how far time has come.
+        it nothing settles before the source ends, or says how far time has come. A feed with ``idle_after`` does not
+        wait for it while it knows that all partitions that are not quiet are further.
     every : str, timedelta or int (ticks), optional
         The low watermark moves in multiples of this. Default: with every row that is newer than all before it.
 

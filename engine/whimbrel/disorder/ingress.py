@@ -7,16 +7,16 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Mask
 from whimbrel.clock import INF, MIN_TIME, round_spans, show_ticks
+from whimbrel.disorder.judge import Judge
 from whimbrel.disorder.partition_time import PartitionTime
 from whimbrel.disorder.sorter import Sorter
 from whimbrel.disorder.source_time import SourceTime
 from whimbrel.disorder.timekeeper import Array, Moments, Timekeeper
 from whimbrel.errors import DisorderError, SourceError
-from whimbrel.kernels import Kernel
 from whimbrel.plan import Disorder, Source
 
 
-class Ingress(Kernel):
+class Ingress(Judge):
     """Applies a source's reorder latency L and late policy (SEMANTICS 3).
 
     With hw the largest time seen, current = max(current, hw - L); a row is late if its time is before current. Whether
@@ -79,6 +79,10 @@ class Ingress(Kernel):
         if frontier != INF:
             self.time.now = max(self.time.now, frontier)  # whoever says so knows more than the rows
         return self.sorter.release(INF if frontier == INF else self.frontier)
+
+    def come_to(self, time: int) -> list[Batch]:
+        passed = self.disorder.passed(time)
+        return self.advance(passed) if passed > self.frontier else []
 
     @property
     def newest(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from whimbrel.batch import Batch, Mask, Schema
 from whimbrel.clock import INF, MIN_TIME, TickUnit, quote_ticks
+from whimbrel.disorder import Judge
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Operator, Properties
 
@@ -77,13 +78,13 @@ class Band(Operator):
         return f"band({least}late <= {quote_ticks(self.upto, self.unit)})"
 
 
-class BandKernel(Kernel):
+class BandKernel(Judge):
     """Follows the largest time seen, row by row, in the order of arrival.
 
     Attributes
     ----------
     newest : int
-        Largest time seen.
+        Largest time seen, or come to without a row.
     late_dropped, late_adjusted : int
         Rows that came later than the band takes; none is adjusted.
     """
@@ -113,6 +114,11 @@ class BandKernel(Kernel):
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         if frontier == INF:
             self.frontier = INF
+        return []
+
+    def come_to(self, time: int) -> list[Batch]:
+        self.newest = max(self.newest, time)
+        self.frontier = max(self.frontier, _less(self.newest, self.upto))
         return []
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF
-from whimbrel.disorder import timekeeper
+from whimbrel.disorder import Judge, timekeeper
 from whimbrel.errors import SchemaError
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Disorder, Operator, Promising, Properties, Source
@@ -78,7 +78,7 @@ class LateRows(Operator):
         return f"late_rows({self.source.name})"
 
 
-class LateKernel(Kernel):
+class LateKernel(Judge):
     """Follows the time of a source as its ingress does.
 
     Attributes
@@ -91,6 +91,7 @@ class LateKernel(Kernel):
         self.schema = schema
         source = late_rows.judged
         self.adjusts = source.disorder.late == "adjust"
+        self.disorder = source.disorder
         self.time = timekeeper(source)
         self.late_dropped = self.late_adjusted = 0
 
@@ -115,6 +116,11 @@ class LateKernel(Kernel):
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         if frontier == INF:
             self.frontier = INF
+        return []
+
+    def come_to(self, time: int) -> list[Batch]:
+        self.time.now = max(self.time.now, self.disorder.passed(time))
+        self.frontier = max(self.frontier, self.time.now)
         return []
 
     @property

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from whimbrel.batch import Batch, Mask, Schema, Ticks
+from whimbrel.clock import MIN_TIME
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
 from whimbrel.plan.excerpts import Excerpts
@@ -55,6 +56,14 @@ class Disorder:
     def drops(self) -> bool:
         """Whether late rows are left out."""
         return self.late in ("drop", "side")
+
+    def passed(self, time: int) -> int:
+        """What is before no row that follows, where nobody is waited for whose newest row is before this time.
+
+        The lag is not waited for: it is for partitions that nobody has looked at one by one.
+        """
+        passed = max(time, MIN_TIME + (self.reorder_latency or 0)) - (self.reorder_latency or 0)
+        return passed - passed % self.every if passed >= MIN_TIME + self.every else MIN_TIME
 
 
 class Position(int):

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from whimbrel.batch import Batch, Storage, keep_freed_memory
 from whimbrel.clock import INF, MIN_TIME
-from whimbrel.disorder import EdgeIngress, Ingress
+from whimbrel.disorder import EdgeIngress, Ingress, Judge
 from whimbrel.kernels import Kernel, Thrift
 from whimbrel.operators import Select
 from whimbrel.plan import Node, Source, walk
@@ -114,6 +114,22 @@ class Pipeline:
             except Exception as error:  # noqa: BLE001
                 self._fail(entry, error)
         return self._take()
+
+    def come_to(self, source: int, time: int) -> list[list[Batch]] | None:
+        """A source goes on as if its newest row were at `time`; answers with what this settles, None if nothing is new.
+
+        Those who judge its rows are told, which need not be the one who takes them in.
+        """
+        entry, news = self.entries[source], False
+        judges = [judge for judge, _ in self._consumers[entry] if isinstance(self._kernels[judge], Judge)] or [entry]
+        with self._thrift.of(0):
+            for judge in judges:
+                kernel = self._kernels[judge]
+                assert isinstance(kernel, Judge)
+                out = kernel.come_to(time)
+                news = news or kernel.frontier > self.told[judge]
+                self._spread(judge, out)
+        return self._take() if news else None
 
     def finish(self, source: int) -> list[list[Batch]]:
         """No further rows of a source."""

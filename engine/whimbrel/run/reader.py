@@ -61,6 +61,7 @@ class Reader:
         self._quiet = False
         self._places: dict[int, Any] = {}
         self._states: dict[int, FeedState] = {}
+        self._reached: dict[int, int] = {}
         self._reliefs: dict[Relief, Relief] = {}
         self._ahead = [ahead_of(source) for source in pipeline.sources]
         self.resume()
@@ -219,23 +220,27 @@ class Reader:
         self._bell.set()
 
     def _pass(self, number: int, reading: Reading) -> list[list[Batch]] | None:
-        """Time goes on where a feed is idle; None if it has not."""
+        """Time goes on where a feed is idle, or partitions of it are; None if it has not."""
         ingress, idle_ticks = self.pipeline.ingresses[number], reading.idle_ticks
-        if idle_ticks is None or ingress.source.as_it_comes or ingress.source.edges:
+        if ingress.source.edges:
             return None
-        late = ingress.disorder
-        reached = ingress.newest + idle_ticks if ingress.rows else MIN_TIME
-        if not reading.state.rows:  # how far time has gone on since its last row, if it had one, nobody knows
-            reached = max(reached, self._met(number))
-        passed = reached - max(late.reorder_latency or 0, late.lag or 0)
-        return self.pipeline.advance(number, passed) if passed > ingress.frontier else None
+        reached = reading.slowest
+        if idle_ticks is not None:
+            reached = ingress.newest + idle_ticks if ingress.rows else MIN_TIME
+            if not reading.state.rows:  # how far time has gone on since its last row, if it had one, nobody knows
+                reached = max(reached, self._met(number))
+        if reached is None:
+            return None
+        self._reached[number] = max(reached, self._reached.get(number, MIN_TIME))
+        return self.pipeline.come_to(number, reached)
 
     def _met(self, number: int) -> int:
         """How far the sources have come whose rows those of this one meet."""
         entries = self.pipeline.entries
-        met = [ingress for entry, ingress in zip(entries, self.pipeline.ingresses, strict=True)
+        met = [(self._reached.get(other, MIN_TIME), ingress.newest, ingress.frontier)
+               for other, (entry, ingress) in enumerate(zip(entries, self.pipeline.ingresses, strict=True))
                if any({entry, entries[number]} <= nodes for nodes in self.pipeline.needs)]
-        return max(time for ingress in met for time in (ingress.newest, ingress.frontier) if time != INF)
+        return max(time for times in met for time in times if time != INF)
 
     def _order(self) -> list[int]:
         """Sources as they are to be asked; of replays only that whose row comes next."""

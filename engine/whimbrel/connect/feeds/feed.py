@@ -49,8 +49,9 @@ class Usual(TypedDict, total=False):
         How far a row's time may be ahead of the clock; rows beyond it become dead letters, so that one wrong clock
         does not make all others late.
     idle_after : float
-        Seconds without a row after which time goes on without it, as fast as the clock does. Default: never, since
-        rows that were held up, or tell of another time than now, would be late.
+        Seconds without a row after which time goes on without it, as fast as the clock does; or without a partition,
+        as fast as the others do. Default: never, since rows that were held up, or tell of another time than now, would
+        be late.
     queue_rows : int
         Rows that may wait for the query; then the client is held back.
     overload : Overload

@@ -11,12 +11,10 @@ from typing import cast
 from whimbrel.batch import Batch
 from whimbrel.connect.feeds.client import Place
 from whimbrel.connect.feeds.feed import Feed
-from whimbrel.connect.feeds.reading import Reading
+from whimbrel.connect.feeds.reading import CAUGHT_UP_ROWS, Reading
 from whimbrel.connect.feeds.seams import Seam
 from whimbrel.connect.feeds.state import FeedState
 from whimbrel.plan import Position, Source
-
-_CAUGHT_UP_ROWS = 1000
 
 
 class HandOver(Source):
@@ -127,7 +125,7 @@ class _HandingOver(Reading):
             return FeedState("live", stage="history", rows=self._read_rows)
         state = self._feed.state
         behind = (state.behind_rows or 0) + state.queued_rows
-        self._caught_up = self._caught_up or (state.link in ("live", "idle", "ended") and behind <= _CAUGHT_UP_ROWS)
+        self._caught_up = self._caught_up or (state.link in ("live", "idle", "ended") and behind <= CAUGHT_UP_ROWS)
         now, rows = monotonic(), self._read_rows + self._duplicates
         if now > self._before[0] + 0.5:
             self._rate = (rows - self._before[1]) / (now - self._before[0])
@@ -139,6 +137,10 @@ class _HandingOver(Reading):
     @property
     def idle_ticks(self) -> int | None:
         return None if self._feed is None else self._feed.idle_ticks
+
+    @property
+    def slowest(self) -> int | None:
+        return None if self._feed is None else self._feed.slowest
 
     def acknowledge(self, place: Place) -> None:
         if self._feed is not None:

@@ -21,7 +21,8 @@ from whimbrel.connect.feeds.backoff import Backoff
 from whimbrel.connect.feeds.client import Client, Delivery, Place, words
 from whimbrel.connect.feeds.decoding import UNREADABLE, Decoded, decode, reason
 from whimbrel.connect.feeds.enforce import now_ticks
-from whimbrel.connect.feeds.reading import Reading
+from whimbrel.connect.feeds.heard import Heard
+from whimbrel.connect.feeds.reading import CAUGHT_UP_ROWS, Reading
 from whimbrel.connect.feeds.state import FeedState
 from whimbrel.errors import SourceError, WhimbrelError
 
@@ -64,6 +65,8 @@ class Listening(Reading):
         self._came_at = self._live_at = monotonic()
         self._thread: threading.Thread | None = None
         self._closed = self._left = False
+        partition = feed.disorder.partition
+        self._heard = None if partition is None or feed.pace.idle_after_s is None else Heard(partition)
         feed.letters.begin()
 
     def __next__(self) -> Batch | None:
@@ -86,7 +89,10 @@ class Listening(Reading):
         rows = as_batch(pa.concat_tables(parts))  # here, since the thread that receives has more to do
         if not rows.num_rows:
             return None
-        return next(iter(self.feed.timeline.batches([rows], self.columns, 0)))
+        batch = next(iter(self.feed.timeline.batches([rows], self.columns, 0)))
+        if self._heard is not None:
+            self._heard.note(batch)
+        return batch
 
     def _begin(self) -> None:
         self._came_at = monotonic()
@@ -128,6 +134,16 @@ class Listening(Reading):
                 return None
             idle_s = monotonic() - self._came_at - (self.feed.pace.idle_after_s or 0)
             return now_ticks(int(idle_s * 1e9), self.feed.schema.unit)
+
+    @property
+    def slowest(self) -> int | None:
+        """The newest time of the slowest partition, of those that are not quiet; None while all are waited for."""
+        with self._changed:
+            state, since = self._state, monotonic() - (self.feed.pace.idle_after_s or 0)
+            behind = (state.behind_rows or 0) > CAUGHT_UP_ROWS  # then nobody knows of whom
+            if self._heard is None or self._queue or behind or state.link != "live" or self._live_at > since:
+                return None
+            return self._heard.slowest(since)
 
     def acknowledge(self, place: Place) -> None:
         """Everything up to a place is safe."""

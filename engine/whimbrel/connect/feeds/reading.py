@@ -11,6 +11,9 @@ from whimbrel.connect.feeds.client import Place
 from whimbrel.connect.feeds.state import FeedState
 from whimbrel.plan import Relief
 
+CAUGHT_UP_ROWS = 1000
+"""Messages that may be behind one that has caught up: some are always on their way."""
+
 
 class Reading(Iterator["Batch | None"]):
     """Rows of a feed from a place on; None where nothing has come.
@@ -41,6 +44,11 @@ class Reading(Iterator["Batch | None"]):
     @abstractmethod
     def idle_ticks(self) -> int | None:
         """For how long it is idle, beyond what it may be quiet for; None while it is not."""
+
+    @property
+    @abstractmethod
+    def slowest(self) -> int | None:
+        """The newest time of the slowest partition, of those that are not quiet; None while all are waited for."""
 
     @abstractmethod
     def acknowledge(self, place: Place) -> None:

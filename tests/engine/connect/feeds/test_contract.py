@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -276,6 +277,41 @@ def test_time_goes_on_where_a_feed_is_idle() -> None:
     wire.messages.append(row(3))
     until(lambda: run.metrics.late_dropped == 1)
     run.stop()
+
+
+def timed(*messages: bytes, **told: object) -> Stream:
+    return stream(Wire(*messages, ends=False, idle_after=0.1, schema={"at": "timestamp[ms]", "x": "int64"}, **told))
+
+
+def counted(rows: Stream) -> Stream:
+    return rows.where(wb.col.x >= 0).tumbling_window(10).aggregate(n=wb.count())
+
+
+def with_late_rows(rows: Stream) -> Sequence[wb.Run]:
+    return wb.start(counted(rows), wb.late_rows(rows))
+
+
+@pytest.mark.parametrize("ask", [
+    lambda: [counted(timed(row(19), reorder_latency=5)).start()],
+    lambda: counted(timed(row(19))).at_latencies(0, 5).start(),
+    lambda: counted(timed(row(19)).union(timed(row(11)))).at_latencies(0, 5).start(),
+    lambda: counted(timed(row(19)).union(timed())).at_latencies(0, 5).start(),
+    lambda: with_late_rows(timed(row(19), row(1), late="side")),
+], ids=["sorted later", "latencies", "latencies of two feeds", "latencies, one feed without rows", "late rows"])
+def test_time_goes_on_for_all_that_an_idle_feed_is_asked_for(ask: Callable[[], Sequence[wb.Run]]) -> None:
+    runs = ask()
+    until(lambda: all(run.metrics.settled_rows == 1 for run in runs))
+    for run in runs:
+        run.stop()
+
+
+def test_a_quiet_partition_does_not_hold_up_others_and_comes_late() -> None:
+    wire = Wire(row(1, 1), row(100, 2), ends=False, idle_after=0.1, partition=wb.Partitions("x", lag=10_000))
+    at = iter(range(101, 10_000))
+    with stream(wire).start() as run:
+        until(lambda: wire.messages.append(row(next(at), 2)) or run.metrics.settled_rows > 2)  # type: ignore[func-returns-value]
+        wire.messages.append(row(2, 1))
+        until(lambda: run.metrics.late_dropped == 1)
 
 
 def test_a_quiet_feed_does_not_hold_up_others() -> None:
