@@ -44,6 +44,7 @@ class FlightFeed(Feed):
 
         self._flight: Any = flight
         self.address, self.ticket, self._token = address, ticket, token
+        self._refusals = (flight.FlightUnauthenticatedError, flight.FlightUnauthorizedError)
         self.lost = (OSError, EOFError, TimeoutError, flight.FlightUnavailableError, flight.FlightTimedOutError,
                      flight.FlightCancelledError)
         super().__init__("flight", time=time, schema=schema, format=None, **told)
@@ -62,7 +63,7 @@ class FlightFeed(Feed):
         try:
             link = self._flight.connect(self.address)
             reader = link.do_get(self._flight.Ticket(self.ticket.encode()), options)
-        except self._flight.FlightUnauthenticatedError as error:
+        except self._refusals as error:
             raise self._refused(error, "give the token= of the server") from None
         opened.callback(reader.cancel)
         yield None
@@ -71,7 +72,7 @@ class FlightFeed(Feed):
                 chunk = reader.read_chunk()
             except StopIteration:
                 return
-            except self._flight.FlightUnauthenticatedError as error:
+            except self._refusals as error:
                 raise self._refused(error, "give the token= of the server") from None
             except self._flight.FlightServerError as error:
                 raise self._refused(error, "what the server says is about its side, not this one") from None

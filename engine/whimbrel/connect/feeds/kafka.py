@@ -189,7 +189,10 @@ class _Consumer(Client):
             self._place.pop(str(each.partition), None)
 
     def _failed(self, error: Any) -> None:
-        if error.code() == self._library.KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - its name in the library
+        codes = self._library.KafkaError
+        if error.code() == codes._AUTHENTICATION:  # noqa: SLF001 - its name in the library
+            self._lost = f"authentication failed: {error.str()}"
+        elif error.code() == codes._ALL_BROKERS_DOWN and self._lost is None:  # noqa: SLF001 - its name in the library
             self._lost = f"no broker answers at {self._feed.servers}: {error.str()}"
 
     def receive(self, timeout_s: float) -> Delivery | None:

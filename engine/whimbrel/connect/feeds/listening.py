@@ -24,6 +24,7 @@ from whimbrel.connect.feeds.enforce import now_ticks
 from whimbrel.connect.feeds.heard import Heard
 from whimbrel.connect.feeds.reading import CAUGHT_UP_ROWS, Reading
 from whimbrel.connect.feeds.state import FeedState
+from whimbrel.connect.vain import why_vain
 from whimbrel.errors import SourceError, WhimbrelError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Listening(Reading):
         self._clock = ArrivalClock()
         self._came_at = self._live_at = monotonic()
         self._thread: threading.Thread | None = None
-        self._closed = self._left = False
+        self._closed = self._left = self._answered = False
         partition = feed.disorder.partition
         self._heard = None if partition is None or feed.pace.idle_after_s is None else Heard(partition)
         feed.letters.begin()
@@ -182,6 +183,8 @@ class Listening(Reading):
                     place = self._connected(place, backoff)
                 except _Lost as lost:
                     place = lost.place
+                    if hint := why_vain(lost.error, before=self._answered):
+                        raise self._unread(lost.error, hint) from shown_cause(lost.error)
                     self._wait(backoff, lost.error)
                 else:
                     self._set(link="ended")
@@ -189,14 +192,17 @@ class Listening(Reading):
         except WhimbrelError as error:
             self._fail(error)
         except Exception as error:  # noqa: BLE001 - the query must learn of it
-            made = SourceError(f"{self.feed.name} cannot be read: {without_secrets(error)}.", where=self.feed.call,
-                               hint=f"a {type(error).__name__}, which trying again does not mend")
+            made = self._unread(error, f"a {type(error).__name__}, which trying again does not mend")
             made.__cause__ = shown_cause(error)
             self._fail(made)
         finally:
             with self._changed:
                 self._over = True
                 self._ring()
+
+    def _unread(self, error: Exception, hint: str) -> SourceError:
+        return SourceError(f"{self.feed.name} cannot be read: {without_secrets(error).rstrip('.')}.",
+                           where=self.feed.call, hint=hint)
 
     def _connected(self, place: Place, backoff: Backoff) -> Place:
         """Receive until nothing more can come, or whoever reads has gone."""
@@ -338,6 +344,7 @@ class Listening(Reading):
 
     def _set(self, **changes: Any) -> None:
         with self._changed:
+            self._answered = self._answered or changes.get("link") == "live"
             if changes.get("link", self._state.link) != self._state.link:
                 self._live_at = monotonic()
             self._state = replace(self._state, **changes)

@@ -104,7 +104,10 @@ class _Puller(Client):
         async def failed(error: Exception) -> None:
             self._error = error
 
-        await self._link.connect(feed.url, error_cb=failed, **ONCE)
+        try:
+            await self._link.connect(feed.url, error_cb=failed, **ONCE)
+        except feed.library.errors.NoServersError as error:
+            raise ConnectionError(str(self._error or error)) from self._error  # it says that there are none
         log = self._link.jetstream()
         stream = feed.stream or await log.find_stream_name_by_subject(feed.subject)
         state = (await log.stream_info(stream)).state

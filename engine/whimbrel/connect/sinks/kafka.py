@@ -9,7 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from whimbrel.connect.addresses import without_secrets
 from whimbrel.connect.sinks.json_rows import json_rows
+from whimbrel.connect.vain import why_vain
 from whimbrel.errors import MissingExtraError, PlanError, SinkError, near_match
 from whimbrel.plan.sink import Sink, Token
 
@@ -92,7 +94,9 @@ class KafkaSink(Sink):
 
     def _failing(self, error: Any) -> None:
         codes = self._library.KafkaError
-        if error.code() == codes._ALL_BROKERS_DOWN:  # noqa: SLF001 - its name in the library
+        if error.code() == codes._AUTHENTICATION:  # noqa: SLF001 - its name in the library
+            self._errors.append(f"authentication failed: {error.str()}")
+        elif error.code() == codes._ALL_BROKERS_DOWN:  # noqa: SLF001
             self.trouble = f"no broker answers at {self._config['bootstrap.servers']}"
         elif error.code() != codes._TRANSPORT:  # noqa: SLF001 - one broker of several may be away
             self.trouble = error.str()
@@ -107,7 +111,8 @@ class KafkaSink(Sink):
         self._wait(lambda: not self._errors and self._producer.flush(0) == 0)
 
     def _failed(self, why: str) -> SinkError:
-        return SinkError(f"{self.name} cannot be written: {why}.", where=f"sinks.kafka({self.name!r})", hint=self.again)
+        return SinkError(f"{self.name} cannot be written: {without_secrets(why)}.", where=f"sinks.kafka({self.name!r})",
+                         hint=why_vain(ConnectionError(why), before=True) or self.again)
 
     def close(self) -> None:
         self._producer.purge()

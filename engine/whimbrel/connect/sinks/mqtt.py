@@ -52,7 +52,7 @@ class MqttSink(ServerSink):
         self._waiting: deque[Any] = deque()
         self._client = self._library.Client(self._library.CallbackAPIVersion.VERSION2,
                                             protocol=self._library.MQTTv5, reconnect_on_failure=False)
-        self._client.on_disconnect = self._left
+        self._client.on_connect, self._client.on_disconnect = self._answered, self._left
         url = self._url
         if url.username:
             self._client.username_pw_set(unquote(url.username), None if url.password is None else unquote(url.password))
@@ -61,8 +61,12 @@ class MqttSink(ServerSink):
         self._client.connect(url.hostname or "127.0.0.1", url.port or (8883 if url.scheme == "mqtts" else 1883))
         self._client.loop_start()
 
+    def _answered(self, client: object, data: object, flags: object, reason: Any, properties: object) -> None:
+        if reason.is_failure:
+            self._gone = f"refused: {reason}"
+
     def _left(self, client: object, data: object, flags: object, reason: object, properties: object) -> None:
-        self._gone = f"the connection was closed: {reason}"
+        self._gone = self._gone or f"the connection was closed: {reason}"
 
     def _send(self, rows: pa.RecordBatch) -> None:
         for _, text in json_rows(rows):

@@ -51,8 +51,21 @@ class NatsSink(ServerSink):
         self._row = rows
         self._link = self._library.NATS()
         self._runner = asyncio.Runner()
-        self._runner.run(self._link.connect(self._url, error_cb=_unsaid, **ONCE))
+        self._runner.run(self._open())
         self._log = self._link.jetstream()
+
+    async def _open(self) -> None:
+        said: Exception | None = None
+
+        async def heard(error: Exception) -> None:
+            """The client would print it; whoever publishes hears of it."""
+            nonlocal said
+            said = error
+
+        try:
+            await self._link.connect(self._url, error_cb=heard, **ONCE)
+        except self._library.errors.NoServersError as error:
+            raise ConnectionError(str(said or error)) from said  # it says that there are none
 
     def _send(self, rows: pa.RecordBatch) -> None:
         for start in range(0, rows.num_rows, _TOGETHER):
@@ -72,7 +85,3 @@ class NatsSink(ServerSink):
             self._runner.run(self._link.close())
         finally:
             self._runner.close()
-
-
-async def _unsaid(error: Exception) -> None:
-    """The client would print it; whoever publishes hears of it."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import without_secrets
 from whimbrel.connect.feeds.backoff import Backoff
+from whimbrel.connect.vain import why_vain
 from whimbrel.errors import SinkError
 from whimbrel.plan.sink import Sink, Token
 
@@ -21,8 +22,8 @@ _MOST_ROWS = 100_000
 class ServerSink(Sink):
     """A sink that waits for its server, then connects anew and gives it again what is not known to be safe.
 
-    A run that was killed does the same, so rows are seen as often as its guarantee says. A server that is away when the
-    run starts is not waited for.
+    A run that was killed does the same, so rows are seen as often as its guarantee says. So it is with a server that is
+    away when the run starts, unless there is none of its name.
 
     Attributes
     ----------
@@ -62,10 +63,13 @@ class ServerSink(Sink):
         self._schema, self._safe_rows = schema, rows
         self._since: list[pa.RecordBatch] = []
         self._since_rows = 0
+        self._away: Exception | None = None
         try:
             self._connect(schema, rows)
         except (*self.lost, *self.refused) as error:
-            raise self._failed(error) from error
+            if why_vain(error, before=False) or not isinstance(error, self.lost):
+                raise self._failed(error) from error
+            self._away, self.trouble = error, without_secrets(error)
 
     def write(self, rows: pa.RecordBatch) -> None:
         self._since.append(rows)
@@ -86,9 +90,12 @@ class ServerSink(Sink):
     def _do(self, step: Callable[[], None]) -> None:
         """Do it, or all that is not known to be safe, if the server was away meanwhile."""
         try:
+            if self._away is not None:
+                raise self._away
             step()
         except self.lost as error:
             self._wait(error)
+            self._away = None
         except self.refused as error:
             raise self._failed(error) from error
 
@@ -99,6 +106,8 @@ class ServerSink(Sink):
                 self._again()
             except self.lost as another:
                 error = another
+                if why_vain(error, before=True):
+                    raise self._failed(error) from error
             except self.refused as another:
                 raise self._failed(another) from another
             else:
@@ -119,4 +128,5 @@ class ServerSink(Sink):
     def _failed(self, error: Exception) -> SinkError:
         return SinkError(f"{self.name} cannot be written: {without_secrets(error)}",
                          where=f"sinks.{self.kind}({self.name!r})",
-                         hint=self.again if isinstance(error, self.lost) else "it fails again until that is mended")
+                         hint=why_vain(error, before=False) or (
+                             self.again if isinstance(error, self.lost) else "it fails again until that is mended"))

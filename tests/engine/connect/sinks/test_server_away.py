@@ -109,6 +109,19 @@ def test_an_mqtt_sink_goes_on_when_its_broker_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.redis
+def test_a_sink_waits_for_a_server_that_is_not_there_yet(tmp_path: Path) -> None:
+    server = servers.redis(tmp_path / "redis")
+    server.port = servers.free_port()
+    (more := threading.Event()).set()
+    run = half_by_half(more).start(to=wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}"))
+    until(lambda: run.metrics.sink)
+    assert run.state == "running"
+    with servers.running(server):
+        assert run.wait(PATIENCE_S)
+        assert (run.error, run.metrics.sink, redis_rows(server.port)) == (None, "", list(range(ROWS)))
+
+
+@pytest.mark.redis
 @pytest.mark.parametrize("checkpointed", [True, False])
 def test_a_stop_does_not_wait_and_patience_ends_and_the_hint_says_what_is_lost(tmp_path: Path,
                                                                               checkpointed: bool) -> None:
