@@ -79,11 +79,16 @@ class NatsFeed(Feed):
 
 
 class _Puller(Client):
-    """Its place: the sequence number of the last message. Its loop runs while something is asked of it."""
+    """Its place: the sequence number of the last message, and when the stream was made, where that is known.
 
-    def __init__(self, feed: NatsFeed, place: int | None) -> None:
+    Its loop runs while something is asked of it.
+    """
+
+    def __init__(self, feed: NatsFeed, place: int | list[Any] | None) -> None:
         self._feed = feed
-        self._place = place
+        self._place: int | None
+        self._made: str
+        self._place, self._made = place if isinstance(place, list) else (place, "")
         self._behind: int | None = None
         self.missed: Counter[str] = Counter()
         self._heard_at = monotonic()
@@ -110,11 +115,13 @@ class _Puller(Client):
             raise ConnectionError(str(self._error or error)) from self._error  # it says that there are none
         log = self._link.jetstream()
         stream = feed.stream or await log.find_stream_name_by_subject(feed.subject)
-        state = (await log.stream_info(stream)).state
+        info = await log.stream_info(stream)
+        before, self._made = self._made, str(info.created or "")
         if self._place is not None:
-            self._look_for_missed(self._place, state)
+            self._look_for_missed(self._place, info.state, anew="" not in (before, self._made) and before != self._made)
         elif feed.begin == "latest":
-            self._place = self.begins = state.last_seq
+            self._place = info.state.last_seq
+            self.begins = [self._place, self._made]
         # A consumer of its own, without acknowledgements: the place is in the checkpoint, the messages in the stream.
         first = DeliverPolicy.ALL if self._place is None else DeliverPolicy.BY_START_SEQUENCE
         config = ConsumerConfig(deliver_policy=first,
@@ -122,15 +129,16 @@ class _Puller(Client):
                                 ack_policy=AckPolicy.NONE, inactive_threshold=300)
         self._pull = await log.pull_subscribe(feed.subject, stream=stream, config=config)
 
-    def _look_for_missed(self, place: int, state: Any) -> None:
+    def _look_for_missed(self, place: int, state: Any, *, anew: bool) -> None:
         """Whether the stream has what comes behind a place; else it is read on at the first message there is."""
-        if place > state.last_seq:  # it is another one, of the same name
+        if anew or place > state.last_seq:  # it is another one, of the same name
             self.missed["sequence numbers that began anew"] += 1
         elif place + 1 < state.first_seq:
             self.missed["messages of any subject that the stream no longer had"] += state.first_seq - place - 1
         else:
             return
-        self._place = self.begins = max(state.first_seq - 1, 0)
+        self._place = max(state.first_seq - 1, 0)
+        self.begins = [self._place, self._made]
 
     def receive(self, timeout_s: float) -> Delivery | None:
         return self._runner.run(self._fetch(timeout_s))
@@ -148,7 +156,7 @@ class _Puller(Client):
         self._heard_at = monotonic()
         self._place = messages[-1].metadata.sequence.stream
         self._behind = messages[-1].metadata.num_pending
-        return Delivery([message.data for message in messages], self._place,
+        return Delivery([message.data for message in messages], [self._place, self._made],
                         {field.name: [message.metadata.sequence.stream for message in messages]
                          for field in self._feed.beside})
 

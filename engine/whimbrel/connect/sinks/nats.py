@@ -19,9 +19,9 @@ _TOGETHER = 500
 class NatsSink(ServerSink):
     """Settled rows as JSON messages of a JetStream subject; needs ``whimbrel[nats]``.
 
-    At least once: rows since the last checkpoint are sent again after a run was killed. Each message has its row's
-    number as its id, by which the stream leaves out those that come again within its duplicate window (two minutes,
-    unless it says otherwise). The subject belongs to one run.
+    At least once: rows since the last checkpoint are sent again after a run was killed. Each message has its run
+    and its row's number as its id, by which the stream leaves out those that come again within its duplicate window
+    (two minutes, unless it says otherwise). The subject belongs to one run.
 
     Parameters
     ----------
@@ -74,7 +74,8 @@ class NatsSink(ServerSink):
 
     async def _publish(self, texts: list[bytes]) -> None:
         first, self._row = self._row, self._row + len(texts)
-        await asyncio.gather(*(self._log.publish(self.name, text, headers={"Nats-Msg-Id": f"{self.name} {first + at}"})
+        of = f"{self.name} {self.run}"
+        await asyncio.gather(*(self._log.publish(self.name, text, headers={"Nats-Msg-Id": f"{of} {first + at}"})
                                for at, text in enumerate(texts)))
 
     def _settle(self) -> None:
