@@ -67,6 +67,10 @@ class Sink(ABC):
     def write(self, rows: pa.RecordBatch) -> None:
         """Take in settled rows."""
 
+    def ready(self) -> bool:
+        """Whether it can be prepared without waiting for a server that is away. Asked again and again if it is not."""
+        return True
+
     @abstractmethod
     def prepare(self) -> Token:
         """Make what was written safe."""

@@ -9,6 +9,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from numbers import Integral
@@ -149,8 +150,20 @@ class Keeping:
     def take(self, session: Session, outs: Sequence[list[Batch]] | None) -> None:
         """Settled rows of a step; and a checkpoint, if it is time."""
         self._hand_on(session, outs)
-        if time.monotonic() >= self._due:
-            self.write(session)
+        due = time.monotonic() >= self._due
+        if due or any(map(self.trouble, range(len(self._sinks)))):
+            waiting = self._waiting()
+            if due and (self._checkpoints is None or not waiting):
+                self.write(session, waiting)
+
+    def _waiting(self) -> frozenset[int]:
+        """The numbers of sinks whose servers are waited for."""
+        found = set()
+        for number in range(len(self._sinks)):
+            with self._sink(number) as sink:
+                if sink is not None and not sink.ready():
+                    found.add(number)
+        return frozenset(found)
 
     def _hand_on(self, session: Session, outs: Sequence[list[Batch]] | None) -> None:
         for number, (answer, batches) in enumerate(zip(session.answers, outs or (), strict=False)):
@@ -159,12 +172,13 @@ class Keeping:
                     for rows in in_order(table_from_batches(answer.schema, batches)).to_batches():
                         sink.write(rows)
 
-    def write(self, session: Session) -> None:
-        """Prepare, write down, commit."""
+    def write(self, session: Session, waiting: AbstractSet[int] = frozenset()) -> None:
+        """Prepare, write down, commit; but for sinks that are `waiting` for their servers."""
         for outs in session.complete():
             self._hand_on(session, outs)
         tokens: list[Token] = [None] * len(self._sinks)
-        for number in range(len(tokens)):
+        going = [number for number in range(len(tokens)) if number not in waiting]
+        for number in going:
             with self._sink(number) as sink:
                 tokens[number] = None if sink is None else sink.prepare()
         self._due = time.monotonic() + self._every_s
@@ -176,11 +190,12 @@ class Keeping:
                 self.failed = error
                 return
             self.failed = None
-        for number, token in enumerate(tokens):
+        for number in going:
             with self._sink(number) as sink:
                 if sink is not None:
-                    sink.commit(token)
-        session.reader.acknowledge(session.reader.places)
+                    sink.commit(tokens[number])
+        if not waiting:
+            session.reader.acknowledge(session.reader.places)
         self._forget()
 
     @contextmanager

@@ -58,7 +58,7 @@ class KafkaSink(Sink):
         if self._key is not None and self._key not in schema.names:
             raise SinkError(f"There is no column {self._key!r}.", hint=near_match(self._key, schema.names),
                             where=f"sinks.kafka({self.name!r}, key={self._key!r})")
-        self._row, self.trouble = rows, ""
+        self._row, self.trouble, self._heard = rows, "", time.monotonic()
         self._errors: list[str] = []
         try:
             self._producer = self._library.Producer(self._config)
@@ -76,6 +76,8 @@ class KafkaSink(Sink):
 
     def _queued(self, text: bytes, key: bytes | None) -> bool:
         """Whether there was room for a message."""
+        if not len(self._producer):
+            self._heard = time.monotonic()
         try:
             self._producer.produce(self.name, text, key, headers={"row": str(self._row)}, on_delivery=self._delivered)
         except BufferError:
@@ -84,7 +86,6 @@ class KafkaSink(Sink):
 
     def _wait(self, done: Callable[[], bool]) -> None:
         """Wait for something, as long as brokers take messages, or may do so again."""
-        self._heard = time.monotonic()
         while not done():
             self._producer.poll(_LOOK_S)
             patience_s = _GRACE_S if self.trouble and self.stopped.is_set() else self.patience_s
@@ -106,6 +107,11 @@ class KafkaSink(Sink):
             self._errors.append(error.str())
         else:
             self._heard, self.trouble = time.monotonic(), ""
+
+    def ready(self) -> bool:
+        self._producer.poll(0)
+        impatient = self.stopped.is_set() or time.monotonic() - self._heard > self.patience_s
+        return not self.trouble or not len(self._producer) or bool(self._errors) or impatient
 
     def prepare(self) -> Token:
         self._wait(lambda: not self._errors and self._producer.flush(0) == 0)

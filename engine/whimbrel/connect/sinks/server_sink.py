@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import pyarrow as pa
@@ -15,12 +16,15 @@ from whimbrel.connect.vain import why_vain
 from whimbrel.errors import SinkError
 from whimbrel.plan.sink import Sink, Token
 
-_FIRST_S, _MOST_S = 0.1, 5.0
+_FIRST_S, _MOST_S, _LOOK_S = 0.1, 5.0, 0.01
 _MOST_ROWS = 100_000
 
 
 class ServerSink(Sink):
     """A sink that waits for its server, then connects anew and gives it again what is not known to be safe.
+
+    It is connected on a thread of its own. What is written meanwhile it holds, and so it holds nobody up, unless that
+    is a hundred thousand rows.
 
     A run that was killed does the same, so rows are seen as often as its guarantee says. So it is with a server that is
     away when the run starts, unless there is none of its name.
@@ -64,69 +68,121 @@ class ServerSink(Sink):
         self._since: list[pa.RecordBatch] = []
         self._since_rows = 0
         self._away: Exception | None = None
+        self._attempt: _Attempt | None = None
         try:
             self._connect(schema, rows)
         except (*self.lost, *self.refused) as error:
             if why_vain(error, before=False) or not isinstance(error, self.lost):
                 raise self._failed(error) from error
-            self._away, self.trouble = error, without_secrets(error)
+            self._wait_for(error)
 
     def write(self, rows: pa.RecordBatch) -> None:
         self._since.append(rows)
         self._since_rows += rows.num_rows
-        self._do(lambda: self._send(rows))
+        if self._away is None:
+            self._do(lambda: self._send(rows))
         if self._since_rows >= _MOST_ROWS:
             self.prepare()
 
+    def ready(self) -> bool:
+        return self._away is None or self._is_back()
+
     def prepare(self) -> Token:
-        self._do(self._settle)
+        while not (self.ready() and self._do(self._settle)):
+            time.sleep(_LOOK_S)
         self._safe_rows += self._since_rows
         self._since, self._since_rows = [], 0
 
     def close(self) -> None:
+        if self._attempt is not None:
+            self._attempt.abandoned = True
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
         with suppress(Exception):  # it is gone already
             self._disconnect()
 
-    def _do(self, step: Callable[[], None]) -> None:
-        """Do it, or all that is not known to be safe, if the server was away meanwhile."""
+    def _do(self, step: Callable[[], None]) -> bool:
+        """Do it, if the server is there; from now on it is waited for, if it is not."""
         try:
-            if self._away is not None:
-                raise self._away
             step()
         except self.lost as error:
-            self._wait(error)
-            self._away = None
+            self._wait_for(error)
+            return False
         except self.refused as error:
             raise self._failed(error) from error
+        return True
 
-    def _wait(self, error: Exception) -> None:
-        until, waits = time.monotonic() + self.patience_s, Backoff(_FIRST_S, _MOST_S)
-        while True:
-            try:
-                self._again()
-            except self.lost as another:
-                error = another
-                if why_vain(error, before=True):
-                    raise self._failed(error) from error
-            except self.refused as another:
-                raise self._failed(another) from another
-            else:
-                self.trouble = ""
-                return
-            self.trouble = without_secrets(error)
-            left_s = until - time.monotonic()
-            if left_s <= 0 or self.stopped.wait(min(waits.wait_s(), left_s)):
-                raise self._failed(error) from error
+    def _wait_for(self, error: Exception) -> None:
+        now = time.monotonic()
+        self._away, self.trouble = error, without_secrets(error)
+        self._waits, self._until, self._try_at = Backoff(_FIRST_S, _MOST_S), now + self.patience_s, now
+
+    def _is_back(self) -> bool:
+        """Whether the server is there, and was given all that was written; else it is tried again, in its time."""
+        now = time.monotonic()
+        if self._attempt is None:
+            if now < self._try_at and not self.stopped.is_set():
+                return False
+            self._attempt = _Attempt(self._again, self._leave)
+            self._attempt.start()
+        if self._attempt.is_alive():
+            return False
+        error, self._attempt = self._attempt.error, None
+        if error is None:
+            self._away, self.trouble = None, ""
+            return self._do(lambda: self._send_all(self._since[self._given:]))
+        if isinstance(error, self.lost) and not why_vain(error, before=True):
+            self._away, self.trouble = error, without_secrets(error)
+            self._try_at = min(now + self._waits.wait_s(), self._until)
+            if now < self._until and not self.stopped.is_set():
+                return False
+        if isinstance(error, (*self.lost, *self.refused)):
+            raise self._failed(error) from error
+        raise error
 
     def _again(self) -> None:
-        self.close()
+        """Connect anew, and give all that is not known to be safe; more may be written meanwhile."""
+        self._leave()
         self._connect(self._schema, self._safe_rows)
-        for rows in self._since:
-            self._send(rows)
+        held = [*self._since]
+        self._send_all(held)
         self._settle()
+        self._given = len(held)
+
+    def _send_all(self, batches: Sequence[pa.RecordBatch]) -> None:
+        for rows in batches:
+            self._send(rows)
 
     def _failed(self, error: Exception) -> SinkError:
         return SinkError(f"{self.name} cannot be written: {without_secrets(error)}",
                          where=f"sinks.{self.kind}({self.name!r})",
                          hint=why_vain(error, before=False) or (
                              self.again if isinstance(error, self.lost) else "it fails again until that is mended"))
+
+
+class _Attempt(threading.Thread):
+    """Something that may take long, tried on a thread of its own.
+
+    Attributes
+    ----------
+    error : Exception or None
+        What came of it.
+    abandoned : bool
+        Nobody waits for it any more: what it has opened, it closes.
+    """
+
+    def __init__(self, do: Callable[[], None], leave: Callable[[], None]) -> None:
+        super().__init__(name="whimbrel-sink", daemon=True)
+        self._act, self._leave = do, leave
+        self.error: Exception | None = None
+        self.abandoned = False
+
+    def run(self) -> None:
+        try:
+            self._act()
+        except Exception as error:  # noqa: BLE001 - it is raised where rows are written
+            self.error = error
+        if self.abandoned:
+            self._leave()

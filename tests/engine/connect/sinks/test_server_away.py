@@ -122,6 +122,21 @@ def test_a_sink_waits_for_a_server_that_is_not_there_yet(tmp_path: Path) -> None
 
 
 @pytest.mark.redis
+def test_a_sink_that_waits_does_not_hold_up_its_neighbours(tmp_path: Path) -> None:
+    server = servers.redis(tmp_path / "redis")
+    server.port = servers.free_port()
+    more, sink = threading.Event(), wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}")
+    sink.patience_s = 3600.0
+    asked = half_by_half(more)
+    waiting, going = wb.start(asked, asked.where(wb.col.at % 2 == 0), to=[sink, wb.sinks.parquet(tmp_path / "out")])
+    until(lambda: any((tmp_path / "out").glob("rows-*.parquet")) and waiting.metrics.sink)
+    with servers.running(server):
+        more.set()
+        assert waiting.wait(PATIENCE_S)
+        assert (waiting.error, going.error, redis_rows(server.port)) == (None, None, list(range(ROWS)))
+
+
+@pytest.mark.redis
 @pytest.mark.parametrize("checkpointed", [True, False])
 def test_a_stop_does_not_wait_and_patience_ends_and_the_hint_says_what_is_lost(tmp_path: Path,
                                                                               checkpointed: bool) -> None:
