@@ -122,6 +122,7 @@ class _Consumer(Client):
         self._place = dict(place)
         self._lost: str | None = None
         self._behind: int | None = None
+        self.answered = feed.group is not None  # without a group there is a word from every partition, also empty ones
         self._backlog: Backlog | None = None
         self.missed: Counter[str] = Counter()
         config = {
@@ -210,6 +211,7 @@ class _Consumer(Client):
         elif not messages:
             if self._lost is not None:
                 raise ConnectionError(self._lost)
+            self._look_behind()
             return None
         self._lost = None
         values = [message.value() for message in messages]
@@ -226,11 +228,13 @@ class _Consumer(Client):
         until = monotonic() + timeout_s
         first = self._consumer.poll(timeout_s)
         while first is not None and self._is_end(first):
+            self.answered = True
             if self._backlog is not None:
                 return [first]
             first = self._consumer.poll(max(until - monotonic(), 0.0))
         if first is None:
             return []
+        self.answered = self.answered or first.error() is None
         self._stand_behind([first])  # now: the partition may be another member's when the others are asked for
         as_many = min(max(_MOST_BYTES // max(len(first), 1), 1), _MOST_MESSAGES)
         others = self._consumer.consume(as_many, _GATHER_S)
@@ -328,11 +332,14 @@ class _Consumer(Client):
             raise ConnectionError(error.str())
 
     def _look_behind(self) -> None:
+        """By what the broker said last, which is nothing yet of a partition that it has not answered for."""
         behind = 0
-        for number, offset in self._place.items():
-            _, high = self._consumer.get_watermark_offsets(
-                self._library.TopicPartition(self._feed.topic, int(number)), cached=True)
-            behind += max(high - offset, 0)
+        for partition in self._consumer.assignment():
+            low, high = self._consumer.get_watermark_offsets(partition, cached=True)
+            offset = self._place.get(str(partition.partition))
+            if offset is None and self._feed.group is None:  # it is read whole, and nothing was handed on yet
+                offset = max(low, 0)
+            behind += 0 if offset is None else max(high - offset, 0)
         self._behind = behind
 
     def acknowledge(self, place: Place) -> None:

@@ -128,6 +128,7 @@ class _Puller(Client):
                                 opt_start_seq=None if self._place is None else self._place + 1,
                                 ack_policy=AckPolicy.NONE, inactive_threshold=300)
         self._pull = await log.pull_subscribe(feed.subject, stream=stream, config=config)
+        self._behind = (await self._pull.consumer_info()).num_pending
 
     def _look_for_missed(self, place: int, state: Any, *, anew: bool) -> None:
         """Whether the stream has what comes behind a place; else it is read on at the first message there is."""

@@ -310,3 +310,15 @@ def test_a_topic_is_read_on_behind_the_offsets_of_a_history(cluster: Cluster) ->
     with reading(log.then(feed, offset="offset", within="partition")) as found:
         assert sorted(values(found, 20, "at")) == list(range(20))  # type: ignore[type-var]
         assert (found.state.duplicates, found.state.messages) == (0, 8)
+
+
+def test_a_topic_is_live_when_little_is_left_of_it(cluster: Cluster) -> None:
+    for partition in (0, 1):
+        cluster.send("long", *(row(at) for at in range(4_000)), partition=partition)
+    log = wb.from_arrow({"at": [0], "x": [0]}, time="at")
+    with reading(log.then(wb.feeds.kafka("long", cluster.servers, **QUICK), keys=["at"], span=1_000)) as found:
+        read = 0
+        while found.state.stage != "live":
+            batch = next(found)
+            read += 0 if batch is None else len(batch)
+        assert read + found.state.duplicates >= 7_000
