@@ -61,6 +61,9 @@ websocket = _stream_of(WebSocketFeed)
 def dead_letters(feed: Stream) -> Stream:
     """What a feed refused, as a stream: at, reason, message (its first 4 kB) and size.
 
+    The newest 5,000 are kept until they are read; in place of those before them one row says how many they were. All
+    are counted by reason in ``run.metrics.feeds``.
+
     Start it together with what is asked of the feed: ``wb.start(query, wb.feeds.dead_letters(feed))``.
 
     Parameters

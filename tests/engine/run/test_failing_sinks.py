@@ -111,12 +111,14 @@ def test_what_no_table_can_hold_is_said_with_its_column_and_that_it_fails_again(
             return run.error
 
         assert written("large", "at", 2**64 - 1, 5, n="uint64") is None
+        assert written("coarse", "at", 1_001, None, t="timestamp[ns]") is None
         with psycopg.connect(url) as link:
             assert link.execute("SELECT n FROM large ORDER BY at").fetchall() == [(2**64 - 1,), (5,)]
             link.execute("CREATE TABLE small (start bigint, \"end\" bigint, at bigint PRIMARY KEY, n smallint)")
         for error, what in (
                 (written("texts", "at", "ok", "a\0b", s="string"), r"'s' is 'a\\x00b' where at = 1, a text with"),
                 (written("keys", "s", "ok", None, s="string"), "'s' is None, which a column of the key cannot be"),
+                (written("finer", "t", 2_000, 1_001, t="timestamp[ns]"), "'t' is '1970-01-01T00:00:00.000001001', a time"),
                 (written("small", "at", 1, 100_000, n="int64"), "smallint out of range")):
             assert isinstance(error, SinkError)
             assert re.search(what, str(error))

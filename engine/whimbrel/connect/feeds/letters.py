@@ -14,7 +14,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.plan import Disorder, Source
 
-_KEPT = 1000
+_KEPT = 5000
 _MOST_BYTES = 4096
 _WAIT_S = 0.05
 _KEPT_REASONS = 100
@@ -43,7 +43,7 @@ class Letter:
 
 
 class Letters:
-    """The dead letters of a feed: the newest thousand, and counts of all by reason.
+    """The dead letters of a feed: the newest 5,000, and counts of all by reason.
 
     Safe to share between threads.
     """
@@ -66,10 +66,15 @@ class Letters:
             self._changed.notify_all()
 
     def behind(self, number: int) -> tuple[list[Letter], int]:
-        """Letters that are kept from a number on, and the number of the next one."""
+        """Letters from a number on, and the number of the next one. In place of those not kept is one that says so."""
         with self._changed:
             missing = self._number - number
-            return list(self._kept)[max(len(self._kept) - missing, 0):] if missing > 0 else [], self._number
+            if missing <= 0:
+                return [], self._number
+            found = list(self._kept)[max(len(self._kept) - missing, 0):]
+            if lost := missing - len(found):
+                found.insert(0, Letter(found[0].at_us, f"{lost:,} letters came too fast to be kept", b"", 0))
+            return found, self._number
 
     def begin(self) -> None:
         """A reading of the feed begins."""
@@ -98,7 +103,8 @@ class Letters:
 class DeadLetters(Source):
     """The dead letters of a feed as a stream of its own: columns at, reason, message, size.
 
-    It ends when the feed has. What was refused before it is read comes first, as far as it is kept.
+    It ends when the feed has. What was refused before it is read comes first. Between two looks 5,000 are kept; of more
+    a row says how many there were.
 
     Parameters
     ----------

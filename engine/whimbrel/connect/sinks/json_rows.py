@@ -12,6 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from whimbrel.connect.sinks.nanoseconds import told_apart
+
 
 def json_rows(rows: pa.RecordBatch) -> Iterator[tuple[dict[str, Any], bytes]]:
     """Each row, and its text: times in ISO 8601, bytes in base 64, no number as null.
@@ -19,10 +21,20 @@ def json_rows(rows: pa.RecordBatch) -> Iterator[tuple[dict[str, Any], bytes]]:
     >>> [text for _, text in json_rows(pa.record_batch({"start": [1], "x": [float("nan")]}))]
     [b'{"start":1,"x":null}']
     """
-    for row in rows.to_pylist():
-        plain = {name: None if isinstance(value, float) and not math.isfinite(value) else value
-                 for name, value in row.items()}
-        yield row, json.dumps(plain, default=_text, separators=(",", ":")).encode()
+    for row in told_apart(rows).to_pylist():
+        yield row, json.dumps(_numbers(row), default=_text, separators=(",", ":")).encode()
+
+
+def _numbers(value: Any) -> Any:
+    """With null for what JSON has no number for, however deep it lies."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case list():
+            return list(map(_numbers, value))
+        case dict():
+            return {name: _numbers(each) for name, each in value.items()}
+    return value
 
 
 def _text(value: Any) -> Any:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from whimbrel.connect.addresses import checked_conninfo
 from whimbrel.connect.arguments import check_name, column_names
+from whimbrel.connect.sinks.nanoseconds import told_apart
 from whimbrel.connect.sinks.server_sink import ServerSink
 from whimbrel.errors import MissingExtraError, SinkError, near_match
 
@@ -28,7 +29,8 @@ class PostgresSink(ServerSink):
     """Settled rows in a table, where a row takes the place of one with its key; needs ``whimbrel[postgres]``.
 
     Exactly once by its key: what is written again after a run was killed replaces itself. Rows are seen when they are
-    prepared, up to a checkpoint's period before it.
+    prepared, up to a checkpoint's period before it. Times have microseconds there: further digits are cut off, and
+    refused in the key.
 
     Parameters
     ----------
@@ -88,20 +90,27 @@ class PostgresSink(ServerSink):
         """What no table can hold is said with its column, and its row; the server would say neither."""
         for field in rows.schema:
             column, row, why = rows.column(field.name), -1, "which a column of the key cannot be"
+            hint = "leave such rows out with where(...); it fails again until then"
             if field.name in self._key and column.null_count:
                 row = pc.index(column.is_null(), True).as_py()
+            elif field.name in self._key and _is_finer(field.type):
+                row = pc.index(pc.not_equal(_in_us(column).cast(field.type), column), True).as_py()
+                why = "a time of the key with more digits than the microseconds of PostgreSQL"
+                hint = 'round times as they come in, such as with quantize("1ms"); it fails again until then'
             elif pa.types.is_string(field.type):
                 row = pc.index(pc.match_substring(column, "\0"), True).as_py()
                 why = "a text with the character 0, which PostgreSQL does not hold"
             if row >= 0:
-                key = ", ".join(f"{name} = {rows.column(name)[row]}" for name in self._key if name != field.name)
-                raise SinkError(f"{self.name} cannot be written: {field.name!r} is {column[row].as_py()!r}"
+                told = told_apart(rows.slice(row, 1)).to_pylist()[0]
+                key = ", ".join(f"{name} = {told[name]}" for name in self._key if name != field.name)
+                raise SinkError(f"{self.name} cannot be written: {field.name!r} is {told[field.name]!r}"
                                 f"{f' where {key}' if key else ''}, {why}.", where=f"sinks.postgres({self.name!r})",
-                                hint="leave such rows out with where(...); it fails again until then")
+                                hint=hint)
 
     def _write(self) -> None:
         """In the transaction that ends when they are to be safe."""
-        rows = [row for part in self._parts for row in zip(*part.to_pydict().values(), strict=True)]
+        rows = [row for part in self._parts
+                for row in zip(*(_in_us(column).to_pylist() for column in part.columns), strict=True)]
         self._parts = []
         if rows:
             with self._link.cursor() as cursor:
@@ -114,6 +123,14 @@ class PostgresSink(ServerSink):
     def _disconnect(self) -> None:
         if self._link is not None:
             self._link.close()
+
+
+def _is_finer(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) and kind.unit == "ns"
+
+
+def _in_us(column: pa.Array) -> pa.Array:
+    return column.cast(pa.timestamp("us", column.type.tz), safe=False) if _is_finer(column.type) else column
 
 
 def _type(field: pa.Field, where: str) -> str:

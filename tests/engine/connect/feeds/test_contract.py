@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -112,11 +112,13 @@ def test_an_end_so_extreme_that_it_cannot_be_shifted_is_a_letter() -> None:
 
 
 def test_of_many_bad_letters_the_newest_are_kept_and_all_are_counted() -> None:
-    wire = Wire(*[b"bad"] * 1500, row(1))
+    wire = Wire(*[b"bad"] * 5_500, row(1))
     with reading(stream(wire)) as found:
         rows(found, 1)
-        assert sum(found.state.dead.values()) == 1500
-    assert wb.feeds.dead_letters(stream(wire)).collect().num_rows == 1000
+        assert sum(found.state.dead.values()) == 5_500
+    told = Counter(wb.feeds.dead_letters(stream(wire)).collect()["reason"].to_pylist())
+    assert sorted(told.values()) == [1, 5_000]
+    assert told["500 letters came too fast to be kept"] == 1
 
 
 def test_a_schema_is_inferred_from_a_sample_and_then_enforced() -> None:
