@@ -118,7 +118,7 @@ def test_what_no_table_can_hold_is_said_with_its_column_and_that_it_fails_again(
         for error, what in (
                 (written("texts", "at", "ok", "a\0b", s="string"), r"'s' is 'a\\x00b' where at = 1, a text with"),
                 (written("keys", "s", "ok", None, s="string"), "'s' is None, which a column of the key cannot be"),
-                (written("finer", "t", 2_000, 1_001, t="timestamp[ns]"), "'t' is '1970-01-01T00:00:00.000001001', a time"),
+                (written("finer", "t", 2_000, 1_001, t="timestamp[ns]"), "'t' is '1970-01-01T00:00:00.000001001', a"),
                 (written("small", "at", 1, 100_000, n="int64"), "smallint out of range")):
             assert isinstance(error, SinkError)
             assert re.search(what, str(error))

@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from http.client import HTTPException
+from operator import itemgetter
 from typing import Any, Unpack
 from urllib.parse import urlencode, urlsplit
 
@@ -29,7 +30,7 @@ class HttpFeed(Feed):
     """Rows of a page that is asked for every few seconds: a JSON array, or lines of JSON or CSV.
 
     A page that has not changed (its ETag says so) is not read. With `cursor`, only what is new is asked for, and only
-    that is handed on: rows whose cursor is not behind the last one are left out.
+    that is handed on: rows whose cursor is not behind that of the page before are left out.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ class HttpFeed(Feed):
     every : float
         Seconds between two requests.
     cursor : str, optional
-        A column that grows from row to row. The last value goes into the address as the parameter of this name.
+        A column that is larger in newer rows, in whatever order a page has them. The largest value goes into the
+        address as the parameter of this name.
     headers : mapping, optional
         Such as ``{"Authorization": ...}``. They are in no plan, log or checkpoint.
     format, schema
@@ -102,19 +104,20 @@ class _Poller:
         return messages if self._feed.cursor is None else self._new(messages, unread)
 
     def _new(self, messages: list[bytes], unread: set[str]) -> list[bytes]:
-        """Those behind the last cursor; the others came before. What cannot be read is left to the format."""
-        kept = []
+        """Those behind the cursor of the page before, in its order. What cannot be read is left to the format."""
+        newest = self._cursor
+        new: list[tuple[Any, bytes]] = []
+        letters = []
         for message in messages:
             try:
                 value = json.loads(message)[self._feed.cursor]
-                new = self._cursor is None or value > self._cursor
+                if self._cursor is None or value > self._cursor:
+                    newest = value if newest is None or value > newest else newest
+                    new.append((value, message))
             except (ValueError, KeyError, TypeError, RecursionError):
-                kept += self._unreadable(message, unread)
-                continue
-            if new:
-                kept.append(message)
-                self._cursor = value
-        return kept
+                letters += self._unreadable(message, unread)
+        self._cursor = newest
+        return [message for _, message in sorted(new, key=itemgetter(0))] + letters
 
     def _unreadable(self, text: bytes, before: set[str]) -> list[bytes]:
         """It becomes a letter, unless it is one of the page before: what is asked for again may be as it was."""
@@ -149,7 +152,7 @@ class EventsFeed(Feed):
     time : str
         The event-time column.
     event : str, optional
-        Only events of this name.
+        Only events of this name; ``"message"`` is that of events without one.
     headers, format, schema
         As in :class:`HttpFeed`.
     **told
@@ -193,7 +196,7 @@ def _events(page: Any, wanted: str | None, place: Place) -> Iterator[Delivery]:
         elif field == b"event":
             name = value
         elif not field and not value:
-            if data and (wanted is None or name == wanted.encode()):
+            if data and (wanted is None or (name or b"message") == wanted.encode()):
                 yield Delivery([b"\n".join(data)], place)
             data, name = [], b""
     raise ConnectionError("the page has ended")

@@ -114,8 +114,11 @@ class _Puller(Client):
         except feed.library.errors.NoServersError as error:
             raise ConnectionError(str(self._error or error)) from self._error  # it says that there are none
         log = self._link.jetstream()
-        stream = feed.stream or await log.find_stream_name_by_subject(feed.subject)
-        info = await log.stream_info(stream)
+        try:
+            stream = feed.stream or await log.find_stream_name_by_subject(feed.subject)
+            info = await log.stream_info(stream)
+        except feed.library.js.errors.NotFoundError as error:
+            raise ConnectionError(f"no stream {feed.stream or f'that keeps {feed.subject!r}'} is there") from error
         before, self._made = self._made, str(info.created or "")
         if self._place is not None:
             self._look_for_missed(self._place, info.state, anew="" not in (before, self._made) and before != self._made)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whimbrel.clock import Duration, TickUnit, duration_ticks
+from whimbrel.connect.arguments import check_name
 from whimbrel.errors import PlanError, near_match
 
 
@@ -60,6 +61,9 @@ class Conflate(Overload):
     """
 
     key: str
+
+    def __post_init__(self) -> None:
+        check_name("key", self.key, where=f"Conflate({self.key!r})")
 
     def check(self, names: Sequence[str], *, where: str) -> None:
         if self.key not in names:

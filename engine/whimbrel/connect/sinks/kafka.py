@@ -82,6 +82,8 @@ class KafkaSink(Sink):
             self._producer.produce(self.name, text, key, headers={"row": str(self._row)}, on_delivery=self._delivered)
         except BufferError:
             return False
+        except self._library.KafkaException as error:
+            raise self._failed(f"row {self._row:,} is refused: {error.args[0].str()}") from None
         return True
 
     def _wait(self, done: Callable[[], bool]) -> None:

@@ -222,6 +222,8 @@ def test_conflation_keeps_the_newest_of_each_key() -> None:
 def test_a_rule_for_a_column_that_is_not_there_is_refused() -> None:
     with pytest.raises(PlanError, match=r"Conflate\('y'\) names no column"):
         Wire(overload=wb.feeds.Conflate("y"))
+    with pytest.raises(PlanError, match="key=5 is no name"):
+        wb.feeds.Conflate(5)  # type: ignore[arg-type]
 
 
 def test_a_row_ahead_of_the_clock_is_refused() -> None:

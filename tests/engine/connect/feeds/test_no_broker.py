@@ -246,6 +246,17 @@ def test_a_page_is_asked_for_again_and_only_what_is_new_is_read() -> None:
     assert asked[1] == "/rows?at=1"
 
 
+def test_a_page_may_have_its_newest_row_first() -> None:
+    asked: list[str] = []
+
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        asked.append(request.path)
+        return 200, {}, json.dumps([{"at": at, "x": at} for at in reversed(range(2 * len(asked)))]).encode()
+
+    with pages(page) as url, reading(wb.feeds.http(url, every=0.01, cursor="at", **QUICK)) as found:
+        assert values(found, 6, "at") == [0, 1, 2, 3, 4, 5]
+
+
 def test_a_page_that_has_not_changed_is_not_read_again() -> None:
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
         seen.append(request.headers.get("If-None-Match"))
@@ -279,6 +290,16 @@ def test_events_go_on_behind_the_last_one_when_the_connection_is_lost() -> None:
 
     with pages(page) as url, reading(wb.feeds.events(url, event="row", **QUICK)) as found:
         assert values(found, 6, "at") == [1, 2, 3, 4, 5, 6]
+
+
+def test_events_without_a_name_are_messages() -> None:
+    text = b'event: other\ndata: 1\n\ndata: {"at": 1, "x": 1}\n\nevent: message\ndata: {"at": 2, "x": 1}\n\n'
+
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        return 200, {}, text
+
+    with pages(page) as url, reading(wb.feeds.events(url, event="message", **QUICK)) as found:
+        assert values(found, 2, "at") == [1, 2]
 
 
 def test_events_may_have_any_id_and_any_name() -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import shutil
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def nothing_missed(found: Reading) -> bool:
 
 
 def test_lines_are_read_as_they_are_written_and_half_a_line_waits(log: Path) -> None:
-    log.write_bytes(lines(1, 2))
+    log.write_bytes(BOM_UTF8 + lines(1, 2))
     with reading(wb.feeds.tail(log, time="at")) as found, log.open("ab") as file:
         assert values(found, 2, "at") == [1, 2]
         whole = lines(3)

@@ -47,6 +47,15 @@ def test_a_sink_is_as_new_after_a_run_that_failed() -> None:
     relay.close()
 
 
+def test_a_row_that_is_too_long_is_told() -> None:
+    cluster = confluent_kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none:1", "log_level": 0})
+    broker, = cluster.list_topics(timeout=10).brokers.values()
+    run = rows(2, s=["a", "b" * 2_000_000]).start(to=wb.sinks.kafka("long", f"{broker.host}:{broker.port}"))
+    assert run.wait(PATIENCE_S)
+    assert isinstance(run.error, SinkError)
+    assert "row 1 is refused: " in run.error.what
+
+
 def test_a_row_without_a_key_is_a_message_without_one() -> None:
     cluster = confluent_kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none:1", "log_level": 0})
     broker, = cluster.list_topics(timeout=10).brokers.values()
