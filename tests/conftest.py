@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -27,6 +28,14 @@ def found(program: str) -> Path | None:
     return None if path is None else Path(path)
 
 
+def may_mount() -> bool:
+    """Whether a process may have a small file system of its own."""
+    if shutil.which("unshare") is None:
+        return False
+    asked = ["unshare", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+    return subprocess.run(asked, check=False, capture_output=True).returncode == 0
+
+
 NEEDS = {
     "browser": ("Chromium", "chromium", lambda: any(shutil.which(name) for name in BROWSERS)),
     "spark": ("a Java runtime", "openjdk-17-jre-headless", has_java),
@@ -34,6 +43,7 @@ NEEDS = {
     "mosquitto": ("Mosquitto", "mosquitto", lambda: found("mosquitto")),
     "nats": ("NATS", "nats-server", lambda: found("nats-server")),
     "postgres": ("PostgreSQL", "postgresql", lambda: found("initdb")),
+    "small_disk": ("the right to mount a file system", "util-linux", may_mount),
     "kafka": ("a Kafka broker", "maven", lambda: has_java() and any(KAFKA_JARS.glob("kafka_*.jar"))),
 }
 OPTIONAL = {"kafka"}

@@ -23,7 +23,7 @@ from pyarrow import parquet
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
-from tests.engine.run import killed
+from tests.engine.run import full_disk, killed
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.errors import CheckpointError, PlanError, SinkError
 from whimbrel.run import checkpoint
@@ -170,6 +170,22 @@ def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path: Path, monk
     with pytest.raises(CheckpointError, match="No space left"):
         run.checkpoint(tmp_path / "point")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.small_disk
+@pytest.mark.fault("any feed", "disk full at checkpoint")
+def test_a_disk_that_is_full_for_a_while_costs_no_row(tmp_path: Path) -> None:
+    """A file system of 256 KB, mounted for the process alone."""
+    (tmp_path / "state").mkdir()
+    mounted = 'mount -t tmpfs -o size=256k tmpfs "$2/state" && exec "$0" "$1" "$2"'
+    done = subprocess.run(["unshare", "--map-root-user", "--mount", "sh", "-c", mounted, sys.executable,
+                           full_disk.__file__, str(tmp_path)], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr[-3000:]
+    full, later = done.stdout.strip().split("\nfinished ")
+    assert full.startswith("running ")
+    assert "No space left on device" in full
+    assert later == "None"
+    assert in_parquet(tmp_path / "out") == full_disk.query().collect().to_pylist()
 
 
 @pytest.mark.fault("any feed", "disk full at checkpoint")

@@ -121,6 +121,15 @@ def test_a_sink_waits_for_a_server_that_is_not_there_yet(tmp_path: Path) -> None
         assert (run.error, run.metrics.sink, redis_rows(server.port)) == (None, "", list(range(ROWS)))
 
 
+@pytest.mark.parametrize("kind", ["mqtt", "nats", "redis"])
+def test_a_server_that_never_comes_ends_the_query(kind: str) -> None:
+    sink = getattr(wb.sinks, kind)("out", f"{kind}://127.0.0.1:{servers.free_port()}")
+    sink.patience_s = 0.1
+    run = wb.from_arrow({"at": [1]}, time="at").start(to=sink)
+    assert run.wait(PATIENCE_S)
+    assert "out cannot be written" in str(run.error)
+
+
 @pytest.mark.redis
 def test_a_sink_that_waits_does_not_hold_up_its_neighbours(tmp_path: Path) -> None:
     server = servers.redis(tmp_path / "redis")
