@@ -1,22 +1,27 @@
 """Runs a query in processes that are killed without warning, again and again, until one comes to the end.
 
 Called with JSON: folder, redis, postgres and kafka addresses, kills, seed. Prints how many were killed, and how many of
-those had gone on first. With a topic rows come from there, more of them after each kill, and settled ones go to files.
+those had gone on first. With a topic rows come from there, more of them after each kill: from Kafka to files, or from
+NATS to a table.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
 import signal
 import sys
 import time
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import confluent_kafka
+import nats
+import psycopg
 
 import whimbrel as wb
 
@@ -39,23 +44,28 @@ def settling(feed: wb.Stream) -> wb.Stream:
     return feed.group_by("key").tumbling_window("100ms").aggregate(n=wb.count(), total=wb.sum(wb.col.number))
 
 
-def sinks(told: dict[str, Any]) -> list[wb.sinks.Sink]:
-    return [wb.sinks.parquet(f"{told['folder']}/out"), wb.sinks.redis("settled", told["redis"]),
-            wb.sinks.postgres("settled", told["postgres"], key=["start", "key"]),
-            wb.sinks.kafka("settled", told["kafka"], key="key")]
+def in_files(told: dict[str, Any]) -> wb.sinks.Sink:
+    return wb.sinks.parquet(f"{told['folder']}/out")
+
+
+def in_table(told: dict[str, Any]) -> wb.sinks.Sink:
+    return wb.sinks.postgres("settled", told["postgres"], key=["start", "key"])
 
 
 def run_to_the_end(told: dict[str, Any]) -> None:
     if "topic" in told:
         checkpoints = wb.Checkpoints(f"{told['folder']}/state", every="20ms")
-        feed = wb.feeds.kafka(told["topic"], told["kafka"], time="at", schema=TOPIC, reorder_latency="250ms")
-        with settling(feed).start(to=wb.sinks.parquet(f"{told['folder']}/out"), checkpoints=checkpoints) as run:
+        read, sink = (wb.feeds.nats, in_table(told)) if "nats" in told else (wb.feeds.kafka, in_files(told))
+        feed = read(told["topic"], told.get("nats") or told["kafka"], time="at", schema=TOPIC, reorder_latency="250ms")
+        with settling(feed).start(to=sink, checkpoints=checkpoints) as run:
             while run.error is None and run.metrics.rows <= (told["kills"] + 1) * ROWS_A_KILL:
                 time.sleep(0.01)
         assert run.state == "stopped", run.error
         return
     asked = query(told["kills"] * ROWS_A_KILL)
-    runs = wb.start(*[asked] * 4, to=sinks(told),
+    to = [in_files(told), wb.sinks.redis("settled", told["redis"]), in_table(told),
+          wb.sinks.kafka("settled", told["kafka"], key="key")]
+    runs = wb.start(*[asked] * 4, to=to,
                     checkpoints=wb.Checkpoints(f"{told['folder']}/state", every="60ms"))
     assert all(run.wait(120) for run in runs)
     assert [run.state for run in runs] == ["finished"] * 4, runs[0].error
@@ -67,15 +77,32 @@ def send(told: dict[str, Any], number: int) -> None:
     some = rows[number * ROWS_A_KILL : (number + 1) * ROWS_A_KILL]
     if number == told["kills"]:
         some.append({"at": rows[-1]["at"] + timedelta(hours=1), "key": "last", "number": 0})
+    messages = [json.dumps(row, default=str).encode() for row in some]
+    if "nats" in told:
+        asyncio.run(publish(told, messages))
+        return
     producer = confluent_kafka.Producer({"bootstrap.servers": told["kafka"], "log_level": 0})
-    for row in some:
-        producer.produce(told["topic"], json.dumps(row, default=str).encode(), partition=0)
+    for message in messages:
+        producer.produce(told["topic"], message, partition=0)
     assert producer.flush(30) == 0
 
 
+async def publish(told: dict[str, Any], messages: list[bytes]) -> None:
+    link = await nats.connect(told["nats"])
+    log = link.jetstream()
+    await log.add_stream(name="rows", subjects=[told["topic"]])
+    for message in messages:
+        await log.publish(told["topic"], message)
+    await link.close()
+
+
 def written(told: dict[str, Any]) -> int:
-    """How many files of settled rows are seen: each came with a checkpoint."""
-    return len(list((Path(told["folder"]) / "out").glob("rows-*")))
+    """How much is seen of what has settled: files, each of which came with a checkpoint, or rows of a table."""
+    if "nats" not in told:
+        return len(list((Path(told["folder"]) / "out").glob("rows-*")))
+    with psycopg.connect(told["postgres"]) as link, suppress(psycopg.errors.UndefinedTable):
+        return int(link.execute("SELECT count(*) FROM settled").fetchone()[0])  # type: ignore[index]
+    return 0
 
 
 def ended(child: int) -> bool:

@@ -296,10 +296,7 @@ def test_killed_at_any_moment_the_settled_rows_are_those_of_an_uncut_run(tmp_pat
         assert counts["went_on"] >= kills // 2
         uncut = killed.query(kills * killed.ROWS_A_KILL).collect().to_pylist()
         assert _counted(in_parquet(tmp_path / "out")) == _counted(uncut)
-        with psycopg.connect(told["postgres"]) as link:  # type: ignore[arg-type]
-            names = ("start", "end", "key", "n", "total")
-            found = link.execute('SELECT start, "end", key, n, total FROM settled').fetchall()
-            assert _counted([dict(zip(names, row, strict=True)) for row in found]) == _counted(uncut)
+        assert _counted(_in_table(told["postgres"])) == _counted(uncut)  # type: ignore[arg-type]
         texts = Counter(text for _, text in json_rows(pa.RecordBatch.from_pylist(uncut)))
         with redis.Redis(port=red.port) as link:
             assert Counter(fields[b"row"] for _, fields in link.xrange("settled")) == texts
@@ -317,6 +314,33 @@ def test_killed_at_any_moment_a_kafka_feed_goes_on_at_its_offsets(tmp_path: Path
     assert json.loads(done.stdout)["killed"] == 4
     uncut = killed.query(5 * killed.ROWS_A_KILL).collect().to_pylist()
     assert _counted(in_parquet(tmp_path / "out")) == _counted(uncut)
+
+
+@pytest.mark.nats
+@pytest.mark.postgres
+@pytest.mark.fault("nats", "process killed")
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
+def test_killed_at_any_moment_a_nats_feed_goes_on_and_a_table_has_each_row_once(tmp_path: Path, kills: int) -> None:
+    with servers.running(servers.nats(tmp_path / "nats")) as nats, \
+            servers.running(servers.postgres(tmp_path / "postgres")) as post:
+        told = {"folder": str(tmp_path), "nats": f"nats://127.0.0.1:{nats.port}", "topic": "rows", "kills": kills,
+                "seed": 7, "postgres": f"postgresql://test@127.0.0.1:{post.port}/postgres"}
+        until(lambda: servers.accepts(told["postgres"]))  # type: ignore[arg-type]
+        done = subprocess.run([sys.executable, killed.__file__, json.dumps(told)], capture_output=True, text=True,
+                              check=False, timeout=250)
+        assert done.returncode == 0, done.stderr[-3000:]
+        counts = json.loads(done.stdout)
+        assert counts["killed"] == kills
+        assert counts["went_on"] >= kills // 2
+        uncut = killed.query((kills + 1) * killed.ROWS_A_KILL).collect().to_pylist()
+        assert _counted(_in_table(told["postgres"])) == _counted(uncut)  # type: ignore[arg-type]
+
+
+def _in_table(url: str) -> list[dict[str, Any]]:
+    names = ("start", "end", "key", "n", "total")
+    with psycopg.connect(url) as link:
+        found = link.execute('SELECT start, "end", key, n, total FROM settled').fetchall()
+    return [dict(zip(names, row, strict=True)) for row in found]
 
 
 @contextlib.contextmanager
