@@ -27,7 +27,6 @@ Sign = Literal["seen", "away", "hidden", "gone"]
 """What a page says of a view: somebody can see it; its tab or its place on the page is not in sight; its output is
 folded, or not the one that is shown; the page ends."""
 
-_DRAWS_WITHIN_S: Final = 2.0
 _ON_THE_WAY: Final = 2
 """So many messages may wait to be painted: with one, a fast page would wait for each answer's way back."""
 
@@ -46,8 +45,9 @@ _open: dict[str, Output] = {}
 class Output:
     """One place on the page in which a view stands: its scripts, its last frame, and the view itself.
 
-    A page says when it has drawn the view; before that, a change to the view would be lost on the way. Since a busy
-    kernel does not hear the page, the last frame stays visible until then.
+    A page says when it has drawn the view; before that, a change to the view would be lost on the way. The view belongs
+    to the first page that says so. Where it gets no answer, since the kernel is busy or the view is another page's, it
+    shows the last frame.
 
     Parameters
     ----------
@@ -77,7 +77,6 @@ class Output:
         self._still_id = uuid.uuid4().hex
         self._scripts_id: str | None = None
         self._awaited = False
-        self._opened_s = 0.0
         self.view = ""
         self._comms: Sequence[Any] = ()
         # The only way back from a page's script to the kernel is a widget's value.
@@ -128,13 +127,12 @@ class Output:
             _served.add(browser)
             _begin_upkeep()
             self._scripts_id = uuid.uuid4().hex
-            for script in scripts():
-                _publish({LOAD_MIME: script}, self._scripts_id)
+            _publish({LOAD_MIME: scripts()}, self._scripts_id)
         _publish({"text/html": ""}, self._still_id)
         self._painted.value = self._painted.placeholder
         data, metadata = self._layout._repr_mimebundle_()
         self.view = view = metadata[EXEC_MIME]["id"]
-        self._awaited, self._opened_s = True, time.monotonic()
+        self._awaited = True
         self._comms = self._layout._comms[view]  # noqa: SLF001 - Panel offers no other way to a view's comms
         _hear(self._comms[1], self._lock)
         sign = self._sign._models[view][0]  # noqa: SLF001 - a widget's model has no public door
@@ -144,11 +142,7 @@ class Output:
 
     def keep(self, still: str) -> None:
         """Replace the last frame, which a page shows while no view is alive in it."""
-        # A page draws within a moment: showing the last frame for that moment would only flicker.
-        soon = time.monotonic() - self._opened_s < _DRAWS_WITHIN_S
-        drawn = "whimbrel-drawn " if self.reachable or soon else ""
-        html = f'<div class="{drawn}whimbrel-{self._still_id}">{still}</div>'
-        _publish({"text/html": html}, self._still_id, update=True)
+        _publish({"text/html": f'<div class="whimbrel-{self._still_id}">{still}</div>'}, self._still_id, update=True)
 
     def close(self) -> None:
         """It is not there any more: forget all that stands for it in the kernel."""
@@ -168,10 +162,13 @@ class Output:
         self._patience_s = _PATIENCE_S
 
     def _heard(self, event: Any) -> None:
-        said, *_ = str(event.new).split(" ")
+        said, browser, *_ = [*str(event.new).split(" "), ""]
         if said not in get_args(Sign) or self.view not in _open:
             return  # a page may say what it likes
+        if browser != (self._sign.placeholder or browser):
+            return  # what is drawn here does not reach it: a notebook that was saved with its scripts, and opened again
         drawn, self._awaited = self._awaited, False
+        self._sign.placeholder = browser
         if self._scripts_id is not None:
             # The page has run the scripts, which weigh megabytes: they need not be saved with the notebook.
             _publish({"text/html": ""}, self._scripts_id, update=True)

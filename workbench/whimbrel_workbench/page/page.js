@@ -1,7 +1,7 @@
-// What a notebook page does for live views. It comes with the scripts, which are never saved: a page that was only
-// loaded has none of it, shows last frames and starts nothing.
+// What a notebook page does for live views. It comes with the scripts, which are not saved once a page has run them: a
+// page that was only loaded has none of it, shows last frames and starts nothing.
 if (!window.whimbrel) {
-  window.whimbrel = {kernels: new Set(), views: new Set()}
+  window.whimbrel = {page: Math.random().toString(36).slice(2), kernels: new Set(), views: new Set()}
   // JupyterLab takes arrows and letters for its own where it sees no text field: what is inside of a view it cannot see.
   window.addEventListener("keydown", event => {
     const view = event.target
@@ -18,12 +18,14 @@ window.whimbrel.show = (kernel, view, still, sign) => {
   if (!kernels.has(kernel) || views.has(view)) return false
   views.add(view)
   const style = document.createElement("style")
-  style.textContent = `.whimbrel-drawn.whimbrel-${still} { display: none }`
+  style.textContent = `.whimbrel-${still} { display: none }`
   document.head.append(style)
   const began = Date.now()
   const wait = setInterval(() => {
     const drawn = window.Bokeh?.index[view]
-    if (!drawn && Date.now() - began < 120_000) return
+    const waited = Date.now() - began
+    style.disabled = !drawn && waited > 3_000
+    if (!drawn && waited < 120_000) return
     clearInterval(wait)
     if (!drawn) return
     sayOnlyWhatIsNew(drawn.model.document)
@@ -46,17 +48,25 @@ window.whimbrel.sayOnlyWhatIsNew = document => {
 }
 
 // Tells the kernel every few seconds, and whenever it changes, whether somebody can see the view: an ended page tells
-// nothing, and its streams are ended.
+// nothing, and its streams are ended. The kernel answers with the name of the page to which the view belongs, the first
+// that told of it. Without an answer the last frame is shown: the kernel is busy, or a notebook was saved before it had
+// one, with its scripts, and is opened again.
 window.whimbrel.attend = (view, drawn, sign, style) => {
   const place = drawn.el
+  const {page} = window.whimbrel
+  const began = Date.now()
   let inSight = true
   let count = 0
+  const teller = () => drawn.model.document?.get_model_by_id(sign)
   const say = word => {
-    const told = drawn.model.document?.get_model_by_id(sign)
-    if (told) told.value = `${word} ${view} ${++count}`
+    const told = teller()
+    if (told) told.value = `${word} ${page} ${++count}`
   }
   const look = () => {
-    if (!drawn.model.document) return leave() // its output was removed: the kernel hears no more of it
+    if (!teller()) return leave() // its output was removed: the kernel hears no more of it
+    const answered = teller().placeholder === page
+    style.disabled = !answered && Date.now() - began > 2_000
+    place.parentElement.style.display = style.disabled ? "none" : "contents"
     // JupyterLab takes a folded output out of its cell; a cell that is far away it takes out of the page.
     const folded = place.isConnected ? place.getClientRects().length === 0 : !place.closest(".jp-Cell")
     const seen = place.isConnected && inSight && document.visibilityState === "visible"
@@ -69,7 +79,14 @@ window.whimbrel.attend = (view, drawn, sign, style) => {
     window.removeEventListener("pagehide", go)
     style.remove()
   }
-  const go = () => say("gone")
+  // A page that ends says so at once, instead of when the kernel has answered, and nothing after it.
+  const go = () => {
+    say("gone")
+    leave()
+    for (const model of drawn.model.document?._all_models.values() ?? []) {
+      if (model.type.endsWith("CommManager")) model.process_events()
+    }
+  }
   const eyes = new IntersectionObserver(entries => {
     inSight = entries.at(-1).isIntersecting
     look()

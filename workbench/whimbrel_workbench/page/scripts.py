@@ -19,8 +19,8 @@ _SCRIPT_TAG: Final = '<script type="application/javascript">'
 _SCRIPT: Final = "application/javascript"
 
 
-def scripts() -> list[str]:
-    """The scripts, whoever loaded the extension before and from wherever."""
+def scripts() -> str:
+    """The scripts as one, whoever loaded the extension before and from wherever."""
     # Pages tell of models that came with an earlier message as if they were new; nothing follows from it.
     warnings.filterwarnings("ignore", "reference already known", BokehUserWarning)
     with capture_output():
@@ -29,7 +29,7 @@ def scripts() -> list[str]:
         load_notebook(inline=True)
     own = files("whimbrel_workbench.page").joinpath("page.js").read_text(encoding="utf-8")
     loaded = [out.data[LOAD_MIME] for out in captured.outputs if LOAD_MIME in out.data]
-    return [*loaded, f"{own}\nwindow.whimbrel.kernels.add('{_KERNEL}')"]
+    return "\n".join([*loaded, own, f"window.whimbrel.kernels.add('{_KERNEL}')"])
 
 
 def with_styles(layout: pn.viewable.Viewable, root: Model, changed: Any, _old: Any) -> None:
