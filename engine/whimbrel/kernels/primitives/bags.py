@@ -161,7 +161,10 @@ def keep_room(shown_first: Array, shown_room: Array, group: int, size: int, plac
 def repack(
     items: Array, starts: Array, first: Array, length: Array, room: Array, new_items: Array, new_starts: Array
 ) -> int:
-    """Copy all groups to the beginning of a new pool, each with as much room as it uses; returns the places used."""
+    """Copy all groups to the beginning of a new pool; returns the places used.
+
+    Each has half as much room again as it uses: groups that grow by a row each would all have to be moved soon.
+    """
     used = 0
     for group in range(first.shape[0]):
         for position in range(length[group]):
@@ -169,8 +172,8 @@ def repack(
             if starts.shape[0]:
                 new_starts[used + position] = starts[first[group] + position]
         first[group] = used
-        room[group] = length[group]
-        used += length[group]
+        room[group] = length[group] + length[group] // 2
+        used += room[group]
     return used
 
 
