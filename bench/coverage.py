@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -11,33 +14,44 @@ import pyarrow as pa
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.plan import Aggregate
+from whimbrel.batch import Batch
+from whimbrel.expr import Expr
+from whimbrel.plan import Aggregate, Blocks
+from whimbrel.progress.distinct import DistinctLook
+from whimbrel.progress.sample import Sample
+from whimbrel.progress.sequence import multiplier
+from whimbrel.progress.states import BlockStates, Rows
 
 Array = np.ndarray[Any, Any]
+Values = Mapping[str, Aggregate | Expr]
 
 ROWS, BLOCK_ROWS = 128_000, 1_000
 LOOKS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
-SUMS = {"n": wb.count(), "total": wb.sum(col.x), "mean": wb.mean(col.x), "spread": wb.var(col.x)}
-KEPT = {"median": wb.median(col.x), "p90": wb.quantile(col.x, 0.9), "terms": wb.count_distinct(col.term),
-        "sessions": wb.count_distinct(col.session)}
-NORMAL_95 = 1.959964
+SUMS: Values = {"n": wb.count(), "total": wb.sum(col.x), "mean": wb.mean(col.x), "spread": wb.var(col.x)}
+RATIO: Values = {"ratio": wb.sum(col.x) / wb.sum(col.y)}
+KEPT: Values = {"median": wb.median(col.x), "p90": wb.quantile(col.x, 0.9), "terms": wb.count_distinct(col.term),
+                "sessions": wb.count_distinct(col.session)}
+HISTOGRAM: Values = {"histogram": wb.count()}
+BINS, TOP = 8, 3
+_ALPHA = 0.05
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Of one kind of data and number of groups.
+    """Of one kind of data and number of groups, by value; a path is one group in one shuffle, with all its looks.
 
     Attributes
     ----------
     covered : dict of str to float
-        By value, the share of shuffles and groups in which no interval, at any look, was false.
+        The share of paths in which no interval, at any look, was false.
     among : dict of str to float
-        The same of those shuffles and groups that had an interval at some look; NaN where there is none.
+        The same of the paths that had an interval at some look; NaN where there is none.
     given : dict of str to float
-        By value, the share of groups that had an interval at half the data.
+        The share of groups that had an interval at half the data.
     widths : dict of str to float
-        By value, the median width at half the data: of sums, in widths of an interval for one look fixed beforehand; of
-        quantiles and distinct counts, half of it as a share of the value.
+        The median width at half the data, in widths of an interval of the same kind for that look alone.
+    errors : dict of str to float
+        The median of half that width, as a share of the value.
     """
 
     data: str
@@ -47,85 +61,205 @@ class Coverage:
     among: dict[str, float]
     given: dict[str, float]
     widths: dict[str, float]
+    errors: dict[str, float]
 
     def __str__(self) -> str:
         values = "  ".join(
-            f"{name} {self.covered[name]:7.2%} ({self.among[name]:.1%}, {self.given[name]:.0%}, "
-            + (f"±{self.widths[name]:.1%})" if name in KEPT else f"x{self.widths[name]:.2f})") for name in self.covered)
+            f"{name} {self.covered[name]:.2%} ({self.among[name]:.1%}, {self.given[name]:.0%}, "
+            f"x{self.widths[name]:.2f}, ±{self.errors[name]:.1%})" for name in self.covered)
         return f"      {self.data:<18} {self.groups:>5,} groups  {self.shuffles:>5,} shuffles  {values}"
 
 
-def datasets() -> dict[str, Callable[[int], tuple[Array, Array]]]:
-    """By name, what makes groups and values of so many groups."""
-    def uniform(groups: int) -> tuple[Array, Array]:
+def datasets() -> dict[str, Callable[[int, int], tuple[Array, Array]]]:
+    """By name, what makes so many rows of groups and values, of so many groups."""
+    def uniform(groups: int, rows: int) -> tuple[Array, Array]:
         chance = np.random.default_rng(1)
-        return chance.integers(0, groups, ROWS), chance.uniform(0, 100, ROWS)
+        return chance.integers(0, groups, rows), chance.uniform(0, 100, rows)
 
-    def zipf(groups: int) -> tuple[Array, Array]:
+    def zipf(groups: int, rows: int) -> tuple[Array, Array]:
         chance = np.random.default_rng(2)
-        return np.minimum(chance.zipf(1.3, ROWS) - 1, groups - 1), chance.exponential(10, ROWS)
+        return np.minimum(chance.zipf(1.3, rows) - 1, groups - 1), chance.exponential(10, rows)
 
-    def clustered(groups: int) -> tuple[Array, Array]:
+    def clustered(groups: int, rows: int) -> tuple[Array, Array]:
         chance = np.random.default_rng(3)
-        drift = np.linspace(0, 1, ROWS)
-        return ((drift * groups + chance.normal(0, groups / 6, ROWS)).astype(np.int64) % groups,
-                50 + 40 * np.sin(drift * 9) + chance.normal(0, 5, ROWS))
+        drift = np.linspace(0, 1, rows)
+        return ((drift * groups + chance.normal(0, groups / 6, rows)).astype(np.int64) % groups,
+                50 + 40 * np.sin(drift * 9) + chance.normal(0, 5, rows))
 
-    def heavy(groups: int) -> tuple[Array, Array]:
+    def heavy(groups: int, rows: int) -> tuple[Array, Array]:
         chance = np.random.default_rng(4)
-        return chance.integers(0, groups, ROWS), chance.lognormal(0, 1.5, ROWS)
+        return chance.integers(0, groups, rows), chance.lognormal(0, 1.5, rows)
 
     return {"uniform": uniform, "Zipf": zipf, "clustered by time": clustered, "heavy tails": heavy}
 
 
-def coverage(data: str, groups: int, shuffles: int, asked: Mapping[str, Aggregate] = SUMS) -> Coverage:
-    """Run a query with so many seeds, and look at it again and again.
+def log(data: str, groups: int, rows: int) -> pa.Table:
+    """Groups and values; terms that are Zipf-distributed, so that most are rare; sessions of eight rows in a row."""
+    keys, values = datasets()[data](groups, rows)
+    chance = np.random.default_rng(5)
+    return pa.table({"at": np.arange(rows), "k": keys, "x": values, "y": chance.exponential(1, rows) + values / 50,
+                     "term": np.minimum(chance.zipf(1.3, rows), rows), "session": np.arange(rows) // 8})
 
-    Terms are Zipf-distributed, so that most are rare; sessions are of eight rows in a row.
-    """
-    keys, values = datasets()[data](groups)
-    table = pa.table({"at": np.arange(ROWS), "k": keys, "x": values, "session": np.arange(ROWS) // 8,
-                      "term": np.minimum(np.random.default_rng(5).zipf(1.3, ROWS), ROWS)})
-    query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(ROWS).aggregate(**asked)
+
+def coverage(data: str, groups: int, shuffles: int, asked: Values = SUMS, *, rows: int = ROWS) -> Coverage:
+    """Run a query with so many seeds, and look at it again and again. Rows lie in 128 blocks."""
+    table = log(data, groups, rows)
+    if asked is HISTOGRAM:  # a count for each bin of each group
+        x = table["x"].to_numpy()
+        bins = np.minimum((x / np.quantile(x, 0.95) * (BINS - 1)).astype(np.int64), BINS - 1)
+        table = table.set_column(table.column_names.index("k"), "k", pa.array(table["k"].to_numpy() * BINS + bins))
+    query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(rows).aggregate(**asked)
     names = list(asked)
     exact = query.collect().sort_by("k")
-    truth = np.array([exact[name].to_numpy() for name in names], np.float64)
+    keys, truth = exact["k"].to_numpy(), np.array([exact[name].to_numpy() for name in names], np.float64)
     had, false = np.zeros((2, len(names)))
+    shuffled = Shuffles(query, rows)
     halves = []
     for seed in range(shuffles):
         some, missed = np.zeros((2, *truth.shape), np.bool_)
-        for answer in query.progress(at=LOOKS, seed=seed, block_rows=BLOCK_ROWS):
-            if not answer.final:
-                rows = np.searchsorted(exact["k"].to_numpy(), answer.table["k"].to_numpy())
-                given, low, high, widths = _intervals(answer, names)
-                slack = 1e-9 * np.abs(truth[:, rows])
-                some[:, rows] |= given
-                missed[:, rows] |= given & ((truth[:, rows] < low - slack) | (truth[:, rows] > high + slack))
-                if 0.49 < (answer.share or 0) < 0.53:
-                    halves.append((given.mean(axis=1), [np.median(wide[known]) if known.any() else np.nan
-                                                        for wide, known in zip(widths, given, strict=True)]))
-        had += some.sum(axis=1)
+        for answer, sample in shuffled.early(seed):
+            groups_seen = np.searchsorted(keys, np.asarray(sample.keys[1].values))
+            low, high = (ends.T for ends in answer.bounds)
+            given = np.isfinite(sample.spread.ends(_ALPHA)).all(axis=0)
+            true = truth[:, groups_seen]
+            slack = 1e-9 * np.abs(true)
+            some[:, groups_seen] |= given
+            missed[:, groups_seen] |= (true < low - slack) | (true > high + slack)
+            if 0.49 < (answer.share or 0) < 0.53:
+                halves.append(_at_half(sample, given, true))
+        had += (some | missed).sum(axis=1)
         false += missed.sum(axis=1)
     with np.errstate(invalid="ignore"):
         covered, among = 1 - false / (shuffles * truth.shape[1]), 1 - false / had
-    shares, widths = (np.array([half[which] for half in halves]) for which in (0, 1))
-    wide = [float(np.median(each[~np.isnan(each)])) if (~np.isnan(each)).any() else np.nan for each in widths.T]
-    return Coverage(data, groups, shuffles, *(dict(zip(names, map(float, found), strict=True))
-                                              for found in (covered, among, shares.mean(axis=0), wide)))
+    given_then, *widths = np.array(halves).transpose(1, 0, 2)
+    found = covered, among, given_then.mean(axis=0), *(_median(each.T) for each in widths)
+    return Coverage(data, groups, shuffles, *(dict(zip(names, map(float, each), strict=True)) for each in found))
 
 
-def _intervals(answer: wb.Estimate, names: Sequence[str]) -> tuple[Array, Array, Array, Array]:
-    """By value and row: whether there is an interval that blocks tell, its ends, and its width."""
-    sample = answer.sample
-    assert sample is not None
-    values, low, high = (
-        np.array([answer.table[f"{name}{end}"].to_numpy(zero_copy_only=False) for name in names], np.float64)
-        for end in ("", "_low", "_high"))
-    order = np.lexsort((sample.starts, ~sample.read.exact))
-    if sample.kept:
-        ends = np.isfinite([*np.array(sample.spread.ends(0.05))[:, :, order], low, high])
-        return ends.all(axis=0), low, high, (high - low) / 2 / values
-    errors = np.array([sample.spread.deviations(number)[order] for number in range(len(names))])
-    given = np.array([np.isfinite(sample.spread.widths(0.05)[number])[order] for number in range(len(names))])
+@dataclass(frozen=True)
+class Membership:
+    """How often the largest sums were told, and were they.
+
+    Attributes
+    ----------
+    covered : float
+        The share of shuffles in which no ranking that was said to be certain, at any look, was another than the true.
+    said : float
+        The share of shuffles in which one was said to be certain before the end.
+    """
+
+    data: str
+    groups: int
+    shuffles: int
+    covered: float
+    said: float
+
+    def __str__(self) -> str:
+        return (f"      {self.data:<18} {self.groups:>5,} groups  {self.shuffles:>5,} shuffles  top {TOP} "
+                f"{self.covered:.2%} (certain before the end: {self.said:.0%})")
+
+
+def membership(data: str, groups: int, shuffles: int, *, rows: int = ROWS) -> Membership:
+    """Ask for the order of the largest sums at every look."""
+    query = wb.from_arrow(log(data, groups, rows), time="at").group_by("k").tumbling_window(rows).aggregate(
+        total=wb.sum(col.x))
+    exact = query.collect().sort_by("total")
+    order = exact["k"].to_pylist()[: -TOP - 1 : -1]
+    held, said = shuffles, 0
+    shuffled = Shuffles(query, rows)
+    for seed in range(shuffles):
+        rankings = [answer.ranking(TOP) for answer, _ in shuffled.early(seed)]
+        sure = [[row["k"] for row in top] for certain, top in rankings if certain]
+        held -= any(top != order for top in sure)
+        said += bool(sure)
+    return Membership(data, groups, shuffles, held / shuffles, said / shuffles)
+
+
+class Shuffles:
+    """Early answers of one query by many seeds, which differ in the order of blocks: their states are made once.
+
+    Parameters
+    ----------
+    query : Stream
+    rows : int
+    """
+
+    def __init__(self, query: wb.Stream, rows: int) -> None:
+        self._query, self._size = query, rows // (ROWS // BLOCK_ROWS)
+        first = self._begin(0)
+        self._division, self._states = first.division, MadeStates(first.states, first.blocks)
+
+    def _begin(self, seed: int) -> wb.Progress:
+        return self._query.progress(at=LOOKS, seed=seed, block_rows=self._size)
+
+    def early(self, seed: int) -> Iterator[tuple[wb.Estimate, Sample]]:
+        """The answers before the last one."""
+        progress = self._begin(seed)
+        progress.division, progress.states = self._division, self._states
+        for answer in islice(progress, len(LOOKS)):
+            assert answer.sample is not None
+            yield answer, answer.sample
+
+
+class MadeStates(BlockStates):
+    """States of blocks that were read before.
+
+    Parameters
+    ----------
+    states : BlockStates
+    blocks : Blocks
+    """
+
+    def __init__(self, states: BlockStates, blocks: Blocks) -> None:
+        vars(self).update(vars(states))
+        self._by_block = {}
+        for first, stop in zip(blocks.first.tolist(), blocks.stop.tolist(), strict=True):
+            states.read((first, stop), None)
+            self._by_block[first] = states.take()
+        self._asked: list[Batch] = []
+
+    def read(self, block: Rows, then: Rows | None) -> int:
+        self._asked.append(self._by_block[block[0]])
+        return len(self._asked[-1])
+
+    @property
+    def waiting(self) -> int:
+        return sum(map(len, self._asked))
+
+    def take(self) -> Batch:
+        asked, self._asked = self._asked, []
+        return Batch.concat(asked)
+
+
+def _at_half(sample: Sample, given: Array, true: Array) -> tuple[Array, Array, Array]:
+    """By value: of how many groups there is an interval, and its median width: in those of one look, and half of it."""
+    read = sample.read
+    share = float(read.drawn.blocks[0] / read.phase[0])
+    widths = sample.spread.ends(_ALPHA)[1] - sample.spread.ends(_ALPHA)[0]
+    alone = np.empty_like(widths)
+    for value in range(len(alone)):
+        look = sample.kept.get(sample.division.values.kept.get(value, ""))
+        low, high = sample.spread.ends(_for_one_look(share, look.references if isinstance(look, DistinctLook) else 1))
+        alone[value] = (high - low)[value]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return given & (errors > 0), low, high, (high - low) / (2 * NORMAL_95 * errors)
+        ratios, halves = widths / alone, widths / 2 / np.abs(true)
+    known = given & (widths > 0) & np.isfinite(alone)
+    return given.mean(axis=1), _median(np.where(known, ratios, np.nan)), _median(np.where(known, halves, np.nan))
+
+
+def _median(numbers: Array) -> Array:
+    """Of the last axis but for what is no number."""
+    return np.array([np.median(row[~np.isnan(row)]) if not np.isnan(row).all() else np.nan
+                     for row in np.atleast_2d(numbers)])
+
+
+@cache
+def _for_one_look(share: float, parts: int) -> float:
+    """What a sequence has to be asked for, so that it is as wide as what holds at this look alone."""
+    normal = NormalDist().inv_cdf(1 - _ALPHA / 2 / parts)
+    low, high = 1e-6, 0.999
+    for _ in range(30):
+        middle = (low * high) ** 0.5
+        wider = float(multiplier(np.array([share]), middle)[0]) > normal
+        low, high = (middle, high) if wider else (low, middle)
+    return low * parts

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 import whimbrel as wb
 from bench.compare import REPEATS, Row, compare, same_rows
-from bench.coverage import KEPT, SUMS, coverage, datasets
+from bench.coverage import HISTOGRAM, KEPT, RATIO, SUMS, coverage, datasets, membership
 from whimbrel import col
 from whimbrel.kernels import patience
 
@@ -41,12 +41,14 @@ def run(*, quick: bool) -> Iterator[Row]:
             yield from _whole(place, source, table, path, rows)
             yield from _steered(place, source, rows)
     print("      share of groups of which no interval was false at 12 looks, and (the same of those that had one, "
-          "how many had one at half the data, its width as a multiple of one for that look alone; of quantiles and "
-          "distinct counts half its width as a share of the value)")
+          "how many had one at half the data, its width as a multiple of one for that look alone, half of it as a "
+          "share of the value)")
     for groups in (10,) if quick else (10, 1_000):
         for data in datasets():
-            for asked in (SUMS, KEPT):
-                print(coverage(data, groups, QUICK_SHUFFLES if quick else SHUFFLES, asked), flush=True)
+            shuffles = QUICK_SHUFFLES if quick else SHUFFLES
+            for asked in (SUMS, RATIO, HISTOGRAM, KEPT):
+                print(coverage(data, groups, shuffles, asked), flush=True)
+            print(membership(data, groups, shuffles), flush=True)
 
 
 def _searches(rows: int) -> pa.Table:

@@ -178,7 +178,7 @@ def test_what_is_answered_in_the_order_of_time_says_why_there_is_no_interval() -
     screen.wait_for("finished")
     told = [frame.quality for frame in screen.frames if frame.quality is not None and not frame.quality.final]
     for quality in told:
-        assert quality.headline == "no interval is known"
+        assert quality.headline == "values so far: no interval is known"
         assert "cannot be merged from parts" in quality.notes[0]
 
 

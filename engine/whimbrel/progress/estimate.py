@@ -152,14 +152,18 @@ class Estimate:
         return compared(self.sample, self._value_names[number], number, left, right, final=self.final)
 
     def ranking(self, k: int, value: str | None = None) -> tuple[bool, list[dict[str, Any]]]:
-        """The keys of the k largest values, and whether their order is certain: each interval above the next one."""
+        """The keys of the k largest values, and whether their order is certain: each interval above the next one.
+
+        Of groups that were not seen only counts can be bounded; what is certain of other values is so of those seen.
+        """
         if self.sample is None:
             return self.final, []
         number = 0 if value is None else self._value(value)
         order = np.argsort(-np.nan_to_num(self.sample.numbers[number], nan=-np.inf), kind="stable")
         top, rest = order[:k], order[k:]
         low, high = (bound[:, number] for bound in bounds(self.sample, self._alpha / max(k, 1)))
-        above = [*(low[top[:-1]] >= high[top[1:]]), *(low[top[-1:]] >= high[rest].max(initial=-np.inf))]
+        unseen = self.sample.unseen_rows(self._alpha) if self.sample.division.values.counts[number] else -np.inf
+        above = [*(low[top[:-1]] >= high[top[1:]]), *(low[top[-1:]] >= high[rest].max(initial=unseen))]
         names = [field.name for field in self.sample.totals.key_fields]
         columns = [key.take(top).to_arrow().to_pylist() for key in self.sample.keys[1:]]
         return all(above), [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -171,7 +175,8 @@ class Estimate:
         read = "" if self.share is None else f"{self.share:.1%} of the rows read; "
         if self.why or self.sample is None:
             least = f"; {', '.join(self._growing)} can only grow" if self._growing else ""
-            return f"{read}no interval is known: {self.why}{least}"
+            exact = f"{self.settled:,} rows exact; " if self.settled else ""
+            return f"{read}{exact}values so far, no interval is known: {self.why}{least}"
         errors = self.errors[~self.sample.read.exact]
         useful = np.nan_to_num(errors, nan=np.inf) < 1
         known = errors[useful]

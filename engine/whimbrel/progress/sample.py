@@ -15,7 +15,7 @@ from whimbrel.aggregates import Count, Max, Min, Std, SumOfSquares, Var
 from whimbrel.batch import Batch, Column, table_from_batches
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.kernels import Compiled, patience
-from whimbrel.kernels.primitives.blocks_of_windows import KINDS
+from whimbrel.kernels.primitives.blocks_of_windows import BEFORE, KINDS, LATER, LEFT
 from whimbrel.kernels.primitives.scaled_states import scaled_states
 from whimbrel.operators.finish import FinishKernel
 from whimbrel.operators.measure import Measure, told_in_words
@@ -256,6 +256,13 @@ class Sample:
                 return number / total
             missed *= max(left - number, 0) / (total - number) if total > number else 0.0
         return (left + 1) / total
+
+    def unseen_rows(self, alpha: float) -> float:
+        """As many rows as a group may have, and be in none of the blocks that were drawn."""
+        kinds = self._kinds
+        blocks = round(self.unseen(alpha) * (kinds != BEFORE).sum())
+        left = self.scan.blocks.rows[(kinds == LEFT) | (kinds == LATER)].sum()
+        return float(min(blocks * self.scan.most_rows, left))
 
     @cached_property
     def numbers(self) -> Array:

@@ -26,7 +26,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 _SHARES = (0.003, 0.01, 0.03, 0.1, 0.3, 0.5, 0.8, 0.97)
-_WEIGHTS = (0.03, 0.03, 0.04, 0.06, 0.03, 0.74, 0.04, 0.03)
+_WEIGHTS = (0.02, 0.02, 0.03, 0.04, 0.02, 0.82, 0.03, 0.02)
 """Shares of the data for which the boundary is drawn tight, and how much of alpha each may use."""
 _GRID = np.linspace(-14.0, 14.0, 1121)
 """Logits of shares between which the boundary is interpolated."""
@@ -44,7 +44,7 @@ def multiplier(share: Array, alpha: float) -> Array:
     Examples
     --------
     >>> multiplier(np.array([0.01, 0.5]), 0.05).round(2).tolist()
-    [3.72, 2.81]
+    [3.84, 2.78]
     """
     clipped = np.minimum(np.maximum(share, 1e-6), 1 - 1e-6)
     return np.interp(np.log(clipped) - np.log1p(-clipped), _GRID, _boundary(alpha))

@@ -116,7 +116,7 @@ def test_intervals_hold_at_every_look(data: str) -> None:
 
     found = coverage(data, 10, 20)
     assert min(found.covered[name] for name in ("n", "total", "mean")) >= 0.95, found
-    assert max(found.widths.values()) < 1.6, found
+    assert max(found.widths.values()) < 1.5, found
 
 
 def test_windows_of_a_preferred_time_are_exact_first(log: wb.Stream) -> None:

@@ -111,7 +111,7 @@ class Quality:
             case _ if self.final:
                 return "exact"
             case _ if self.why:
-                return "no interval is known"
+                return "values so far: no interval is known"
             case "low":
                 return "lower bound so far: it can only grow"
             case "high":
