@@ -193,7 +193,9 @@ class _Consumer(Client):
         codes = self._library.KafkaError
         if error.code() == codes._AUTHENTICATION:  # noqa: SLF001 - its name in the library
             self._lost = f"authentication failed: {error.str()}"
-        elif error.code() == codes._ALL_BROKERS_DOWN and self._lost is None:  # noqa: SLF001 - its name in the library
+        elif error.code() == codes._RESOLVE and "," not in self._feed.servers:  # noqa: SLF001
+            self._lost = error.str()
+        elif error.code() == codes._ALL_BROKERS_DOWN and self._lost is None:  # noqa: SLF001
             self._lost = f"no broker answers at {self._feed.servers}: {error.str()}"
 
     def receive(self, timeout_s: float) -> Delivery | None:

@@ -50,7 +50,7 @@ class KafkaSink(Sink):
         except ImportError:
             raise MissingExtraError("confluent-kafka", "kafka", "sinks.kafka()") from None
         self._library: Any = confluent_kafka
-        self.name, self._key = topic, key
+        self.name, self._key, self._servers = topic, key, servers
         self._config = {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 5, "log_level": 0,
                         "error_cb": self._failing, **(config or {})}
 
@@ -58,7 +58,7 @@ class KafkaSink(Sink):
         if self._key is not None and self._key not in schema.names:
             raise SinkError(f"There is no column {self._key!r}.", hint=near_match(self._key, schema.names),
                             where=f"sinks.kafka({self.name!r}, key={self._key!r})")
-        self._row, self.trouble, self._heard = rows, "", time.monotonic()
+        self._row, self.trouble, self._heard, self._answered = rows, "", time.monotonic(), False
         self._errors: list[str] = []
         try:
             self._producer = self._library.Producer(self._config)
@@ -99,6 +99,8 @@ class KafkaSink(Sink):
         codes = self._library.KafkaError
         if error.code() == codes._AUTHENTICATION:  # noqa: SLF001 - its name in the library
             self._errors.append(f"authentication failed: {error.str()}")
+        elif why_vain(ConnectionError(error.str()), before=self._answered or "," in self._servers):
+            self._errors.append(error.str())
         elif error.code() == codes._ALL_BROKERS_DOWN:  # noqa: SLF001
             self.trouble = f"no broker answers at {self._config['bootstrap.servers']}"
         elif error.code() != codes._TRANSPORT:  # noqa: SLF001 - one broker of several may be away
@@ -108,7 +110,7 @@ class KafkaSink(Sink):
         if error is not None:
             self._errors.append(error.str())
         else:
-            self._heard, self.trouble = time.monotonic(), ""
+            self._heard, self.trouble, self._answered = time.monotonic(), "", True
 
     def ready(self) -> bool:
         self._producer.poll(0)
@@ -120,7 +122,7 @@ class KafkaSink(Sink):
 
     def _failed(self, why: str) -> SinkError:
         return SinkError(f"{self.name} cannot be written: {without_secrets(why)}.", where=f"sinks.kafka({self.name!r})",
-                         hint=why_vain(ConnectionError(why), before=True) or self.again)
+                         hint=why_vain(ConnectionError(why), before=self._answered) or self.again)
 
     def close(self) -> None:
         self._producer.purge()

@@ -14,7 +14,7 @@ from confluent_kafka import admin
 
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
-from tests.engine.connect.feeds.listen import reading, until, values
+from tests.engine.connect.feeds.listen import PATIENCE_S, reading, until, values
 from tests.engine.connect.feeds.relay import Relay
 
 pytestmark = pytest.mark.kafka
@@ -123,3 +123,13 @@ def test_partitions_that_are_added_are_read_from_their_beginning(broker: servers
         producer.produce("growing", b'{"at": 2, "x": 20}', partition=1)
         assert producer.flush(30) == 0
         assert values(found, 1, "x") == [20]
+
+
+def test_a_login_that_is_refused_ends_a_query_at_once(broker: servers.Server) -> None:
+    config = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "ann",
+              "sasl.password": "hunter2"}
+    sink = wb.sinks.kafka("out", f"127.0.0.1:{broker.port}", config=config)
+    for run in (feed(broker, "in", config=config).start(), wb.from_arrow({"at": [1]}, time="at").start(to=sink)):
+        assert run.wait(PATIENCE_S)
+        assert run.error is not None
+        assert "look at the user, password" in run.error.hint
