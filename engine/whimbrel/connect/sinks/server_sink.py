@@ -94,9 +94,10 @@ class ServerSink(Sink):
         self._since, self._since_rows = [], 0
 
     def close(self) -> None:
-        if self._attempt is not None:
-            self._attempt.abandoned = True
-        else:
+        attempt = self._attempt
+        if attempt is not None:
+            attempt.abandoned = True
+        if attempt is None or not attempt.is_alive():
             self._leave()
 
     def _leave(self) -> None:
