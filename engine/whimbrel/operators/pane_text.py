@@ -124,7 +124,9 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
         parameters=["sync", "group_of", "absent", *(["start"] if timed else []), *leaves.parameters,
                     "hop", "offset", "table", "keys", "size", "pane", "rows", "touched", *states,
                     "count", "out_sync", "out_group", "out_rows", *outs, "row", "closes"],
+        states=[*states, *outs],
         emit=[line for number, measure in stateful for line in _emit(number, measure)],
+        apart=not alone and any(measure.part is Part.STATES for _, measure in stateful),
         rows=_alone(stateful, [*skip, *guard], body) if alone else _grouped(
             [_soon("group_of", *leaves.values), *skip, *guard],
             _FIND if inline_key is not None else _number(states), body),
@@ -237,7 +239,16 @@ def _emit(number: int, measure: Measure) -> list[str]:
     return [shown, f"{into(f's{number}_', 'group', fields)} = {literals(steps)}"]
 
 
-def _render(*, title: str, imports: list[str], parameters: list[str], emit: list[str], rows: list[str]) -> str:
+def _render(*, title: str, imports: list[str], parameters: list[str], states: list[str], emit: list[str], apart: bool,
+            rows: list[str]) -> str:
+    closes = ["for position in range(groups):", *_inner([
+        "group = touched[position]", "out_sync[done], out_group[done], out_rows[done] = at, group, rows[group]",
+        "rows[group] = 0", *emit, "done += 1"])]
+    function: list[str] = []
+    if apart:  # what is written of states has registers of its own: those of the loop over rows are all taken
+        given = ", ".join(["at, groups, done, rows, touched, out_sync, out_group, out_rows", *states])
+        function = [f"def close({given}):", *_inner([*closes, "return done"]), "", ""]
+        closes = [f"done = close({given})"]
     return "\n".join([
         comment(f"Adjacent windows: {title}"),
         "",
@@ -245,6 +256,7 @@ def _render(*, title: str, imports: list[str], parameters: list[str], emit: list
         *imports,
         "",
         "",
+        *function,
         f"def step({', '.join(parameters)}):",
         "    at, groups = pane[0], pane[1]",
         "    done, full = count[1], False",
@@ -252,12 +264,7 @@ def _render(*, title: str, imports: list[str], parameters: list[str], emit: list
         "        if groups > 0 and (row == sync.shape[0] or sync[row] >= at + hop):  # it is over: one row a group",
         "            if done + groups > out_sync.shape[0]:",
         "                break",
-        "            for position in range(groups):",
-        "                group = touched[position]",
-        "                out_sync[done], out_group[done], out_rows[done] = at, group, rows[group]",
-        "                rows[group] = 0",
-        *_inner(emit, 4),
-        "                done += 1",
+        *_inner(closes, 3),
         "            groups = 0",
         "            continue",
         "        if groups == 0:",

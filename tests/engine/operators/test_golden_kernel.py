@@ -21,7 +21,7 @@ def log() -> wb.Stream:
 BEAT = log().assume(periodic=1)
 KEYED = log().assume(periodic=2, per="key")
 
-LONGER = {"hops": 133}
+LONGER = {"hops": 138}
 """Windows that hop have two kernels, of panes and of windows."""
 
 
