@@ -137,6 +137,7 @@ class Compiled:
         self._lock = threading.Lock()
         self._dispatcher: Any = None
         self._ready: dict[tuple[Any, ...], threading.Event] = {}
+        self._done: set[tuple[Any, ...]] = set()
         self._failure: BaseException | None = None
 
     @property
@@ -145,6 +146,8 @@ class Compiled:
         return self._text or inspect.getsource(sys.modules[self.function.__module__])
 
     def __call__(self, *arguments: Any) -> Any:
+        if _forced is None and tuple(map(_kind, arguments)) in self._done and _watcher.get() is None:
+            return self._dispatcher(*arguments)  # nothing is left to be asked: so is almost every call
         return self.best(*arguments)(*arguments)
 
     def best(self, *arguments: Any) -> Callable[..., Any]:
@@ -201,7 +204,10 @@ class Compiled:
                 self._compile(signature)
         except BaseException as error:
             self._failure = error
+            self._done.clear()
             raise
+        if self._failure is None:
+            self._done.add(signature)
 
     def _compile(self, signature: tuple[Any, ...]) -> None:
         import numba

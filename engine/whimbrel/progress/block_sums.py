@@ -71,14 +71,13 @@ class BlockSums:
         """
         groups = len(self.blocks)
         errors, degrees, widths = np.empty((3, groups))
-        share = read.drawn.blocks / np.maximum(read.phase, 1)
         _between_blocks(np.ones(groups), np.ones(1, np.bool_), np.zeros(1, np.int64), 1, scan.uneven, self.blocks,
                         self.sums, self.products, self.crosses, self.powers, read.window, read.exact_windows,
                         read.sampled, read.drawn.blocks, read.drawn.rows, read.drawn.squares, read.left.rows,
                         read.phase, errors, degrees)
         _half_widths(errors, degrees, np.full(1, FEWEST_DEGREES), np.full(1, LIGHT_TAILS), np.ones(1, np.bool_),
                      self.blocks, FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks,
-                     multiplier(share, alpha), strange(scan, read, alpha), widths)
+                     multiplier(read.share, alpha), strange(scan, read, alpha), widths)
         return widths
 
     def state_parts(self) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Read:
-    """Of each window, the blocks that may hold events of it.
+    """Of each window, the blocks that may hold events of it, and what follows from that.
 
     Attributes
     ----------
@@ -51,10 +51,14 @@ class Read:
         Of each row of the answer, the number of its window.
     drawn, left, later, before : Part
         Read in this phase; of this phase, not read yet; of later phases; read in earlier ones.
-    rows_inside : numpy.ndarray
-        Source rows that were not read and can be of no other window.
-    random : bool
-        Whether what was drawn is a random sample of the phase.
+    rows_inside, rows_left : numpy.ndarray
+        Source rows that were not read and can be of no other window; all that were not read and may be of it.
+    phase, share : numpy.ndarray
+        Blocks of this phase, read or not; the share of them that was read.
+    growth : tuple of numpy.ndarray
+        Rows that are left for each one that was drawn; and for each one read whenever, where none was.
+    exact_windows, sampled : numpy.ndarray of bool
+        Windows of which no block is left; those of which what was drawn is a sample, and says how much blocks differ.
     """
 
     window: Array
@@ -63,40 +67,17 @@ class Read:
     later: Part
     before: Part
     rows_inside: Array
-    random: bool
-
-    @cached_property
-    def exact_windows(self) -> Array:
-        """Windows of which no block is left."""
-        return (self.left.blocks == 0) & (self.later.blocks == 0)
+    rows_left: Array
+    phase: Array
+    share: Array
+    growth: tuple[Array, Array]
+    exact_windows: Array
+    sampled: Array
 
     @cached_property
     def exact(self) -> Array:
         """Rows of the answer of which no block is left."""
         return self.exact_windows[self.window]
-
-    @cached_property
-    def sampled(self) -> Array:
-        """Windows of which what was drawn is a sample, and says how much blocks differ."""
-        return self.random & (self.drawn.blocks >= 2) & (self.later.blocks == 0)
-
-    @cached_property
-    def growth(self) -> tuple[Array, Array]:
-        """By window, rows that are left for each one that was drawn; and for each one read whenever, where none was."""
-        drawn, left = self.drawn.rows, self.left.rows
-        known, unlike = drawn + self.before.rows, self.later.rows + np.where(drawn > 0, 0, left)
-        return (np.where(drawn > 0, left, 0) / np.where(drawn > 0, drawn, 1),
-                np.where(known > 0, unlike, 0) / np.where(known > 0, known, 1))
-
-    @cached_property
-    def phase(self) -> Array:
-        """Blocks of this phase, read or not."""
-        return self.drawn.blocks + self.left.blocks
-
-    @cached_property
-    def rows_left(self) -> Array:
-        """Source rows that were not read."""
-        return self.left.rows + self.later.rows
 
 
 class Sample:
@@ -167,9 +148,10 @@ class Sample:
 
     def read_of(self, kinds: Array) -> Read:
         """The blocks of each window, of which so much is known."""
-        found, inside = self.scan.overlapping(kinds, *times_behind(self.division, self._rows.starts))
-        drawn, left, later, before = (Part(*each) for each in found)
-        return Read(self._rows.which, drawn, left, later, before, inside, self._random)
+        found, (inside, rows_left, phase, share, more, density), flags = self.scan.overlapping(
+            kinds, *times_behind(self.division, self._rows.starts), random=self._random)
+        return Read(self._rows.which, *(Part(*each) for each in found), inside, rows_left, phase, share,
+                    (more, density), *flags)
 
     @property
     def scaled(self) -> list[Array]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from whimbrel.batch import Mask, Ticks
 from whimbrel.kernels import Compiled, patience
-from whimbrel.kernels.primitives.blocks_of_windows import BEFORE, DRAWN, KINDS, LATER, LEFT, blocks_of_windows
+from whimbrel.kernels.primitives.blocks_of_windows import BEFORE, DRAWN, KINDS, LATER, LEFT, TOLD, blocks_of_windows
 from whimbrel.plan import Blocks
 
 Array = np.ndarray[Any, Any]
@@ -19,6 +19,7 @@ Order = Literal["random", "newest", "oldest"]
 _FEW_WINDOWS = 500
 """For which nobody waits for the compiler."""
 
+_AT_ONCE = nullcontext()
 _blocks_of_windows = Compiled(blocks_of_windows)
 
 
@@ -134,15 +135,17 @@ class Scan:
         kinds[self.drawn], kinds[self.left] = DRAWN, LEFT
         return kinds
 
-    def overlapping(self, kinds: Array, first: Ticks, last: Ticks) -> tuple[Array, Array]:
-        """How many blocks may lie within each range of time, ends included, and rows that were not read and do.
+    def overlapping(self, kinds: Array, first: Ticks, last: Ticks, *, random: bool) -> tuple[Array, Array, Array]:
+        """What is known of each range of time, ends included: see :func:`blocks_of_windows`.
 
-        The first by kind and range, each with their rows and the squares of those; rows are never too many.
+        How many blocks may lie within it, by kind, each with their rows and the squares of those; numbers that follow;
+        whether it is exact, and whether it was sampled.
         """
-        found, inside = np.empty((KINDS, 3, len(first))), np.empty(len(first))
-        with patience() if len(first) > _FEW_WINDOWS else nullcontext():
-            _blocks_of_windows(kinds, *self._sorted, first, last, found.reshape(-1), inside)
-        return found, inside
+        ranges = len(first)
+        found, told, flags = np.empty((KINDS, 3, ranges)), np.empty((TOLD, ranges)), np.empty((2, ranges), np.bool_)
+        with patience() if ranges > _FEW_WINDOWS else _AT_ONCE:
+            _blocks_of_windows(kinds, *self._sorted, first, last, random, found.reshape(-1), told.reshape(-1), *flags)
+        return found, told, flags
 
     @cached_property
     def uneven(self) -> float:

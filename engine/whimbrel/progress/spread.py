@@ -63,10 +63,9 @@ class Spread:
         sample, read, values = self.sample, self.sample.read, self.sample.division.values
         errors, degrees = self._found
         widths = np.empty_like(errors)
-        share = read.drawn.blocks / np.maximum(read.phase, 1)
         with sample.waiting:
             _half_widths(errors.reshape(-1), degrees.reshape(-1), *values.enough, values.counts, sample.blocks,
-                         FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks, multiplier(share, alpha),
+                         FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks, multiplier(read.share, alpha),
                          strange(sample.scan, read, alpha), widths.reshape(-1))
         return widths
 
@@ -114,7 +113,6 @@ def strange(scan: Scan, read: Read, alpha: float) -> Array:
 
     Of k such blocks none is among a share of all with a probability of at most ``(1 - share) ** k``. By window.
     """
-    share = read.drawn.blocks / np.maximum(read.phase, 1)
     with np.errstate(divide="ignore"):
-        blocks = np.ceil(np.log(alpha) / np.log1p(-share))
+        blocks = np.ceil(np.log(alpha) / np.log1p(-read.share))
     return np.minimum(blocks, read.left.blocks) * scan.most_rows

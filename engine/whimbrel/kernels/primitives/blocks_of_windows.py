@@ -11,11 +11,14 @@ Array = np.ndarray[Any, Any]
 KINDS = 4
 """Of blocks: read in this phase, of this phase and not read yet, of later ones, read in earlier ones."""
 DRAWN, LEFT, LATER, BEFORE = range(KINDS)
+TOLD = 6
+"""Numbers that follow for each window."""
 
 
 def blocks_of_windows(kinds: Array, rows: Array, begun: Array, by_begin: Array, ended: Array, by_end: Array,
-                      first: Array, last: Array, found: Array, inside: Array) -> None:
-    """Count the blocks that may lie within each range of time, and the rows of those that lie within it whole.
+                      first: Array, last: Array, random: bool, found: Array, told: Array, exact: Array,
+                      sampled: Array) -> None:
+    """Count the blocks that may lie within each range of time, and say what follows from that.
 
     Parameters
     ----------
@@ -29,10 +32,17 @@ def blocks_of_windows(kinds: Array, rows: Array, begun: Array, by_begin: Array, 
         Blocks in these orders.
     first, last : numpy.ndarray of int64
         Of each range, both included.
+    random : bool
+        Whether what was read in this phase is a random sample of it.
     found : numpy.ndarray of float64
         What is written: by kind, power and range, the sum of the 0th, 1st and 2nd power of the rows of blocks.
-    inside : numpy.ndarray of float64
-        What is written: by range, rows that were not read and lie in it; never too many.
+    told : numpy.ndarray of float64
+        What is written: by range, one number after the other: rows that were not read and lie in it, never too many;
+        rows that were not read; blocks of this phase; the share of them that was read; how many rows each that this
+        phase has read stands for beside itself, and each that was read whenever, where this phase has read none.
+    exact, sampled : numpy.ndarray of bool
+        What is written: by range, whether nothing is left of it; whether what was read of it is a random sample, of
+        blocks enough to say how much they differ.
     """
     blocks, ranges = rows.shape[0], first.shape[0]
     sums = np.zeros((2, blocks + 1, KINDS * 3))
@@ -52,5 +62,18 @@ def blocks_of_windows(kinds: Array, rows: Array, begun: Array, by_begin: Array, 
         for kind in range(KINDS * 3):
             found[kind * ranges + each] = sums[0, begun_within, kind] - sums[1, ended_before, kind]
         left, later = LEFT * 3 + 1, LATER * 3 + 1
-        inside[each] = max(0.0, sums[1, ended_within, left] - sums[0, begun_before, left]
-                           + sums[1, ended_within, later] - sums[0, begun_before, later])
+        told[each] = max(0.0, sums[1, ended_within, left] - sums[0, begun_before, left]
+                         + sums[1, ended_within, later] - sums[0, begun_before, later])
+        drawn_blocks, left_blocks = found[DRAWN * 3 * ranges + each], found[LEFT * 3 * ranges + each]
+        later_blocks = found[LATER * 3 * ranges + each]
+        drawn_rows, left_rows = found[(DRAWN * 3 + 1) * ranges + each], found[left * ranges + each]
+        later_rows, before_rows = found[later * ranges + each], found[(BEFORE * 3 + 1) * ranges + each]
+        phase = drawn_blocks + left_blocks
+        unlike = later_rows if drawn_rows > 0 else later_rows + left_rows
+        told[ranges + each] = left_rows + later_rows
+        told[2 * ranges + each] = phase
+        told[3 * ranges + each] = drawn_blocks / max(phase, 1.0)
+        told[4 * ranges + each] = left_rows / drawn_rows if drawn_rows > 0 else 0.0
+        told[5 * ranges + each] = unlike / (drawn_rows + before_rows) if drawn_rows + before_rows > 0 else 0.0
+        exact[each] = left_blocks == 0 and later_blocks == 0
+        sampled[each] = random and drawn_blocks >= 2 and later_blocks == 0
