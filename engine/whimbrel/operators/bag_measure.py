@@ -179,7 +179,7 @@ class BagMeasure(Measurement):
 
     def _repacked(self, items: Array, starts: Array, first: Array, length: Array, room: Array, used: int,
                   more: int) -> tuple[Array, Array]:
-        places = max(PLACES_AT_FIRST, 2 * int(length.sum()) + 2 * more)
+        places = max(PLACES_AT_FIRST, 3 * int(length.sum()) + 2 * more)
         packed, packed_starts = np.zeros(places, np.int64), np.zeros(places if len(starts) else 0, np.int64)
         self.sizes[used] = _repack(items, starts, first, length, room, packed, packed_starts)
         return packed, packed_starts

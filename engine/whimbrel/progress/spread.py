@@ -65,8 +65,8 @@ class Spread:
         widths = np.empty_like(errors)
         with sample.waiting:
             _half_widths(errors.reshape(-1), degrees.reshape(-1), *values.enough, values.counts, sample.blocks,
-                         FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks, multiplier(read.share, alpha),
-                         strange(sample.scan, read, alpha), widths.reshape(-1))
+                         FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks,
+                         multiplier(read.share, alpha), strange(sample.scan, read, alpha), widths.reshape(-1))
         return widths
 
     def deviations(self, value: int) -> Array:

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import whimbrel as wb
 from whimbrel.kernels.primitives import bags
+from whimbrel.operators import bag_measure
 
 NONE = np.empty(0, np.int64)
 
@@ -44,3 +46,21 @@ def test_many_that_enter_are_not_each_looked_for_among_all(monkeypatch: pytest.M
     items[:10_000].sort()
     bags.put_in_order(items, NONE, NONE, NONE, 0, 10_000, 11_000)
     assert asked < 10_000  # 14 for each of the thousand, where all are searched
+
+
+def test_groups_that_grow_side_by_side_are_not_moved_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool that was packed anew had no room left in any group: it was copied whole after a few rows of each."""
+    packed = 0
+    repack = bag_measure._repack
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal packed
+        packed += 1
+        return repack(*arguments)
+
+    monkeypatch.setattr(bag_measure, "_repack", counted)
+    rows, groups = 6_000, 100
+    log = wb.from_arrow({"at": np.arange(rows), "k": np.arange(rows) % groups, "x": np.arange(rows)}, time="at")
+    found = log.group_by("k").tumbling_window(rows).aggregate(m=wb.median(wb.col.x)).collect()
+    assert sorted(found["m"].to_pylist()) == [rows / 2 - groups / 2 + k for k in range(groups)]
+    assert packed < 20

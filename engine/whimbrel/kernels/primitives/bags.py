@@ -161,9 +161,9 @@ def keep_room(shown_first: Array, shown_room: Array, group: int, size: int, plac
 def repack(
     items: Array, starts: Array, first: Array, length: Array, room: Array, new_items: Array, new_starts: Array
 ) -> int:
-    """Copy all groups to the beginning of a new pool; returns the places used.
+    """Copy all groups to the beginning of a new pool, each with twice the room that it uses; returns the places given.
 
-    Each has half as much room again as it uses: groups that grow by a row each would all have to be moved soon.
+    With no more than they use, every group that grows would have to move at once, and the pool be full again soon.
     """
     used = 0
     for group in range(first.shape[0]):
@@ -172,7 +172,7 @@ def repack(
             if starts.shape[0]:
                 new_starts[used + position] = starts[first[group] + position]
         first[group] = used
-        room[group] = length[group] + length[group] // 2
+        room[group] = 2 * length[group]
         used += room[group]
     return used
 
