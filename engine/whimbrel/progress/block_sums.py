@@ -11,8 +11,8 @@ from whimbrel.kernels.primitives.between_blocks import between_blocks
 from whimbrel.kernels.primitives.co_moments import add_block
 from whimbrel.kernels.primitives.intervals import half_widths
 from whimbrel.operators.measure import extend
-from whimbrel.progress.sequence import multiplier
-from whimbrel.progress.spread import FEWEST_BLOCKS, strange
+from whimbrel.progress.sequence import boundary
+from whimbrel.progress.spread import FEWEST_BLOCKS
 from whimbrel.progress.values import FEWEST_DEGREES, LIGHT_TAILS
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class BlockSums:
                         read.phase, errors, degrees)
         _half_widths(errors, degrees, np.full(1, FEWEST_DEGREES), np.full(1, LIGHT_TAILS), np.ones(1, np.bool_),
                      self.blocks, FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks,
-                     multiplier(read.share, alpha), strange(scan, read, alpha), widths)
+                     read.left.blocks, read.share, scan.most_rows, alpha, *boundary(alpha), widths)
         return widths
 
     def state_parts(self) -> dict[str, Any]:

@@ -150,8 +150,10 @@ class Sample:
         """The blocks of each window, of which so much is known."""
         found, (inside, rows_left, phase, share, more, density), flags = self.scan.overlapping(
             kinds, *times_behind(self.division, self._rows.starts), random=self._random)
-        return Read(self._rows.which, *(Part(*each) for each in found), inside, rows_left, phase, share,
-                    (more, density), *flags)
+        drawn, left, later, before = (Part(*each) for each in found)
+        exact, sampled = flags
+        return Read(self._rows.which, drawn, left, later, before, inside, rows_left, phase, share, (more, density),
+                    exact, sampled)
 
     @property
     def scaled(self) -> list[Array]:

@@ -32,27 +32,22 @@ _GRID = np.linspace(-14.0, 14.0, 1121)
 """Logits of shares between which the boundary is interpolated."""
 
 
-def multiplier(share: Array, alpha: float) -> Array:
+@functools.lru_cache(maxsize=64)
+def boundary(alpha: float) -> tuple[Array, Array]:
     """How many standard errors wide a sequence of intervals is, to hold at every look with probability 1 - alpha.
+
+    Given by the logit of the share of blocks that was drawn: where the mixture reaches 1 / alpha, found by bisection.
 
     Parameters
     ----------
-    share : numpy.ndarray of float64
-        Of the blocks, in (0, 1).
     alpha : float
 
     Examples
     --------
-    >>> multiplier(np.array([0.01, 0.5]), 0.05).round(2).tolist()
+    >>> logits, widths = boundary(0.05)
+    >>> np.interp(np.log([0.01 / 0.99, 1.0]), logits, widths).round(2).tolist()
     [3.84, 2.78]
     """
-    clipped = np.minimum(np.maximum(share, 1e-6), 1 - 1e-6)
-    return np.interp(np.log(clipped) - np.log1p(-clipped), _GRID, _boundary(alpha))
-
-
-@functools.lru_cache(maxsize=64)
-def _boundary(alpha: float) -> Array:
-    """Where the mixture reaches 1 / alpha, in standard errors, by bisection."""
     odds = np.array([share / (1 - share) for share in _SHARES])
     slopes = np.sqrt(2 * math.log(2 / alpha) / odds)
     time = np.exp(_GRID)[:, None]
@@ -64,7 +59,7 @@ def _boundary(alpha: float) -> Array:
         largest = exponents.max(axis=1)
         crossed = largest + np.log(np.exp(exponents - largest[:, None]).sum(axis=1)) >= -math.log(alpha)
         low, high = np.where(crossed, low, middle), np.where(crossed, middle, high)
-    return high
+    return _GRID, high
 
 
 def students(normal: Array, degrees: Array) -> Array:

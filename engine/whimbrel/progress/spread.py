@@ -10,11 +10,10 @@ import numpy as np
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.between_blocks import between_blocks
 from whimbrel.kernels.primitives.intervals import half_widths
-from whimbrel.progress.sequence import multiplier
+from whimbrel.progress.sequence import boundary
 
 if TYPE_CHECKING:
-    from whimbrel.progress.sample import Read, Sample
-    from whimbrel.progress.scan import Scan
+    from whimbrel.progress.sample import Sample
 
 Array = np.ndarray[Any, Any]
 
@@ -65,8 +64,8 @@ class Spread:
         widths = np.empty_like(errors)
         with sample.waiting:
             _half_widths(errors.reshape(-1), degrees.reshape(-1), *values.enough, values.counts, sample.blocks,
-                         FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks,
-                         multiplier(read.share, alpha), strange(sample.scan, read, alpha), widths.reshape(-1))
+                         FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks, read.left.blocks,
+                         read.share, sample.scan.most_rows, alpha, *boundary(alpha), widths.reshape(-1))
         return widths
 
     def deviations(self, value: int) -> Array:
@@ -106,13 +105,3 @@ def _light(degrees: Array, blocks: Array, drawn: Array) -> Array:
     each = (known * known / np.where(counted, degrees, 1.0)).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     found: Array = blocks >= np.minimum(_FEWEST_OF_ALL, _LIGHT_OF_ALL * drawn) * each[:, None]
     return found
-
-
-def strange(scan: Scan, read: Read, alpha: float) -> Array:
-    """Rows of as many blocks as may be unlike all that were read, which were alike, while none has been drawn.
-
-    Of k such blocks none is among a share of all with a probability of at most ``(1 - share) ** k``. By window.
-    """
-    with np.errstate(divide="ignore"):
-        blocks = np.ceil(np.log(alpha) / np.log1p(-read.share))
-    return np.minimum(blocks, read.left.blocks) * scan.most_rows

@@ -11,15 +11,17 @@ Array = np.ndarray[Any, Any]
 
 _LARGEST = 700.0
 """Exponents beyond would be infinite."""
+_LEAST = 1e-6
+"""A share that differs from none, and from all."""
 
 
 def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, counts: Array, blocks: Array,
-                fewest_blocks: int, window: Array, exact: Array, drawn: Array, multipliers: Array, strange: Array,
-                widths: Array) -> None:
+                fewest_blocks: int, window: Array, exact: Array, drawn: Array, left: Array, share: Array,
+                most_rows: int, alpha: float, logits: Array, boundary: Array, widths: Array) -> None:
     """Write half the intervals of values, by value and group; infinite where too little is known.
 
-    Standard errors are as many times as wide as Student's t is, where the normal distribution's would be `multipliers`
-    times (Wallace 1959).
+    Standard errors are as many times as wide as Student's t is, where the normal distribution's would be as many times
+    as the boundary says (Wallace 1959).
 
     Parameters
     ----------
@@ -37,28 +39,68 @@ def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, coun
         By group, the place of its window in what follows.
     exact : numpy.ndarray of bool
         Whether nothing is left of a window.
-    drawn, multipliers, strange : numpy.ndarray of float64
-        By window: blocks that were drawn, how many standard errors wide the interval is, and rows that may be unlike
-        all others.
+    drawn, left, share : numpy.ndarray of float64
+        By window: blocks that were drawn, those of this phase that were not, and the share of the former in both.
+    most_rows : int
+        Of a block.
+    alpha : float
+        With what probability an interval may fail, at any look.
+    logits, boundary : numpy.ndarray of float64
+        Of shares, how many standard errors wide an interval is.
     widths : numpy.ndarray of float64
         What is written.
     """
     groups = window.shape[0]
+    known, times, strange = -1, 0.0, 0.0
     for value in range(fewest.shape[0]):
         for group in range(groups):
             at, place = value * groups + group, window[group]
+            if place != known:
+                known = place
+                times = multiplier(share[place], logits, boundary)
+                strange = min(unlike(share[place], alpha), left[place]) * most_rows
             error, free = errors[at], degrees[at]
             width = np.inf
             if exact[place]:
                 width = 0.0
             elif error == 0 and counts[value]:
-                width = strange[place]
+                width = strange
             elif blocks[group] >= fewest_blocks and 0 < error < np.inf and (
                     free >= fewest[value] or free >= light[value] * drawn[place]):
                 free = max(free, 1.0)
-                scaled = multipliers[place] * (8 * free + 3) / (8 * free + 1)
+                scaled = times * (8 * free + 3) / (8 * free + 1)
                 width = math.sqrt(free * math.expm1(min(scaled * scaled / free, _LARGEST))) * error
             widths[at] = width
+
+
+def multiplier(share: float, logits: Array, boundary: Array) -> float:
+    """How many standard errors wide an interval is when so large a share of the blocks was drawn.
+
+    Examples
+    --------
+    >>> float(multiplier(0.5, np.array([-1.0, 1.0]), np.array([4.0, 2.0])))
+    3.0
+    """
+    clipped = min(max(share, _LEAST), 1 - _LEAST)
+    logit = math.log(clipped) - math.log1p(-clipped)
+    after = min(max(np.searchsorted(logits, logit, "right"), 1), logits.shape[0] - 1)
+    way = min(max((logit - logits[after - 1]) / (logits[after] - logits[after - 1]), 0.0), 1.0)
+    return float(boundary[after - 1] + way * (boundary[after] - boundary[after - 1]))
+
+
+def unlike(share: float, alpha: float) -> float:
+    """How many blocks may be unlike all that were drawn, which were alike.
+
+    Of k such blocks none is among a share of all with a probability of at most ``(1 - share) ** k``.
+
+    Examples
+    --------
+    >>> unlike(0.5, 0.05)
+    5.0
+    """
+    if share <= 0:
+        return math.inf
+    return 0.0 if share >= 1 else float(math.ceil(math.log(alpha) / math.log1p(-share)))
 
 
 def interval_ends(numbers: Array, bottoms: Array, tops: Array, two_ended: Array, least: Array, most: Array,
