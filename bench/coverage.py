@@ -16,10 +16,11 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.batch import Batch
 from whimbrel.expr import Expr
+from whimbrel.kernels.primitives.intervals import multiplier
 from whimbrel.plan import Aggregate, Blocks
 from whimbrel.progress.distinct import DistinctLook
 from whimbrel.progress.sample import Sample
-from whimbrel.progress.sequence import multiplier
+from whimbrel.progress.sequence import boundary
 from whimbrel.progress.states import BlockStates, Rows
 
 Array = np.ndarray[Any, Any]
@@ -260,6 +261,6 @@ def _for_one_look(share: float, parts: int) -> float:
     low, high = 1e-6, 0.999
     for _ in range(30):
         middle = (low * high) ** 0.5
-        wider = float(multiplier(np.array([share]), middle)[0]) > normal
+        wider = multiplier(share, *boundary(middle)) > normal
         low, high = (middle, high) if wider else (low, middle)
     return low * parts

@@ -47,8 +47,8 @@ NEEDS = {
     "kafka": ("a Kafka broker", "maven", lambda: has_java() and any(KAFKA_JARS.glob("kafka_*.jar"))),
 }
 OPTIONAL = {"kafka", "small_disk"}
-"""Left out where it is not there, and said, but no failure: the cluster that librdkafka brings is everywhere, and so are
-limits of a file's size. Containers seldom let anybody mount."""
+"""Left out where it is not there, and said, but no failure: the cluster that librdkafka brings is everywhere, and so is
+a limit of a file's size. Containers seldom let anybody mount."""
 NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
 
 settings.register_profile("untimed", deadline=None)  # the machine may be busy, and a first call compiles

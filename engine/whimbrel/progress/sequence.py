@@ -60,16 +60,3 @@ def boundary(alpha: float) -> tuple[Array, Array]:
         crossed = largest + np.log(np.exp(exponents - largest[:, None]).sum(axis=1)) >= -math.log(alpha)
         low, high = np.where(crossed, low, middle), np.where(crossed, middle, high)
     return _GRID, high
-
-
-def students(normal: Array, degrees: Array) -> Array:
-    """The quantile of Student's t at the probability at which the standard normal's is `normal` (Wallace 1959).
-
-    Examples
-    --------
-    >>> students(np.array([1.96, 1.96]), np.array([4.0, 1e6])).round(2).tolist()
-    [2.79, 1.96]
-    """
-    scaled = normal * (8 * degrees + 3) / (8 * degrees + 1)
-    with np.errstate(over="ignore"):
-        return np.sqrt(degrees * np.expm1(np.minimum(scaled * scaled / degrees, 700.0)))
