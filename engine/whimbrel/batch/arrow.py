@@ -67,7 +67,7 @@ def _times(schema: Schema, batch: Batch, storage: Storage | None) -> tuple[Colum
     if storage is not None and len(batch) >= _WORTH_SHARING and sync[0] == sync[-1] and (sync == sync[0]).all():
         return Column(type_, storage.alike(int(sync[0]), len(batch))), Column(
             type_, storage.alike(int(sync[0]) + ends, len(batch)))
-    after = following(sync, ends)
+    after = following(sync, ends, evenly=batch.gaps == (ends, ends))
     if after is None:
         after = np.add(sync, ends, out=None if storage is None else storage.empty(len(batch), np.int64))
     return _kept(Column(type_, sync), storage), Column(type_, after)

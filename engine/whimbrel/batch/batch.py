@@ -11,6 +11,7 @@ import numpy as np
 from whimbrel.batch.column import Column, Mask, frozen
 from whimbrel.batch.schema import Schema
 from whimbrel.batch.storage import Storage
+from whimbrel.clock import INF
 
 Ticks = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -44,6 +45,9 @@ class Batch:
         Joins an end edge to its start edge; None on streams that have intervals only.
     began : numpy.ndarray of int64, optional
         Starts of the events before a window on a grid rounded them; None where nothing was rounded.
+    gaps : tuple of int, optional
+        The least and the most ticks from a row to the next, or bounds of them, where rows are known to be in the order
+        of time: who needs their order or their distance need not read the times again.
     """
 
     schema: Schema
@@ -53,6 +57,7 @@ class Batch:
     absent: Mask | None = None
     ids: Ticks | None = None
     began: Ticks | None = None
+    gaps: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         for name in _ARRAYS:
@@ -83,7 +88,7 @@ class Batch:
         to = changes.get
         return Batch(to("schema", self.schema), to("sync", self.sync), to("ends", self.ends),
                      to("columns", self.columns), to("absent", self.absent), to("ids", self.ids),
-                     to("began", self.began))
+                     to("began", self.began), to("gaps", None if "sync" in changes else self.gaps))
 
     def column(self, name: str) -> Column:
         return self.columns[self.schema.index(name)]
@@ -106,7 +111,7 @@ class Batch:
                            for column in self.columns),
                      None if self.absent is None else self.absent[start:stop],
                      None if self.ids is None else self.ids[start:stop],
-                     None if self.began is None else self.began[start:stop])
+                     None if self.began is None else self.began[start:stop], self.gaps)
 
     def take(self, rows: np.ndarray[Any, Any], storage: Storage | None = None) -> Batch:
         """The rows at these positions, in this order; in a `storage`, where they stay."""
@@ -131,7 +136,8 @@ class Batch:
 
     def only(self, kept: Mask, storage: Storage | None = None) -> Batch:
         """The rows that are kept, the others dropped for good; in a `storage`, where they stay."""
-        return self.having(absent=None).take(np.flatnonzero(kept), storage)
+        rows = self.having(absent=None).take(np.flatnonzero(kept), storage)
+        return rows if self.gaps is None else rows.having(gaps=(self.gaps[0], INF))
 
     def compact(self, storage: Storage | None = None) -> Batch:
         """Drop absent rows for good."""

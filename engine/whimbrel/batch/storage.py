@@ -50,7 +50,7 @@ class Storage:
             self._block, self._given = _block(), 0
         piece = self._block[self._given : self._given + size]
         self._given += -(-size // _LINE) * _LINE
-        return piece.view(dtype)
+        return np.frombuffer(piece.data, dtype)  # whose parts hold it, and not the block: they know what lies beside
 
     def alike(self, number: int, rows: int) -> Array:
         """An array of one number; who asks for the one or the other of two anew shares memory."""

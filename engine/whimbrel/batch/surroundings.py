@@ -14,7 +14,9 @@ _PART = 8_192
 
 
 def surroundings(times: Array, before: int, behind: int) -> Array | None:
-    """Times with so many before and behind them in the Arrow array that they are part of; None: it has not so many.
+    """Times with so many before and behind them in the array that they are part of; None: it has not so many.
+
+    That is one whose memory stays as it is, Arrow's or of a :class:`Storage`.
 
     Examples
     --------
@@ -23,15 +25,23 @@ def surroundings(times: Array, before: int, behind: int) -> Array | None:
     ([1, 2, 5], None)
     """
     whole = times.base
-    if not isinstance(whole, np.ndarray) or not isinstance(whole.base, pa.Buffer) or whole.dtype != times.dtype:
+    stays = isinstance(whole, np.ndarray) and isinstance(whole.base, pa.Buffer | memoryview)
+    if not stays or whole.dtype != times.dtype:
         return None
     first = (_address(times) - _address(whole)) // times.itemsize - before
     stop = first + before + len(times) + behind
     return whole[first:stop] if first >= 0 and stop <= len(whole) else None
 
 
-def following(times: Array, step: int) -> Array | None:
+def following(times: Array, step: int, *, evenly: bool = False) -> Array | None:
     """Each time and a step, if that is when the next begins, and an array says so already; None elsewhere.
+
+    Parameters
+    ----------
+    times : array of int64
+    step : int
+    evenly : bool
+        Whether times are known to be a step apart from each other.
 
     Examples
     --------
@@ -43,8 +53,8 @@ def following(times: Array, step: int) -> Array | None:
     if wide is None or int(wide[-1]) - int(wide[0]) != len(times) * step:
         return None
     next_ = wide[1:]
-    evenly = all((next_[row : row + _PART] - times[row : row + _PART] == step).all()
-                 for row in range(0, len(times), _PART))
+    evenly = evenly or all((next_[row : row + _PART] - times[row : row + _PART] == step).all()
+                           for row in range(0, len(times), _PART))
     return next_ if evenly else None
 
 

@@ -9,11 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Field, Schema, Ticks
+from whimbrel.batch import Batch, Column, Field, Schema, Ticks, frozen
 from whimbrel.batch.arrow import ticks_from_arrow
 from whimbrel.clock import INF, TickUnit
 from whimbrel.connect.plain import plain_array, plain_type
 from whimbrel.errors import SchemaError, SourceError, near_match
+from whimbrel.kernels import Compiled
+from whimbrel.kernels.primitives.durations import durations
+
+_durations = Compiled(durations)
+_MANY_ROWS = 4_096
+"""From so many on it is worth a look whether all last equally long."""
 
 _MEND_TYPE = "make it a timestamp, a date or an integer first, e.g. with pyarrow.compute.strptime or a cast"
 
@@ -106,6 +112,10 @@ class Timeline:
         other, valid = self._ticks(data.column(self.end), self.end, first_row)
         if valid is not None:
             other = np.where(valid, other, INF)
+        if len(other) >= _MANY_ROWS:
+            least, most = map(int, _durations(frozen(sync), frozen(other)))
+            if 0 < least == most and other[0] < INF:
+                return most
         wrong = other <= sync
         if wrong.any():
             self._refuse_lifetime(data, int(np.argmax(wrong)), first_row)

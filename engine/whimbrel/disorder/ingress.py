@@ -13,6 +13,7 @@ from whimbrel.disorder.sorter import Sorter
 from whimbrel.disorder.source_time import SourceTime
 from whimbrel.disorder.timekeeper import Array, Moments, Timekeeper
 from whimbrel.errors import DisorderError, SourceError
+from whimbrel.kernels import with_gaps
 from whimbrel.plan import Disorder, Source
 
 
@@ -57,6 +58,8 @@ class Ingress(Judge):
             return []
         first = self.rows
         self.rows += len(batch)
+        if self.disorder.reorder_latency == 0:  # looked at once: whoever is behind wants to know, too
+            batch = with_gaps(batch)
         on_time = isinstance(self.time, SourceTime) and self.time.on_time(batch)
         moments = None if on_time else self.time.follow(batch)
         if self.time.newest == INF:  # looked for here, where the newest time is known, since a search reads every row

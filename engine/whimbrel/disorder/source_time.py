@@ -9,7 +9,7 @@ import numpy as np
 from whimbrel.batch import Batch, Mask
 from whimbrel.clock import MIN_TIME
 from whimbrel.disorder.timekeeper import Moments, Timekeeper
-from whimbrel.kernels import ascends
+from whimbrel.kernels import ordered
 
 
 class SourceTime(Timekeeper):
@@ -36,7 +36,7 @@ class SourceTime(Timekeeper):
         if self.latency is None and (self.now == MIN_TIME or sync.min() >= self.now):
             self.newest = max(self.newest, int(sync.max()))
             return True
-        if self.latency != 0 or sync[0] < max(self.newest, self.now) or not (self.in_order or ascends(sync)):
+        if self.latency != 0 or sync[0] < max(self.newest, self.now) or not (self.in_order or ordered(batch)):
             return False
         self.newest = self.now = int(sync[-1])
         return True

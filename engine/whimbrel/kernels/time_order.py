@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.batch import frozen
+from whimbrel.batch import Batch, frozen
 from whimbrel.kernels.compile import Compiled, forced_tier
 from whimbrel.kernels.primitives import time_order as primitive
 
 Array = np.ndarray[Any, Any]
 
 _ascending = Compiled(primitive.ascending)
+_steps = Compiled(primitive.steps)
 _order_near = Compiled(primitive.order_near)
 _merge_late = Compiled(primitive.merge_late)
 _count_slices = Compiled(primitive.count_slices)
@@ -39,6 +40,28 @@ def ascends(times: Array) -> bool:
     if len(times) < _FEW_ROWS or not _ascending.ready(times):
         return not (times[1:] < times[:-1]).any()
     return bool(_ascending(times))
+
+
+def ordered(batch: Batch) -> bool:
+    """Whether no row is before the one in front of it."""
+    return batch.gaps is not None or ascends(batch.sync)
+
+
+def with_gaps(batch: Batch) -> Batch:
+    """The rows and what is between their times, where they are in order and so many that it is worth a look.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whimbrel.batch import Batch, Schema
+    >>> with_gaps(Batch(Schema(()), np.arange(0, 100_000, 5), 1, ())).gaps
+    (5, 5)
+    """
+    times = batch.sync
+    if batch.gaps is not None or len(times) < _FEW_ROWS or not _steps.ready(times):
+        return batch
+    least, most = map(int, _steps(times))
+    return batch if least < 0 else batch.having(gaps=(least, most))
 
 
 def time_order(sync: Array) -> Array | None:

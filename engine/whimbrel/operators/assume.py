@@ -12,16 +12,14 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Mask, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import KernelError, PlanError
-from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.primitives.apart import spaced, until_one_is_wrong
+from whimbrel.kernels import Compiled, Kernel, KeyTable, with_gaps
+from whimbrel.kernels.primitives.apart import until_one_is_wrong
 from whimbrel.plan import Apart, Given, Operator, Properties, Reach, Wanted, fluent
 
 Array = np.ndarray[Any, Any]
 
 _until_one_is_wrong = Compiled(until_one_is_wrong)
-_spaced = Compiled(spaced)
 _NONE = frozen(np.empty(0, np.int64))
-_FEW_ROWS = 4_096
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -148,7 +146,7 @@ class AssumeKernel(Kernel):
         if not len(batch):
             return []
         expected, unit = self.assume.duration, self.assume.unit
-        if expected is not None:
+        if expected is not None and not (isinstance(batch.ends, int) and batch.ends == expected):
             lasts = batch.other - batch.sync
             self._refuse(batch, lasts != expected, lambda row: f"lasts {quote_ticks(int(lasts[row]), unit)}, not "
                                                                f"{quote_ticks(expected, unit)}")
@@ -190,12 +188,12 @@ class AssumeKernel(Kernel):
         sync, rows = batch.sync, len(batch)
         begun = int(self.start[0])
         if period is None:
-            if not (isinstance(batch.ends, int) and _all_apart(sync, batch.ends, INF)):
+            if not (isinstance(batch.ends, int) and _all_apart(batch, batch.ends, INF)):
                 return False
         else:
             whole = int(sync[-1]) - int(sync[0]) == (rows - 1) * period
             follows = begun == MIN_TIME or sync[0] - begun == period
-            if not whole or not follows or not _all_apart(sync, period, period):
+            if not whole or not follows or not _all_apart(batch, period, period):
                 return False
             if (batch.ends if isinstance(batch.ends, int) else int((batch.ends - sync).max())) > period:
                 return False
@@ -219,10 +217,10 @@ class AssumeKernel(Kernel):
         return pa.scalar(ticks).cast(batch.schema.time_type).as_py()
 
 
-def _all_apart(sync: Array, least: int, most: int) -> bool:
-    """Whether times follow each other at distances between these."""
-    times = frozen(sync)
-    if len(times) < _FEW_ROWS or not _spaced.ready(times, least, most):
-        steps = times[1:] - times[:-1]
-        return bool(((steps >= least) & (steps <= most)).all())
-    return bool(_spaced(times, least, most))
+def _all_apart(batch: Batch, least: int, most: int) -> bool:
+    """Whether rows follow each other at distances between these."""
+    known = with_gaps(batch).gaps  # maybe of more rows than these
+    if known is not None and least <= known[0] and known[1] <= most:
+        return True
+    steps = batch.sync[1:] - batch.sync[:-1]
+    return bool(((steps >= least) & (steps <= most)).all())

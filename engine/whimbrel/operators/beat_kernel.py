@@ -231,13 +231,12 @@ class BeatKernel(Kernel):
             self.open = None
         arrays = iter([array[first:stop] if 2 * rows >= len(array) else array[first:stop].copy() for array in outs[1:]])
         sync, ends = next(arrays), next(arrays) if text.changing else self.lasts
-        if self.storage is not None and text.everywhere and self.lasts == self.period:
-            ends = outs[1][first + 1 : stop + 1]  # each ends when the next begins: one array says both
         columns = []
         for field, nullable in zip(self.last.schema, text.nullable, strict=True):
             values, valid = next(arrays), next(arrays) if nullable else None
             columns.append(Column(field.type, values, None if valid is None or valid.all() else valid))
-        result = Batch(self.last.schema, sync, ends, tuple(columns))
+        result = Batch(self.last.schema, sync, ends, tuple(columns),
+                       gaps=(self.period, self.period if text.everywhere else INF))
         # Where the last one ends is known when something changes behind the range.
         if going and rows and self.lasts == self.period and not text.anew:
             self.open = result.slice(len(result) - 1, len(result))

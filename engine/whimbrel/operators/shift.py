@@ -107,7 +107,7 @@ class ShiftKernel(Stateless):
         ends = batch.ends
         if not isinstance(ends, int):
             ends = np.where(ends == INF, INF, self._moved(ends))
-        return batch.having(sync=self._moved(batch.sync), ends=ends)
+        return batch.having(sync=self._moved(batch.sync), ends=ends, gaps=batch.gaps)
 
     def _moved(self, times: Ticks) -> Ticks:
         amount = self.shift.amount

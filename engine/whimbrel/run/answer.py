@@ -16,7 +16,7 @@ from whimbrel.batch import Batch, Column, Storage, Ticks, table_from_batches
 from whimbrel.clock import INF, MIN_TIME, round_spans
 from whimbrel.connect import ReplayClock
 from whimbrel.disorder import Ingress
-from whimbrel.kernels import ascends
+from whimbrel.kernels import ascends, ordered
 from whimbrel.operators import Band, Ingest, LateRows
 from whimbrel.operators.band import BandKernel
 from whimbrel.operators.late_rows import LateKernel
@@ -91,7 +91,7 @@ class Answer:
         if not batches:
             return
         for batch in batches:
-            self._watch_order(batch.sync)
+            self._watch_order(batch.sync, ordered(batch))
         table = table_from_batches(self.schema, batches, self._storage)
         self._tables.append(table)
         self.settled_rows += table.num_rows
@@ -101,12 +101,12 @@ class Answer:
             self._forgotten += self._tables.popleft().num_rows
             self._rearranged += not self._in_order
 
-    def _watch_order(self, starts: Ticks) -> None:
+    def _watch_order(self, starts: Ticks, in_order: bool) -> None:
         """Rows that follow in the order of start need not be looked at again with every snapshot."""
         if not len(starts):
             return
         newest = int(starts[-1])
-        if starts[0] < self._newest_start or not ascends(starts):
+        if starts[0] < self._newest_start or not in_order:
             self._in_order = False
             self._rearranged += 1
             newest = int(starts.max())
@@ -129,7 +129,8 @@ class Answer:
         self._newest_start = MIN_TIME
         for table in self._tables:
             for chunk in table.column("start").chunks:
-                self._watch_order(np.asarray(Column.from_arrow(chunk).values))
+                starts = np.asarray(Column.from_arrow(chunk).values)
+                self._watch_order(starts, ascends(starts))
         self._forgotten = min(self._forgotten, settled)
         self._lately = deque([(time.perf_counter(), self._rows)])
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Mask
 from whimbrel.clock import MIN_TIME
 from whimbrel.errors import KernelError
-from whimbrel.kernels import ascends, encode_keys
+from whimbrel.kernels import encode_keys, ordered
 from whimbrel.plan import Disorder, Node, Source, partition_columns
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -40,7 +40,7 @@ class Share(Source):
         for batch in self.source.read(tuple(dict.fromkeys([*columns, self.by]))):
             if batch is None or not len(batch):
                 continue
-            if batch.sync[0] < newest or not ascends(batch.sync):  # maybe in two different shares
+            if batch.sync[0] < newest or not ordered(batch):  # maybe in two different shares
                 raise KernelError(f"Rows of {self.name} are out of order.")
             newest = int(batch.sync[-1])
             mine = self._mine(batch.column(self.by))

@@ -64,3 +64,12 @@ def test_a_column_of_times_is_one_with_them_wherever_rows_go() -> None:
     assert (shifted.sync.tolist(), shifted.column("at").values.tolist()) == ([13, 11], [3, 1])
     table = table_from_batches(batch.schema, [batch])
     assert table["start"].chunk(0).buffers()[1].address == table["at"].chunk(0).buffers()[1].address
+
+
+def test_what_is_known_of_gaps_holds_of_parts_and_of_what_is_kept() -> None:
+    rows = batch().having(gaps=(1, 1))
+    assert rows.slice(1, 3).gaps == rows.having(ends=2).gaps == (1, 1)
+    assert rows.only(np.array([True, False, True])).gaps == (1, INF)
+    assert rows.take(np.array([2, 0])).gaps is None
+    assert rows.having(sync=rows.sync[::-1]).gaps is None
+    assert Batch.concat([rows, rows]).gaps is None

@@ -16,7 +16,7 @@ def test_large_arrays_share_one_block():
     storage = Storage()
     first, second = (storage.keep(np.full(ROWS, value)) for value in (1, 2))
     assert first.base is not None
-    assert first.base is second.base
+    assert first.base.obj.base is second.base.obj.base
     assert np.concatenate([first, second]).tolist() == [1] * ROWS + [2] * ROWS
     assert second.__array_interface__["data"][0] % 64 == first.__array_interface__["data"][0] % 64
 

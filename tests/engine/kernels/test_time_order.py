@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whimbrel.kernels import ascends, tier, time_order
+from whimbrel.batch import Batch, Schema
+from whimbrel.kernels import ascends, ordered, tier, time_order, with_gaps
 
 ROWS = 40_000
 CHANCE = np.random.default_rng(7)
@@ -57,3 +58,17 @@ def test_one_time_before_the_one_in_front_of_it_is_seen(name: str, place: int) -
         assert ascends(times)  # as late as the one in front is not before it
         times[place] -= 1
         assert not ascends(times)
+
+
+@pytest.mark.parametrize(("name", "gaps"), [
+    ("backwards", None), ("the ends of time", None), ("a few rows late", None),
+    ("steps that leave int64", None), ("falls that leave int64", None), ("forward", (7, 7)), ("gaps", (0, 70)),
+])
+def test_gaps_are_known_of_times_in_order_only(name: str, gaps: tuple[int, int] | None) -> None:
+    half = np.full(ROWS // 2, 2**62)
+    others = {"steps that leave int64": np.append(-half - 1, half),
+              "falls that leave int64": np.append(half, -half - 1), "forward": FORWARD, "gaps": np.where(FORWARD < 700, 0, FORWARD - 630)}
+    times = others[name] if name in others else DATA[name]
+    with tier("primitives"):
+        assert with_gaps(Batch(Schema(()), times, 1, ())).gaps == gaps
+        assert ordered(Batch(Schema(()), times, 1, ())) == bool((times[1:] >= times[:-1]).all())

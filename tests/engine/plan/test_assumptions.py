@@ -96,3 +96,18 @@ def test_an_as_of_join_that_waits_longer_than_a_window_sees_further() -> None:
     assert near.cross_join(coarse).collect().num_rows > 0
     with pytest.raises(PlanError, match="seen before it is known"):
         far.cross_join(coarse)
+
+
+@pytest.mark.parametrize("wrong", [None, 7_000])
+def test_many_events_are_held_against_an_assumption_too(wrong: int | None) -> None:
+    rows = range(0, 100_000, 10)
+    ends = [at + 10 if row != wrong else at + 9 for row, at in enumerate(rows)]
+    times = [at if row != wrong else at + 1 for row, at in enumerate(rows)]
+    events = wb.from_arrow({"at": times, "until": ends, "x": [row % 20 for row in rows]}, time="at", end="until")
+    for assumed in (events.assume(periodic=10), events.assume(duration=10),
+                    events.where(col.x == 0).assume(periodic=20)):
+        if wrong is None:
+            assert len(assumed.collect()) in (5_000, 10_000)
+        else:
+            with pytest.raises(KernelError, match="An event at 700"):
+                assumed.collect()

@@ -10,9 +10,6 @@ from whimbrel.clock import MIN_TIME
 
 Array = np.ndarray[Any, Any]
 
-_PART = 4_096
-"""Times that are compared before a wrong one is looked for."""
-
 
 def until_one_is_wrong(
     ids: Array, sync: Array, ends: Array, lasts: int, period: int, begun: Array, ended: Array,
@@ -41,21 +38,3 @@ def until_one_is_wrong(
         begun[key] = sync[row]
         ended[key] = ends[row] if ends.shape[0] > 0 else sync[row] + lasts
     return sync.shape[0]
-
-
-def spaced(sync: Array, least: int, most: int) -> bool:
-    """Whether each time is at least and at most so many ticks after the one before it.
-
-    Parameters
-    ----------
-    sync : array of int64
-    least, most : int
-    """
-    for first in range(1, sync.shape[0], _PART):
-        wrong = False
-        for row in range(first, min(first + _PART, sync.shape[0])):
-            step = sync[row] - sync[row - 1]
-            wrong |= (step < least) | (step > most)
-        if wrong:
-            return False
-    return True

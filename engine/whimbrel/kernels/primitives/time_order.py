@@ -27,6 +27,19 @@ def ascending(times: Array) -> bool:
     return not falls
 
 
+def steps(times: Array) -> tuple[Any, Any]:
+    """The least and the most that a time is behind the one in front of it; the least is negative if one is before it.
+
+    Where a step leaves int64 it is negative, too.
+    """
+    least, most, falls = np.int64(2**63 - 1), np.int64(-1), False
+    for row in range(1, times.shape[0]):
+        step = times[row] - times[row - 1]
+        falls |= times[row] < times[row - 1]
+        least, most = min(least, step), max(most, step)
+    return (np.int64(-1) if falls else least), most
+
+
 def order_near(sync: Array, late: Array, order: Array) -> int:
     """Order rows that are a few places late, and write down those that are later; how many, or -1 if it is no use.
 
