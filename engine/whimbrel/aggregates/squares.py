@@ -9,6 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from whimbrel.aggregates.distances import (
+    from_mean,
+    population_deviation_of,
+    population_variance_of,
+    sample_deviation_of,
+    sample_variance_of,
+)
 from whimbrel.aggregates.sum import (
     add_exactly,
     add_float,
@@ -108,7 +115,8 @@ class Var(Spread):
                       3────
 
     Sums of values and of squares are kept with their rounding errors, so that neither a large mean nor rows
-    that leave cost digits. A value that is not finite, or above 1e150, makes it nan while it is active.
+    that leave cost digits; where all values of a window lie together, distances from their mean are squared instead.
+    A value that is not finite, or above 1e150, makes it nan while it is active.
 
     Parameters
     ----------
@@ -127,7 +135,8 @@ class Var(Spread):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         return Steps(init=_NO_MOMENTS, accumulate=moments_in, deaccumulate=moments_out, merge=moments_of_both,
-                     result=sample_variance if self.sample else population_variance, additive=True)
+                     result=sample_variance if self.sample else population_variance, additive=True,
+                     twice=from_mean(sample_variance_of if self.sample else population_variance_of))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -159,7 +168,8 @@ class Std(Spread):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         return Steps(init=_NO_MOMENTS, accumulate=moments_in, deaccumulate=moments_out, merge=moments_of_both,
-                     result=sample_deviation if self.sample else population_deviation, additive=True)
+                     result=sample_deviation if self.sample else population_deviation, additive=True,
+                     twice=from_mean(sample_deviation_of if self.sample else population_deviation_of))
 
 
 def square_in(state: State, value: Any) -> State:

@@ -25,8 +25,9 @@ def surroundings(times: Array, before: int, behind: int) -> Array | None:
     ([1, 2, 5], None)
     """
     whole = times.base
-    stays = isinstance(whole, np.ndarray) and isinstance(whole.base, pa.Buffer | memoryview)
-    if not stays or whole.dtype != times.dtype:
+    if not isinstance(whole, np.ndarray) or whole.dtype != times.dtype:
+        return None
+    if not isinstance(whole.base, pa.Buffer | memoryview):
         return None
     first = (_address(times) - _address(whole)) // times.itemsize - before
     stop = first + before + len(times) + behind

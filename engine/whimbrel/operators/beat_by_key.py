@@ -100,13 +100,12 @@ class BeatByKeyKernel(Kernel):
         layout = _Layout(ids, self.back, self.number)
         self.nulls = [known or column.valid is not None
                       for known, column in zip(self.nulls, batch.columns, strict=True)]
-        columns = [layout.arrange(column, *held, with_nulls=nulls)
-                   for column, nulls, *held in zip(batch.columns, self.nulls, self.values, self.valid, strict=True)]
         masked = bool((self.seen[layout.keys] < self.back).any())
         text, scratch = self._text(masked=masked)
+        columns = {at: layout.arrange(batch.columns[at], self.values[at], self.valid[at], with_nulls=self.nulls[at])
+                   for at in sorted({position for _, position, _ in text.leaves})}
         times = batch.sync[layout.rows[layout.begins[:-1] + self.back]] - self.back * self.period
-        there = frozen(layout.arrange_there(self.seen))
-        inputs = [there] * len(text.masks)
+        inputs = [frozen(layout.arrange_there(self.seen))] * len(text.masks) if text.masks else []
         for _, position, with_nulls in text.leaves:
             inputs += [frozen(array) for array in columns[position][:1 + with_nulls]]
         outs = [np.zeros(4, np.int64), np.empty(len(batch), np.int64)]
@@ -123,8 +122,9 @@ class BeatByKeyKernel(Kernel):
         except OverflowError as error:
             raise KernelError("An integer leaves int64.", where=self.shown,
                               hint="compute it of floats: .cast(float)") from error
-        for held, valid, (values, known) in zip(self.values, self.valid, columns, strict=True):
-            held[layout.keys], valid[layout.keys] = values[layout.tails], known[layout.tails] if len(known) else True
+        for at, (values, known) in columns.items():  # the others are read by nobody
+            self.values[at][layout.keys] = values[layout.tails]
+            self.valid[at][layout.keys] = known[layout.tails] if len(known) else True
         self.seen[layout.keys] = np.minimum(self.back, self.seen[layout.keys] + layout.counts)
         return len(batch), self._rows(batch, layout.rows[places[:int(outs[0][0])]], text, outs[1:])
 
@@ -164,11 +164,11 @@ class _Layout:
     def __init__(self, ids: Array, back: int, number: Array) -> None:
         found, begins = np.empty(len(ids), np.int64), np.empty(len(ids) + 1, np.int64)
         self.at, self.back = np.empty(len(ids), np.int64), back
-        keys = int(_key_by_key(frozen(ids), back, number, found, begins, self.at))
+        self.rows = np.empty(len(ids) + min(len(ids), len(number)) * back, np.int64)
+        keys = int(_key_by_key(frozen(ids), back, number, found, begins, self.at, self.rows))
         self.keys, self.begins = found[:keys], begins[:keys + 1]
         self.counts = np.diff(self.begins) - back
-        self.rows = np.zeros(int(self.begins[-1]), np.int64)
-        self.rows[self.at] = np.arange(len(ids))
+        self.rows = self.rows[:int(self.begins[-1])]
         before = np.arange(back)
         self.heads, self.tails = self.begins[:-1, None] + before, self.begins[1:, None] - back + before
 

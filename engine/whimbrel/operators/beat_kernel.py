@@ -229,7 +229,9 @@ class BeatKernel(Kernel):
             else:
                 out.append(self.open.having(ends=frozen(np.array([first_change]))))
             self.open = None
-        arrays = iter([array[first:stop] if 2 * rows >= len(array) else array[first:stop].copy() for array in outs[1:]])
+        # Few rows do not hold what was made for many, unless they are copied to where they stay at once.
+        whole = self.storage is not None or 2 * rows >= len(outs[-1])
+        arrays = iter([array[first:stop] if whole else array[first:stop].copy() for array in outs[1:]])
         sync, ends = next(arrays), next(arrays) if text.changing else self.lasts
         columns = []
         for field, nullable in zip(self.last.schema, text.nullable, strict=True):

@@ -32,9 +32,19 @@ from whimbrel.operators.beat_steps import (
     Windowed,
 )
 from whimbrel.operators.measure import Measure
+from whimbrel.plan import Steps, TwoPasses
 
 Leaf = tuple[int, int, bool]
 """A column that the loop reads: its input, its position there, and whether its validity is read too."""
+
+_FEW_STEPS = 96
+"""Most to do for a window of which all values are added up for each place, with two steps for each to get there.
+
+That many are written one behind the other by the compiler, which then does several places at once.
+"""
+
+_FEW_PLACES_TWICE = 16
+"""Longest window of which all values are gone through twice for each place."""
 
 _BOOL = np.dtype(np.bool_)
 _MAY_FAIL = ("checked_", "floor_div(", "whole(", "within(")
@@ -137,10 +147,11 @@ class BeatWriter:
         number, starts, measures = self._next(), self._starting(step, given), []
         most, width, phase = self.most_places // step.width + 3, step.width, _place(f"base - {step.offset + key[1]}")
         entering: list[tuple[list[str], str]] = []
+        turned: list[str] = []
         emit = []
+        nearer: list[tuple[list[str], str]] = []
         for measure in step.measures:
-            q = self._functions(measure, "accumulate", "result")
-            measures.append(q)
+            measures.append(q := self._functions(algebra := _algebra(measure)))
             self._array(f"window{q}", measure.out_dtypes[0], most)
             if not measure.steps.always:
                 self._array(f"known{q}", _BOOL, most)
@@ -148,14 +159,20 @@ class BeatWriter:
             accumulate = self.names["accumulate", q]
             line = f"state{q} = {accumulate}(state{q}, {value}{_time(measure, 'at')})  {_words(measure)}"
             entering.append((tests, line))
-            emit.append(self._shown(measure, q, f"state{q}", f"window{q}", f"known{q}", "window"))
-        fresh = [f"{', '.join(f'state{q}' for q in measures)} = {', '.join(map(_fresh, step.measures))}"]
-        enter = [line for tests, group in groupby(entering, itemgetter(0))
-                 for line in _when(tests, [line for _, line in group])]
+            state = f"state{q}"
+            if isinstance(algebra, TwoPasses):
+                state = f"about{q}"
+                turned.append(f"about{q} = {self.names['turn', q]}(state{q})")
+                nearer.append((tests, f"about{q} = {self.names['again', q]}(about{q}, {value})  {_words(measure)}"))
+            emit.append(self._shown(measure, q, state, f"window{q}", f"known{q}", "window"))
+        fresh = [" = ".join([", ".join(f"state{q}" for q in measures),
+                             ", ".join(_fresh(_algebra(measure)) for measure in step.measures)])]
+        enter, again = _grouped(entering), _grouped(nearer)
         if starts is not None:
             self.scratch[f"some{number}"] = _BOOL, most
             fresh.append("some = False")
             enter = [f"started{number} = {starts}", f"some = some or started{number}", *enter]
+            again = [f"started{number} = {starts}", *again]
             emit.append(f"some{number}[window] = some")
         self.written[key] = number, measures, starts is not None
         begun, over = _place(f"first - {needs.back}"), _place(f"stop - {-needs.ahead}")
@@ -163,7 +180,8 @@ class BeatWriter:
             f"begin{number} = {begun} - ({phase} + {begun}) % {width}  {_window(step)}",
             f"for window in range(-((begin{number} - ({over})) // {width})):",
             *indented([f"begun{number} = begin{number} + window * {width}", *fresh,
-                       *loop.over(f"begun{number}", f"begun{number} + {width}", enter), *emit])]
+                       *loop.over(f"begun{number}", f"begun{number} + {width}", enter), *turned,
+                       *(loop.over(f"begun{number}", f"begun{number} + {width}", again) if turned else []), *emit])]
 
     def slides(self, step: Slid, needs: Needs) -> list[str]:
         """The loops that compute windows that slide into arrays, by place.
@@ -185,7 +203,9 @@ class BeatWriter:
             turned = [self._by_place(f"{name}{number}", _BOOL) for name in ("alive", "turns", "begins")]
             after.append(f"window_turns({started}, {first}, {stop}, {step.width}, {', '.join(turned)})")
         for measure in step.measures:
-            measures.append(q := self._functions(measure, "accumulate", "merge", "result"))
+            short = _short(step, measure)
+            measures.append(q := self._functions(_algebra(measure)) if short else
+                            self._functions(measure.steps, merged=True))
             value, tests = self._value(measure, step, given, starts and f"{started}[uintp(at)]")
             arrays = []
             if measure.aggregate.expr is not None:
@@ -194,21 +214,27 @@ class BeatWriter:
                 arrays.append(self._as_array(value, f"held{q}", measure.value_dtypes[0], before))
             if tests:
                 arrays.append(self._as_array(" and ".join(tests), f"counts{q}", _BOOL, before))
-            rests = [self._array(f"rest{q}_{at}", np.asarray(initial).dtype, step.width)
-                     for at, initial in enumerate(measure.steps.init)]
             shown = [self._by_place(f"shown{q}", measure.out_dtypes[0])]
             shown += [] if measure.steps.always else [self._by_place(f"shown{q}_valid", _BOOL)]
+            if short:
+                arguments = ", ".join([*arrays, first, stop, *shown])
+                each = self._each(measure, q, step.width, counted=bool(tests))
+                after.append(f"{each}({arguments})  {_words(measure)}")
+                continue
+            rests = [self._array(f"rest{q}_{at}", np.asarray(initial).dtype, step.width)
+                     for at, initial in enumerate(measure.steps.init)]
             times = ["time", "period"] if measure.steps.timed else []
             arguments = ", ".join([*arrays, begin, stop, str(step.width), *times, *rests, *shown])
             after.append(f"{self._slide(measure, q, counted=bool(tests))}({arguments})  {_words(measure)}")
         self.slid[id(step)] = _Windows(number, tuple(measures), starts is not None)
         oldest = needs.back + step.width
-        return [f"{begin} = first - {oldest} - (base + first - {oldest}) % {step.width}  {_window(step)}",
-                *(loop.over(begin, stop, before) if before else []), *after]
+        blocks = f"{begin} = first - {oldest} - (base + first - {oldest}) % {step.width}  {_window(step)}"
+        loops = [*(loop.over(begin, stop, before) if before else []), *after]
+        return [blocks, *loops] if any(begin in line for line in loops) else loops
 
     def _slide(self, measure: Measure, q: int, *, counted: bool) -> str:
         """The function that slides windows of an aggregate, which is written once for all that are alike."""
-        valued, fresh, time = measure.aggregate.expr is not None, _fresh(measure), _time(measure, "at")
+        valued, fresh, time = measure.aggregate.expr is not None, _fresh(measure.steps), _time(measure, "at")
         rests = [f"rest{at}" for at in range(len(measure.steps.init))]
         value = f"np.{measure.value_dtypes[0]}(values[uintp(at)])" if valued else "1"
         merge, fields = self.names["merge", q], "".join(f"{name}[uintp(at - block + 1)], " for name in rests).strip()
@@ -236,6 +262,29 @@ class BeatWriter:
             "    for at in range(end - 1, block, -1):  # what is left of the block, and slides out with the next",
             *indented(indented(entering(fresh, f"{merge}({{}}, state)"))),
             f"        {' '.join(f'{name}[uintp(at - block)],' for name in rests)} = state")
+        return self.defined.setdefault(lines, f"slide{q}")
+
+    def _each(self, measure: Measure, q: int, width: int, *, counted: bool) -> str:
+        """The function that goes through each window of an aggregate anew.
+
+        Nothing is handed on from one to the next, so wide instructions do several at once.
+        """
+        valued, algebra = measure.aggregate.expr is not None, _algebra(measure)
+        value = f"np.{measure.value_dtypes[0]}(values[uintp(at - back)])" if valued else "1"
+        head = [*(["values"] if valued else []), *(["counts"] if counted else []), "first", "stop", "out",
+                *([] if measure.steps.always else ["valid"])]
+
+        def through(state: str, role: str, begun: str) -> list[str]:
+            text = f"{self.names[role, q]}({state}, {value})"
+            lines = [f"next_{state} = {text}", f"{state} = next_{state} if counts[uintp(at - back)] else {state}"]
+            return [f"{state} = {begun}", f"for back in range({width - 1}, -1, -1):",
+                    *indented(lines if counted else [f"{state} = {text}"])]
+
+        passes, last = through("state", "accumulate", _fresh(algebra)), "state"
+        if isinstance(algebra, TwoPasses):
+            passes, last = [*passes, *through("about", "again", f"{self.names['turn', q]}(state)")], "about"
+        lines = (", ".join(head), "for at in range(first, stop):", *indented(passes),
+                 f"    {self._shown(measure, q, last, 'out', 'valid', 'uintp(at)')}")
         return self.defined.setdefault(lines, f"slide{q}")
 
     def _shown(self, measure: Measure, q: int, state: str, out: str, valid: str, place: str) -> str:
@@ -288,7 +337,8 @@ class BeatWriter:
                 name, true = f"kept{self._next()}", predicate_source(step.condition, step.schema,
                                                                      below[0].bind(step.schema))
                 self.loop.lines.append(f"{name} = {both(below[0].present, true)}  {comment(step.condition.show())}")
-                return replace(below[0], present=name, begins=None)
+                _, valid = to_source(step.condition, step.schema, below[0].bind(step.schema))
+                return replace(below[0], columns=_known(below[0].columns, valid), present=name, begins=None)
             case Joined():
                 return _joined(step, *below)
         return below[0]
@@ -318,6 +368,8 @@ class BeatWriter:
         if isinstance(node(expr), Col):
             return given.bind(schema)(expr)
         value, valid = to_source(expr, schema, given.bind(schema))
+        if valid is None and _WHOLE_ARRAY.fullmatch(value):
+            return value, None
         number = self._next()
         if valid is not None:
             self.loop.lines.append(f"given{number} = {valid}")
@@ -358,11 +410,12 @@ class BeatWriter:
         self.numbers += 1
         return self.numbers
 
-    def _functions(self, measure: Measure, *roles: str) -> int:
+    def _functions(self, algebra: Steps | TwoPasses, *, merged: bool = False) -> int:
         """A number for an aggregate; the functions of its algebra are named as they are, users' own by the number."""
         number = self._next()
-        for role in roles:
-            function = getattr(measure.steps, role)
+        passes = ["accumulate", "turn", "again"] if isinstance(algebra, TwoPasses) else ["accumulate"]
+        for role in [*passes, *(["merge"] if merged else []), "result"]:
+            function = getattr(algebra, role)
             self.names[role, number] = name = function.__name__
             if function.__module__.startswith("whimbrel.aggregates.") and "<" not in function.__qualname__ and (
                     self.imports.setdefault(name, function.__module__) == function.__module__):
@@ -392,6 +445,17 @@ class BeatWriter:
         return f"np.{measure.value_dtypes[0]}({value})", tests
 
 
+def _known(columns: Sequence[Text], valid: str | None) -> tuple[Text, ...]:
+    """The columns where the value of a condition is known: those that it reads have values there, then."""
+    read = set() if valid is None or any(word in valid for word in (" or ", "not ", " if ")) else _parts(valid)
+    return tuple((value, None if known is not None and _parts(known) <= read else known) for value, known in columns)
+
+
+def _parts(text: str) -> set[str]:
+    """What must be true, all of it."""
+    return set(text.replace("(", "").replace(")", "").split(" and "))
+
+
 def _joined(step: Joined, left: StreamText, right: StreamText) -> StreamText:
     sides = left.columns, right.columns
     columns = [(side, *sides[side][position]) for side, position in step.sources]
@@ -405,8 +469,23 @@ def _joined(step: Joined, left: StreamText, right: StreamText) -> StreamText:
     return StreamText(shown, left.present, changes, left.anew)
 
 
-def _fresh(measure: Measure) -> str:
-    return f"({', '.join(map(literal, measure.steps.init))},)"
+def _algebra(measure: Measure) -> Steps | TwoPasses:
+    """What computes an aggregate where the values of a window lie together."""
+    return measure.steps.twice or measure.steps
+
+
+def _short(step: Slid, measure: Measure) -> bool:
+    """Whether windows are so short, and what is done to each value is so little, that nothing is kept of others."""
+    algebra, steps = _algebra(measure), measure.steps
+    if isinstance(algebra, TwoPasses):
+        return step.width <= _FEW_PLACES_TWICE
+    own = algebra.accumulate.__module__.startswith("whimbrel.aggregates.")
+    plain = steps.additive and (len(steps.init) == 1 or isinstance(steps.init[0], float)) and not steps.timed
+    return own and plain and len(steps.init) <= 2 and step.width * (2 + len(steps.init)) <= _FEW_STEPS
+
+
+def _fresh(algebra: Steps | TwoPasses) -> str:
+    return f"({', '.join(map(literal, algebra.init))},)"
 
 
 def _time(measure: Measure, place: str) -> str:
@@ -439,6 +518,12 @@ def _place(text: str) -> str:
     """``x - 3`` for three places before x; plain where it is none, or behind."""
     name, sign, number = text.split(" ", 2)
     return name if number == "0" else f"{name} + {number[1:]}" if number.startswith("-") else f"{name} {sign} {number}"
+
+
+def _grouped(lines: Sequence[tuple[list[str], str]]) -> list[str]:
+    """Lines behind what must be true for them, which those that follow each other share."""
+    return [line for tests, group in groupby(lines, itemgetter(0))
+            for line in _when(tests, [line for _, line in group])]
 
 
 def _when(tests: Sequence[str], lines: list[str]) -> list[str]:

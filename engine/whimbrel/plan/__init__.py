@@ -1,6 +1,6 @@
 """The contracts (Operator, Aggregate, Source) and the graph they make; nothing here moves a row."""
 
-from whimbrel.plan.aggregate import Aggregate, Part, State, Steps
+from whimbrel.plan.aggregate import Aggregate, Part, State, Steps, TwoPasses
 from whimbrel.plan.collection import Bag, Sketch, Summary, is_ordered
 from whimbrel.plan.excerpts import Excerpts
 from whimbrel.plan.explain import explain, explain_together
@@ -32,7 +32,7 @@ __all__ = [
     "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Blocks", "Disorder",
     "Exact", "Excerpt", "Excerpts", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Operator", "Operators",
     "Part", "Position", "Promising", "Properties", "Pruned", "Reach", "Relief", "Sink", "Sketch", "Source", "State",
-    "Steps", "Summary", "Token", "Unsorted", "Wanted", "ceil_to", "check_lookahead", "earlier", "explain",
+    "Steps", "Summary", "Token", "TwoPasses", "Unsorted", "Wanted", "ceil_to", "check_lookahead", "earlier", "explain",
     "explain_together", "floor_to", "fluent", "is_ordered", "later", "partition_columns", "reads_exactly",
     "reads_lifetime", "rewrite", "walk",
 ]

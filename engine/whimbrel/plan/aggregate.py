@@ -29,6 +29,31 @@ class Part(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class TwoPasses:
+    """An algebra for values that lie together, which are gone through twice: the second knows what the first has found.
+
+    Parameters
+    ----------
+    init : tuple of int and float
+        The state of no rows.
+    accumulate : callable
+        (state, value) -> state with one row more, the first time.
+    turn : callable
+        state -> another one, for the second time.
+    again : callable
+        (state, value) -> that state with one row more, the second time.
+    result : callable
+        state -> value, or None for null.
+    """
+
+    init: State
+    accumulate: Callable[..., State]
+    turn: Callable[[Any], State]
+    again: Callable[..., State]
+    result: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Steps:
     """The algebra of one aggregate over one input type: plain Python functions over scalars.
 
@@ -55,6 +80,8 @@ class Steps:
         Whether there is a value of every state, that of no rows too.
     timed : bool
         Whether accumulate and deaccumulate take a third argument: the start of the row, in ticks.
+    twice : TwoPasses, optional
+        What computes the same, but for rounding, where all values lie together: if it needs less for each.
     """
 
     init: State
@@ -65,6 +92,7 @@ class Steps:
     timed: bool = False
     additive: bool = False
     always: bool = False
+    twice: TwoPasses | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -67,7 +67,8 @@ def test_one_time_before_the_one_in_front_of_it_is_seen(name: str, place: int) -
 def test_gaps_are_known_of_times_in_order_only(name: str, gaps: tuple[int, int] | None) -> None:
     half = np.full(ROWS // 2, 2**62)
     others = {"steps that leave int64": np.append(-half - 1, half),
-              "falls that leave int64": np.append(half, -half - 1), "forward": FORWARD, "gaps": np.where(FORWARD < 700, 0, FORWARD - 630)}
+              "falls that leave int64": np.append(half, -half - 1), "forward": FORWARD,
+              "gaps": np.where(FORWARD < 700, 0, FORWARD - 630)}
     times = others[name] if name in others else DATA[name]
     with tier("primitives"):
         assert with_gaps(Batch(Schema(()), times, 1, ())).gaps == gaps

@@ -9,8 +9,10 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def key_by_key(ids: Array, before: int, number: Array, found: Array, begins: Array, places: Array) -> int:
-    """Write the place of each row; answers with how many keys there are, numbered as they come.
+def key_by_key(ids: Array, before: int, number: Array, found: Array, begins: Array, places: Array, rows: Array) -> int:
+    """Write the place of each row, and the row of each place; answers with how many keys there are.
+
+    Keys are numbered as they come.
 
     Parameters
     ----------
@@ -26,6 +28,8 @@ def key_by_key(ids: Array, before: int, number: Array, found: Array, begins: Arr
         Where the room of each begins; one more says where the last one ends.
     places : array of int64
         Where each row goes to.
+    rows : array of int64
+        Which row came to a place; anything where there is only room.
     """
     keys = 0
     for row in range(ids.shape[0]):
@@ -39,8 +43,8 @@ def key_by_key(ids: Array, before: int, number: Array, found: Array, begins: Arr
         begins[at + 1] += begins[at]
         number[found[at]] = begins[at] + before
     for row in range(ids.shape[0]):
-        places[row] = number[ids[row]]
-        number[ids[row]] += 1
+        place = number[ids[row]]
+        places[row], rows[place], number[ids[row]] = place, row, place + 1
     for at in range(keys):
         number[found[at]] = -1
     return keys
