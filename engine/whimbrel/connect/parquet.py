@@ -29,8 +29,8 @@ class ParquetSource(ColumnarSource):
     """One or several Parquet files of one schema, read in the order of their names, row group by row group.
 
     Only the footers are read at first, so the number of rows is known and a mistake in a column's name costs nothing.
-    Reading decodes only the columns asked for, a few batches ahead, and holds a few row groups' columns at
-    a time, or pieces of large ones.
+    Reading decodes only the columns asked for, of two row groups side by side and a few batches ahead, and holds a few
+    row groups' columns at a time, or pieces of large ones.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
-from itertools import accumulate
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,8 +33,8 @@ WHOLE_BYTES = 128 << 20
 class ParquetFiles:
     """One or several Parquet files of one schema, one after the other.
 
-    Only the footers are read at first. Reading decodes only the columns asked for, a few batches ahead, and holds a
-    few row groups' columns at a time, or pieces of large ones.
+    Only the footers are read at first. Reading decodes only the columns asked for, of two row groups side by side and a
+    few batches ahead, and holds a few row groups' columns at a time, or pieces of large ones.
 
     Parameters
     ----------
@@ -149,28 +149,30 @@ class ParquetFiles:
 
     def record_batches(self, columns: Sequence[str], offset: int) -> Generator[pa.RecordBatch]:
         """Rows from `offset` on with these columns, at most :data:`BATCH_ROWS` at a time."""
-        return read_ahead(self._decode(list(columns), offset))
+        return read_ahead(self._parts(list(columns), offset))
 
     def decoded(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The same, on the calling thread."""
-        return self._decode(list(columns), 0)
+        for part in self._parts(list(columns), 0):
+            yield from part
 
-    def _decode(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
+    def _parts(self, columns: list[str], offset: int) -> Iterator[Generator[pa.RecordBatch]]:
+        """What is decoded by one reader at a time: a row group, or some small ones of a file."""
         for file, footer, kept in zip(self.paths, self._footers, self._kept, strict=True):
             sizes = _sizes(footer, kept)
-            if offset >= sum(sizes):
-                offset -= sum(sizes)
-                continue
-            skipped = sum(1 for end in accumulate(sizes) if end <= offset)
-            yield from self._decode_file(file, footer, columns, kept[skipped:], offset - sum(sizes[:skipped]))
-            offset = 0
+            for first, stop in pairwise(_spans(sizes)):
+                rows = sum(sizes[first:stop])
+                if offset < rows:
+                    yield self._decode(file, footer, columns, kept[first:stop], offset)
+                offset = max(0, offset - rows)
 
-    def _decode_file(self, file: Path, footer: pq.FileMetaData, columns: list[str], row_groups: list[int],
-                     skip: int) -> Generator[pa.RecordBatch]:
+    def _decode(self, file: Path, footer: pq.FileMetaData, columns: list[str], row_groups: list[int],
+                skip: int) -> Generator[pa.RecordBatch]:
         try:
             with self._reader(file, footer) as reader:
                 for data in _record_batches(reader, columns, row_groups):
-                    yield data.slice(skip)
+                    if skip < data.num_rows:
+                        yield data.slice(skip)
                     skip = max(0, skip - data.num_rows)
         except (OSError, pa.ArrowException) as error:
             raise self._broken(file, error) from None
@@ -229,6 +231,17 @@ def _record_batches(reader: pq.ParquetFile, columns: list[str], row_groups: list
 
 def _sizes(footer: pq.FileMetaData, row_groups: Sequence[int]) -> list[int]:
     return [footer.row_group(number).num_rows for number in row_groups]
+
+
+def _spans(sizes: Sequence[int]) -> list[int]:
+    """Where parts of row groups of these sizes begin, large enough to open the file again for each; and the end."""
+    begins, rows = [0], 0
+    for number, size in enumerate(sizes):
+        if rows >= BATCH_ROWS:
+            begins.append(number)
+            rows = 0
+        rows += size
+    return [*begins, len(sizes)]
 
 
 def _repeated_text(footers: list[pq.FileMetaData], fields: pa.Schema) -> list[str]:

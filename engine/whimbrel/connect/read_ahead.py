@@ -4,54 +4,67 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Generator
+from collections import deque
+from collections.abc import Generator, Iterable
 from contextlib import closing
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-def read_ahead(items: Generator[T], depth: int = 4) -> Generator[T]:
-    """The same items, made on a thread of their own, at most `depth` of them in advance.
+def read_ahead(parts: Iterable[Generator[T]], depth: int = 4, threads: int = 2) -> Generator[T]:
+    """The items of all parts, one part after the other, made on threads of their own.
 
-    Closing the generator ends the thread and closes `items`; an error of `items` is raised here in its turn.
+    A thread makes one part after the other: so many are made side by side, at most `depth` items of each in advance.
+    Closing the generator ends the threads and closes the parts; an error of one is raised here in its turn.
 
-    >>> list(read_ahead(n * n for n in range(4)))
-    [0, 1, 4, 9]
+    >>> list(read_ahead((letter * times for times in (1, 2)) for letter in "ab"))
+    ['a', 'aa', 'b', 'bb']
     """
-    ready: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(depth)
-    stopped = threading.Event()
+    waiting = deque(parts)
+    begun: queue.Queue[Any] = queue.Queue(threads)  # what is made of each part, in their order; then None
+    taking, stopped = threading.Lock(), threading.Event()
 
-    def put(item: T | None, error: BaseException | None) -> None:
+    def put(to: queue.Queue[Any], item: Any) -> None:
         while not stopped.is_set():
             try:
-                ready.put((item, error), timeout=0.05)
+                to.put(item, timeout=0.05)
             except queue.Full:
                 continue
             return
 
     def work() -> None:
-        ended: BaseException = StopIteration()
-        try:
-            with closing(items):
-                for item in items:
-                    put(item, None)
-                    if stopped.is_set():
-                        return
-        except BaseException as error:  # noqa: BLE001 - whatever went wrong goes to the reader, not to the thread's stderr
-            ended = error
-        put(None, ended)
+        while not stopped.is_set():
+            ready: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(depth)
+            with taking:
+                put(begun, ready if waiting else None)
+                if not waiting:
+                    return
+                part = waiting.popleft()
+            ended: BaseException = StopIteration()
+            try:
+                with closing(part):
+                    for item in part:
+                        put(ready, (item, None))
+                        if stopped.is_set():
+                            return
+            except BaseException as error:  # noqa: BLE001 - whatever went wrong goes to the reader, not to the thread's stderr
+                ended = error
+            put(ready, (None, ended))
 
-    thread = threading.Thread(target=work, name="whimbrel-read-ahead", daemon=True)
-    thread.start()
+    workers = [threading.Thread(target=work, name="whimbrel-read-ahead", daemon=True)
+               for _ in range(min(threads, len(waiting)))]
+    for worker in workers:
+        worker.start()
     try:
-        while True:
-            item, error = ready.get()
-            if isinstance(error, StopIteration):
-                return
-            if error is not None:
-                raise error
-            yield item  # type: ignore[misc]
+        while workers and (ready := begun.get()) is not None:
+            item, ended = ready.get()
+            while ended is None:
+                yield item
+                item, ended = ready.get()
+            if not isinstance(ended, StopIteration):
+                raise ended
     finally:
         stopped.set()
-        thread.join()
+        for worker in workers:
+            worker.join()
