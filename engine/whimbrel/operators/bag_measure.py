@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Mask, Schema, frozen, numpy_type
+from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives import bags
@@ -113,7 +113,7 @@ class BagMeasure(Measurement):
                 return
             self._make_room()
 
-    def columns(self, outs: Outs, rows: int) -> list[Column]:
+    def columns(self, outs: Outs, rows: int, storage: Storage | None = None) -> list[Column]:
         ends, valid = (array[:rows] for array in outs)
         return [self._column(ends, valid)]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Mask, Schema, frozen, numpy_type
+from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type
 from whimbrel.errors import KernelError, WhimbrelError
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
@@ -150,11 +150,12 @@ class Measure(Measurement):
                     self.stale, *self.shown, self.shown_valid, *outs, start, self.held_start,
                     *self.stacks, *self.suffixes, *self.state)
 
-    def columns(self, outs: Outs, rows: int) -> list[Column]:
+    def columns(self, outs: Outs, rows: int, storage: Storage | None = None) -> list[Column]:
+        copied = np.copy if storage is None else storage.copy
         *values, valid = (array[:rows] for array in outs)
         if self.part is not Part.WHOLE:
-            return [Column(type_, array.copy()) for type_, array in zip(self.field_types, values, strict=True)]
-        return [self.column(values[0].copy(), valid.copy())]
+            return [Column(type_, copied(array)) for type_, array in zip(self.field_types, values, strict=True)]
+        return [self.column(copied(values[0]), valid.copy())]
 
     def column(self, values: Array, valid: Mask) -> Column:
         """The values of the aggregate, as they were written and will stay, in the type of its column."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Mask
+from whimbrel.batch import Batch, Column, Mask, Storage
 from whimbrel.operators.schedule import Outs, Schedule
 from whimbrel.plan import Aggregate
 
@@ -65,8 +65,8 @@ class Measurement(ABC):
         """Replay a schedule: update the state of each group and write what is to be shown."""
 
     @abstractmethod
-    def columns(self, outs: Outs, rows: int) -> list[Column]:
-        """What the last replay wrote for so many rows, as columns of the declared types."""
+    def columns(self, outs: Outs, rows: int, storage: Storage | None = None) -> list[Column]:
+        """What the last replay wrote for so many rows, as columns of the declared types; in a `storage` they stay."""
 
     @abstractmethod
     def fork(self) -> Measurement:

@@ -269,7 +269,9 @@ class PaneKernel(Kernel):
         schedule = self.schedule
         start = schedule.sync[:rows] + self.lead
         group = schedule.group[:rows]
-        columns = [Column(pa.int64(), group.copy())] if self.by_number else list(self.keys.values(group))
+        columns = ([Column(pa.int64(), group.copy())] if self.by_number else
+                   list(self.keys.values(group, self.storage)))
         for measure, outs in zip(self.measures, self._outs(), strict=True):
-            columns += measure.columns((schedule.rows, np.ones(rows, np.bool_)) if measure.counts_rows else outs, rows)
+            columns += measure.columns((schedule.rows, np.ones(rows, np.bool_)) if measure.counts_rows else outs, rows,
+                                       self.storage)
         return Batch(self.out_schema, start, self.grid.size, tuple(columns))

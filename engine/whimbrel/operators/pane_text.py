@@ -112,7 +112,8 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
     outs = [f"out{number}_{column}" for number, measure in stateful
             for column in (*outputs(measure.steps, measure.part), "valid")]
     used = [name for name in SCALARS if any(f"{name}(" in line for line in [*guard, *body])]
-    table = "FAR, SOON, index" if inline_key is None else "find, index"
+    numbered = inline_key is None and not alone
+    table = "FAR, SOON, index" if numbered else "find, index"
     skip = ["if absent[row]:", "    continue"] if batch.absent is not None else []
     text = _render(
         title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
@@ -120,10 +121,12 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
                  *([SHOW] if any(measure.part is Part.WHOLE for _, measure in stateful) else []),
                  *([] if alone else ["from whimbrel.kernels.primitives.prefetch import AHEAD, prefetch",
                                      f"from whimbrel.kernels.primitives.table import {table}"]),
+                 *(["from whimbrel.kernels.primitives.panes import by_number"] if numbered else []),
                  *(f"from {SCALARS[name].__module__} import {name}" for name in used)],
         parameters=["sync", "group_of", "absent", *(["start"] if timed else []), *leaves.parameters,
                     "hop", "offset", "table", "keys", "size", "pane", "rows", "touched", *states,
                     "count", "out_sync", "out_group", "out_rows", *outs, "row", "closes"],
+        order=["groups = by_number(rows, touched, groups)"] if numbered else [],
         states=[*states, *outs],
         emit=[line for number, measure in stateful for line in _emit(number, measure)],
         apart=not alone and any(measure.part is Part.STATES for _, measure in stateful),
@@ -239,8 +242,8 @@ def _emit(number: int, measure: Measure) -> list[str]:
     return [shown, f"{into(f's{number}_', 'group', fields)} = {literals(steps)}"]
 
 
-def _render(*, title: str, imports: list[str], parameters: list[str], states: list[str], emit: list[str], apart: bool,
-            rows: list[str]) -> str:
+def _render(*, title: str, imports: list[str], parameters: list[str], states: list[str], order: list[str],
+            emit: list[str], apart: bool, rows: list[str]) -> str:
     closes = ["for position in range(groups):", *_inner([
         "group = touched[position]", "out_sync[done], out_group[done], out_rows[done] = at, group, rows[group]",
         "rows[group] = 0", *emit, "done += 1"])]
@@ -264,6 +267,7 @@ def _render(*, title: str, imports: list[str], parameters: list[str], states: li
         "        if groups > 0 and (row == sync.shape[0] or sync[row] >= at + hop):  # it is over: one row a group",
         "            if done + groups > out_sync.shape[0]:",
         "                break",
+        *_inner(order, 3),
         *_inner(closes, 3),
         "            groups = 0",
         "            continue",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.batch import Batch, Column, Mask, Schema, frozen, numpy_type
+from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels.primitives.panes import ADD, EMIT
 from whimbrel.operators.measure import NO_MASK
@@ -85,7 +85,7 @@ class SketchMeasure(Measurement):
         if self.waiting > self.limit:
             self._sum_up()
 
-    def columns(self, outs: Outs, rows: int) -> list[Column]:
+    def columns(self, outs: Outs, rows: int, storage: Storage | None = None) -> list[Column]:
         values, valid = (array[:rows] for array in outs)
         physical = numpy_type(self.type)
         assert physical is not None
