@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +21,11 @@ from whimbrel.kernels import patience
 from whimbrel.optimize import optimize
 from whimbrel.plan import Beat, Disorder, Excerpt, Node, Reach, Source
 from whimbrel.run.answer import in_order
+from whimbrel.run.cut_windows import CutWindows, cut_windows, states_of
 from whimbrel.run.session import Session
 from whimbrel.run.shares import in_shares
+
+T = TypeVar("T")
 
 _FEWEST_ROWS = 1 << 19
 """Rows a range should have at least: with less, starting threads and computing halos costs more than it saves."""
@@ -28,6 +33,8 @@ _BEGIN_ROWS = 1 << 20
 """Rows that are done in the time it takes to begin a range: its plan, its kernels, its part of the answer."""
 _SLACK = 0.1
 """So much more may the thread with most to do be given for more ranges, which make up for what turns out slow."""
+_UNEVEN = 1.25
+"""So many times its share of the rows may a thread be given before windows are cut."""
 _HALO_SHARE = 0.2
 """Most rows that a halo may have, as a share of those of a range."""
 
@@ -74,23 +81,43 @@ def collect_side_by_side(plan: Node, threads: int) -> pa.Table | None:
     """The exact answer, by several threads; None where the plan or its sources cannot be cut.
 
     They take ranges of time. A range is given its halo as well, and of its answer the rows that start within it are
-    kept (TiLT, section 4.3). Where events last for who knows how long, they take shares of the keys.
+    kept (TiLT, section 4.3). Windows that are too long for that are cut, and states of their parts merged. Where events
+    last for who knows how long, they take shares of the keys.
     """
     pieces = in_ranges(plan, threads)
+    if _uneven(pieces, threads) and (cut := _cut_windows(plan, threads)) is not None:
+        return _side_by_side(threads, [functools.partial(states_of, part) for part in cut.parts], cut.answer)
     if not pieces and optimize(plan).reach is None and sum(source.rows or 0 for source in plan.sources()
                                                            ) >= threads * _FEWEST_ROWS:
         pieces = [Piece(share) for share in in_shares(plan, threads)]
     if not pieces:
         return None
+    return _side_by_side(threads, [piece.answer for piece in pieces], pa.concat_tables)
+
+
+def _side_by_side(threads: int, parts: Sequence[Callable[[threading.Event], T]],
+                  together: Callable[[list[T]], pa.Table]) -> pa.Table | None:
+    """What is made of all parts; None where one fails."""
     stop = threading.Event()
     with ThreadPoolExecutor(threads, thread_name_prefix="whimbrel-range") as pool:
         try:
-            parts = [pool.submit(piece.answer, stop) for piece in pieces]
-            return in_order(pa.concat_tables([part.result() for part in parts]))
+            made = [pool.submit(part, stop) for part in parts]
+            return in_order(together([each.result() for each in made]))
         except WhimbrelError:  # told once more by whoever reads all rows in their order, and counts them from the first
             return None
         finally:
             stop.set()
+
+
+def _uneven(pieces: Sequence[Piece], threads: int) -> bool:
+    """Whether there is none, or one with far more rows than a thread's share."""
+    rows = [sum(source.rows or 0 for source in piece.plan.sources()) for piece in pieces]
+    return not rows or max(rows) * threads > _UNEVEN * sum(rows)
+
+
+def _cut_windows(plan: Node, threads: int) -> CutWindows | None:
+    rows = sum(source.rows or 0 for source in plan.sources())
+    return cut_windows(plan, threads) if rows >= threads * _FEWEST_ROWS else None
 
 
 def _can_be_cut(source: Source) -> bool:
