@@ -153,10 +153,12 @@ def _hopping(rows: int, hour: int) -> Iterator[Row]:
     grouped = f"SELECT query, time // {hop} AS pane, sum(value) AS s FROM log GROUP BY ALL"
     spread = f"""SELECT query, (pane + hop) * {hop} AS start, sum(s) AS total FROM ({grouped}), range(6) AS hops(hop)
                  GROUP BY ALL"""
-    yield from compare("A hopping grouped sum", "1M keys, 1 h every 10 min", rows, sums.collect,
-                       {"DuckDB, 2 threads": lambda: connection.sql(spread).to_arrow_table(),
-                        "limit loop": lambda: limit.grouped_hopping(*columns, hour, hop, 1_000_000)},
-                       same_rows("start", "query", "total"), roof="limit loop")
+    duckdb_spread: Peers = {"DuckDB, 2 threads": lambda: connection.sql(spread).to_arrow_table()}
+    same = same_rows("start", "query", "total")
+    yield from compare("A hopping grouped sum", "1M keys, 1 h every 10 min", rows, sums.collect, duckdb_spread | {
+        "limit loop": lambda: limit.grouped_hopping(*columns, hour, hop, 1_000_000)}, same, roof="limit loop")
+    yield from compare("A the same, ours on 2 threads", "1M keys, 1 h every 10 min", rows,
+                       lambda: sums.collect(threads=2), {"ours on one": sums.collect, **duckdb_spread}, same)
     connection.close()
 
 
@@ -240,6 +242,8 @@ def _pricing_summary(rows: int) -> Iterator[Row]:
                      "mean_discount")
     peers: Peers = {"DuckDB, 2 threads": lambda: connection.sql(sql).to_arrow_table()}
     yield from compare("A TPC-H Q1", "lineitem-like", rows, query.collect, peers, same)
+    yield from compare("A the same, ours on 2 threads", "lineitem-like", rows, lambda: query.collect(threads=2),
+                       {"ours on one": query.collect, **peers}, same)
     connection.close()
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from heapq import heapify, heappop, heappush
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ Gate = Ingress | BandKernel | LateKernel
 
 _LATELY_S = 5.0
 _MOST_PARTITIONS = 100
+_LONG = 4_096
+"""Rows of a stretch of an answer that is put elsewhere as it is; shorter ones are gathered row by row."""
 
 
 class Answer:
@@ -284,4 +287,26 @@ def in_order(table: pa.Table) -> pa.Table:
     starts = [np.asarray(Column.from_arrow(chunk).values) for chunk in table.column("start").chunks if len(chunk)]
     if all(map(ascends, starts)) and all(before[-1] <= after[0] for before, after in pairwise(starts)):
         return table
+    stretches = _stretches(starts, table.num_rows // _LONG) if all(map(ascends, starts)) else None
+    if stretches is not None:
+        return pa.concat_tables(table.slice(first, rows) for first, rows in stretches)
     return table.take(Column(pa.int64(), np.concatenate(starts).argsort(kind="stable")).to_arrow())
+
+
+def _stretches(runs: Sequence[Ticks], most: int) -> list[tuple[int, int]] | None:
+    """Where stretches of runs in order begin, and their rows, so that they are in order together; None if too many."""
+    before = [0, *accumulate(map(len, runs))]
+    heads = [(int(run[0]), number, 0) for number, run in enumerate(runs)]
+    heapify(heads)
+    found: list[tuple[int, int]] = []
+    while heads and len(found) < most:
+        _, number, first = heappop(heads)
+        run = runs[number]
+        stop = len(run)
+        if heads:
+            time, other, _ = heads[0]
+            stop = int(np.searchsorted(run, time, "right" if number < other else "left"))
+        found.append((before[number] + first, stop - first))
+        if stop < len(run):
+            heappush(heads, (int(run[stop]), number, stop))
+    return None if heads else found

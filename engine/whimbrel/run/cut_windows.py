@@ -18,6 +18,10 @@ from whimbrel.plan import Disorder, Excerpt, HandedIn, Node, Operator, Source
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.reader import Reader
 
+_SAMPLE = 1 << 15
+_FEWER = 4
+"""So many times fewer states than rows are worth merging."""
+
 
 @dataclass(frozen=True)
 class CutWindows:
@@ -33,6 +37,14 @@ class CutWindows:
 
     parts: list[Node]
     rest: Node
+
+    @property
+    def few(self) -> bool:
+        """Whether states are far fewer than rows, going by the first rows; else to merge them takes as long."""
+        source, = self.parts[0].sources()
+        rows = min(_SAMPLE, source.rows or 0)
+        sample = _over(self.parts[0], Excerpt(source, 0, rows))
+        return sum(map(len, states_of(sample, threading.Event()))) * _FEWER < rows
 
     def answer(self, states: Sequence[list[Batch]]) -> pa.Table:
         """Of the states of all parts, in their order."""
@@ -74,9 +86,12 @@ def cut_windows(plan: Node, parts: int) -> CutWindows | None:
     assert isinstance(window, HoppingWindow)
     behind = [node.op for node in reversed(chain[:place]) if isinstance(node.op, Operator)]
     handed = Node(HandedIn("states", source.time, states.schema, window.hop))
-    return CutWindows([states.rewrite(lambda node, rows=rows: Node(Excerpt(source, *rows))  # type: ignore[misc]
-                                      if node.op is source else node) for rows in cuts],
-                      above(handed, (*after, *behind)))
+    return CutWindows([_over(states, Excerpt(source, *rows)) for rows in cuts], above(handed, (*after, *behind)))
+
+
+def _over(plan: Node, source: Source) -> Node:
+    """The same over another source."""
+    return plan.rewrite(lambda node: Node(source) if isinstance(node.op, Source) else node)
 
 
 def _cuts(source: Source, parts: int) -> list[tuple[int, int]] | None:

@@ -21,7 +21,7 @@ from whimbrel.kernels import patience
 from whimbrel.optimize import optimize
 from whimbrel.plan import Beat, Disorder, Excerpt, Node, Reach, Source
 from whimbrel.run.answer import in_order
-from whimbrel.run.cut_windows import CutWindows, cut_windows, states_of
+from whimbrel.run.cut_windows import cut_windows, states_of
 from whimbrel.run.session import Session
 from whimbrel.run.shares import in_shares
 
@@ -81,15 +81,16 @@ def collect_side_by_side(plan: Node, threads: int) -> pa.Table | None:
     """The exact answer, by several threads; None where the plan or its sources cannot be cut.
 
     They take ranges of time. A range is given its halo as well, and of its answer the rows that start within it are
-    kept (TiLT, section 4.3). Windows that are too long for that are cut, and states of their parts merged. Where events
-    last for who knows how long, they take shares of the keys.
+    kept (TiLT, section 4.3). Windows that are too long for that are cut, and states of their parts merged. Where these
+    are nearly as many as the rows, and where events last for who knows how long, they take shares of the keys.
     """
     pieces = in_ranges(plan, threads)
-    if _uneven(pieces, threads) and (cut := _cut_windows(plan, threads)) is not None:
-        return _side_by_side(threads, [functools.partial(states_of, part) for part in cut.parts], cut.answer)
-    if not pieces and optimize(plan).reach is None and sum(source.rows or 0 for source in plan.sources()
-                                                           ) >= threads * _FEWEST_ROWS:
-        pieces = [Piece(share) for share in in_shares(plan, threads)]
+    if _uneven(pieces, threads) and sum(source.rows or 0 for source in plan.sources()) >= threads * _FEWEST_ROWS:
+        cut = cut_windows(plan, threads)
+        if cut is not None and cut.few:
+            return _side_by_side(threads, [functools.partial(states_of, part) for part in cut.parts], cut.answer)
+        if cut is not None or optimize(plan).reach is None:
+            pieces = [Piece(share) for share in in_shares(plan, threads)] or pieces
     if not pieces:
         return None
     return _side_by_side(threads, [piece.answer for piece in pieces], pa.concat_tables)
@@ -113,11 +114,6 @@ def _uneven(pieces: Sequence[Piece], threads: int) -> bool:
     """Whether there is none, or one with far more rows than a thread's share."""
     rows = [sum(source.rows or 0 for source in piece.plan.sources()) for piece in pieces]
     return not rows or max(rows) * threads > _UNEVEN * sum(rows)
-
-
-def _cut_windows(plan: Node, threads: int) -> CutWindows | None:
-    rows = sum(source.rows or 0 for source in plan.sources())
-    return cut_windows(plan, threads) if rows >= threads * _FEWEST_ROWS else None
 
 
 def _can_be_cut(source: Source) -> bool:

@@ -91,3 +91,19 @@ def test_rows_out_of_order_are_told_as_on_one_thread(place: int) -> None:
 ])
 def test_other_queries_are_not_cut_so(query: Query) -> None:
     assert cut_windows(query(wb.from_arrow(table(), time="at")).node, 2) is None
+
+
+def test_where_states_are_many_threads_take_shares_of_the_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = table().append_column("id", pa.array(np.arange(ROWS) * 7 % ROWS))
+    query = wb.from_arrow(many, time="at").group_by("id").hopping_window(2_000, 500).aggregate(
+        n=wb.count(), total=wb.sum(col.x), emit="close")
+    cut = cut_windows(query.node, 2)
+    assert cut is not None
+    assert not cut.few
+    taken, of = [], ranges.in_shares
+    monkeypatch.setattr(ranges, "in_shares", lambda plan, parts: taken.append(parts) or of(plan, parts))
+    together = ranges.collect_side_by_side(query.node, 2)
+    assert taken == [2]
+    assert together is not None
+    assert (np.diff(together["start"].to_numpy()) >= 0).all()
+    assert rows(together) == rows(query.collect())
