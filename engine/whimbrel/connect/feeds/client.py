@@ -14,6 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 _WAITING, _SMALL_WAITING = 4, 1_024
+_ROOM_S = 0.01
+_FIRST = 100
+
+MOST_BYTES = 16 << 20
+"""So much a client may have on its way: what nobody has asked it for yet, and what it asks for at once."""
 _CLOSE_S = 0.5
 
 Place = Any
@@ -32,11 +37,23 @@ class Delivery:
         Where to read on behind them.
     beside : mapping of str to list
         Columns that the broker knows and the value does not hold, such as key and offset: one item a message.
+    counted : int, optional
+        Its bytes, where somebody has counted them.
     """
 
     messages: Sequence[Any] | pa.RecordBatch
     place: Place = None
     beside: Mapping[str, list[Any]] = field(default_factory=dict)
+    counted: int | None = None
+
+    @property
+    def bytes(self) -> int:
+        """About what its messages take."""
+        if self.counted is not None:
+            return self.counted
+        if isinstance(self.messages, pa.RecordBatch):
+            return int(self.messages.nbytes)
+        return sum(map(size, self.messages))
 
 
 class Client(ABC):
@@ -96,12 +113,17 @@ class Pumped(Client):
         Whether the other side has answered before anything comes of `deliveries`.
     together : bool
         Each is of few messages, with nothing beside them: those that wait are handed on as one.
+
+    Notes
+    -----
+    Some deliveries wait, and no more than one when they take too many bytes.
     """
 
     def __init__(self, deliveries: Iterator[Delivery | None], unblock: Callable[[], object], *,
                  answered: bool = True, together: bool = False) -> None:
         self._deliveries, self._unblock, self.answered, self._together = deliveries, unblock, answered, together
         self._ready: queue.Queue[Delivery | Exception] = queue.Queue(maxsize=_SMALL_WAITING if together else _WAITING)
+        self._came_bytes = self._taken_bytes = 0  # each is counted by one of the threads
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._pump, name="whimbrel-pump", daemon=True)
         self._thread.start()
@@ -114,6 +136,7 @@ class Pumped(Client):
         if isinstance(came, Exception):
             self._ready.put(came)  # whoever asks again hears it again
             raise came
+        self._taken_bytes += came.bytes
         return self._with_others(came) if self._together else came
 
     def _with_others(self, first: Delivery) -> Delivery:
@@ -125,6 +148,7 @@ class Pumped(Client):
                 break
             messages += came.messages
             place = came.place
+            self._taken_bytes += came.bytes
         return Delivery(messages, place)
 
     def close(self) -> None:
@@ -148,6 +172,10 @@ class Pumped(Client):
             self._put(last)
 
     def _put(self, item: Delivery | Exception) -> bool:
+        while self._came_bytes - self._taken_bytes > MOST_BYTES and not self._closed.wait(_ROOM_S):
+            pass
+        if isinstance(item, Delivery):
+            self._came_bytes += item.bytes
         while not self._closed.is_set():
             try:
                 self._ready.put(item, timeout=0.1)
@@ -155,6 +183,35 @@ class Pumped(Client):
                 continue
             return True
         return False
+
+
+def as_many(before: Delivery | None, most: int) -> int:
+    """How many messages to ask for at once, if they are like those that came before: few, while nobody knows."""
+    if before is None:
+        return min(_FIRST, most)
+    return max(min(MOST_BYTES * len(before.messages) // max(before.bytes, 1), most), 1)
+
+
+def size(message: Any) -> int:
+    """About how many bytes a message takes, which may be a value of its own kind.
+
+    >>> size(b"four"), size({"name": "four", "at": 5})
+    (4, 12)
+    """
+    kind = type(message)  # asked of each value of each row: subclasses are looked for last
+    if kind is bytes or kind is str:
+        return len(message)
+    if kind is int or kind is float:
+        return 8
+    if kind is dict:
+        total = 0
+        for value in message.values():
+            kind = type(value)
+            total += 8 if kind is int or kind is float else len(value) if kind is str else size(value)
+        return total
+    if isinstance(message, list | tuple):
+        return sum([size(value) for value in message])
+    return int(getattr(message, "nbytes", 8))
 
 
 def words(message: Any) -> bytes:

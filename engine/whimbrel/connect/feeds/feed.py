@@ -52,8 +52,10 @@ class Usual(TypedDict, total=False):
         Seconds without a row after which time goes on without it, as fast as the clock does; or without a partition,
         as fast as the others do. Default: never, since rows that were held up, or tell of another time than now, would
         be late.
-    queue_rows : int
-        Rows that may wait for the query; then the client is held back.
+    queue_rows, queue_bytes : int
+        Rows that may wait for the query, and their bytes in memory, whichever is reached first; then the client is held
+        back. Default: 262,144 rows, 64 MiB. What a client gives at once is never parted, so there may be so much more;
+        and it has some of its own on the way, which is bounded, too.
     overload : Overload
         Give up rows by a rule, instead of holding the client back.
     retry_s : (float, float)
@@ -72,6 +74,7 @@ class Usual(TypedDict, total=False):
     ahead: Duration | None
     idle_after: float | None
     queue_rows: int
+    queue_bytes: int
     overload: Overload | None
     retry_s: tuple[float, float]
     sample_s: float

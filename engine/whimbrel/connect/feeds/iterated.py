@@ -12,17 +12,18 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place, size
 from whimbrel.connect.feeds.decoding import format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.pace import Pace
 from whimbrel.connect.feeds.records import Records
 from whimbrel.errors import SourceError
 
 Items = Iterable[Any] | AsyncIterable[Any]
 
 _MOST_TOGETHER = 8192
-_MOST_ITEMS, _MOST_BATCHES = 4 * _MOST_TOGETHER, 4
+_DELIVERIES = 4  # that wait
 _LOOK_S = 0.02
 _CLOSE_S = 0.5
 
@@ -71,15 +72,20 @@ class IteratedFeed(Feed):
                                   hint="give a function that makes it")
             self._begun = True
         items = self._items() if callable(self._items) else self._items
-        return _Gathering(items, int(place or 0))
+        return _Gathering(items, int(place or 0), self.pace)
 
 
 class _Gathering(Client):
     """Items as they come; those that wait together are one delivery. A thread of its own asks for them."""
 
-    def __init__(self, items: Items, place: int) -> None:
+    def __init__(self, items: Items, place: int, pace: Pace) -> None:
         self._items, self._skip, self._place = items, place, place
-        self._ready: deque[Any] = deque()  # both threads use it without a lock, which would cost more than an item
+        self._together = min(_MOST_TOGETHER, pace.queue_rows)
+        self._together_bytes = min(MOST_BYTES, pace.queue_bytes) // _DELIVERIES
+        # Both threads use these without a lock, which would cost more than an item: each counts what it does itself.
+        self._ready: deque[Any] = deque()
+        self._sizes: deque[int] = deque()  # not beside each item: so many pairs would keep Python's collector at work
+        self._came_bytes = self._taken_bytes = 0
         self._came, self._has_room = threading.Event(), threading.Event()
         self._ended: Exception | None = None
         self._cancel: Callable[[], object] = lambda: None
@@ -96,16 +102,18 @@ class _Gathering(Client):
             if ended is not None:
                 raise ended
             return None
-        taken = [self._ready.popleft()]
+        taken, bytes_ = [self._ready.popleft()], self._sizes.popleft()
         whole = isinstance(taken[0], pa.RecordBatch)
         if not whole:
-            for _ in range(min(len(self._ready), _MOST_TOGETHER - 1)):
-                if isinstance(self._ready[0], pa.RecordBatch):
+            for _ in range(min(len(self._ready), self._together - 1)):
+                if isinstance(self._ready[0], pa.RecordBatch) or bytes_ + self._sizes[0] > self._together_bytes:
                     break
                 taken.append(self._ready.popleft())
+                bytes_ += self._sizes.popleft()
+        self._taken_bytes += bytes_
         self._place += len(taken)
         self._has_room.set()
-        return Delivery(taken[0] if whole else taken, self._place)
+        return Delivery(taken[0] if whole else taken, self._place, counted=bytes_)
 
     def close(self) -> None:
         self._end(EOFError())
@@ -164,10 +172,14 @@ class _Gathering(Client):
 
     def _is_full(self, item: object) -> bool:
         """Whether an item must wait; none does at the end, when it is of no use any more."""
-        return self._ended is None and len(self._ready) >= (
-            _MOST_BATCHES if isinstance(item, pa.RecordBatch) else _MOST_ITEMS)
+        return self._ended is None and (
+            len(self._ready) >= _DELIVERIES * (1 if isinstance(item, pa.RecordBatch) else self._together)
+            or self._came_bytes - self._taken_bytes > _DELIVERIES * self._together_bytes)
 
     def _add(self, item: object) -> None:
+        bytes_ = size(item)
+        self._came_bytes += bytes_
+        self._sizes.append(bytes_)  # first: whoever sees the item finds its size
         self._ready.append(item)
         if not self._came.is_set():
             self._came.set()

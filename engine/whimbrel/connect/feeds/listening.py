@@ -51,7 +51,7 @@ class Listening(Reading):
     def __init__(self, feed: Feed, columns: tuple[str, ...], place: Place) -> None:
         self.feed, self.columns, self.place, self.relief = feed, columns, place, feed.relief
         self._queue: deque[tuple[pa.Table, Place]] = deque()
-        self._waiting = 0
+        self._waiting = self._waiting_bytes = 0
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._over = False
@@ -102,27 +102,39 @@ class Listening(Reading):
         self._thread.start()
 
     def _taken(self) -> tuple[list[pa.Table], Place]:
-        """Rows that wait, as many as a batch has."""
-        parts, place = [self._queue[0][0]], self._queue.popleft()[1]
-        rows = parts[0].num_rows
-        while self._queue and rows + self._queue[0][0].num_rows <= BATCH_ROWS:
-            part, place = self._queue.popleft()
-            parts.append(part)
-            rows += part.num_rows
+        """Rows that wait, as many as a batch has; fewer where they are long."""
+        most_bytes = self.feed.pace.queue_bytes // 4
+        parts: list[pa.Table] = []
+        rows = bytes_ = 0
+        place: Place = None
+        while self._queue:
+            more = self._queue[0][0]
+            if parts and (rows + more.num_rows > BATCH_ROWS or bytes_ + more.nbytes > most_bytes):
+                break
+            rows, bytes_ = rows + more.num_rows, bytes_ + more.nbytes
+            parts.append(more)
+            place = self._queue.popleft()[1]
         self._waiting -= rows
+        self._waiting_bytes -= bytes_
         return parts, place
 
     def _ask_for_relief(self) -> None:
         """For the rows that are taken next: wanted from when there is no more room until half of it is free."""
-        relief, most = self.relief, self.feed.pace.queue_rows
+        relief, full = self.relief, self._full()
         if relief is not None:
-            relief.wanted = self._waiting > most // 2 and (relief.wanted or self._waiting >= most)
+            relief.wanted = full > 0.5 and (relief.wanted or full >= 1)
+
+    def _full(self) -> float:
+        """How much of the room is taken: 1 is all of it."""
+        pace = self.feed.pace
+        return max(self._waiting / pace.queue_rows, self._waiting_bytes / pace.queue_bytes)
 
     @property
     def state(self) -> FeedState:
         """What there is to say about it now."""
         with self._changed:
             return replace(self._state, link="idle" if self._idle() else self._state.link, queued_rows=self._waiting,
+                           queued_bytes=self._waiting_bytes,
                            silent_s=self._quiet_s(),
                            dead=dict(self.feed.letters.counts - self._dead_before), shed=self._given_up(),
                            retry_in_s=max(self._retry_at - monotonic(), 0.0))
@@ -255,10 +267,9 @@ class Listening(Reading):
         rows = self._checked(delivery)
         came: Any = delivery.messages
         whole = isinstance(came, pa.RecordBatch)
-        bytes_ = came.nbytes if whole else sum(map(len, map(words, came)))
         with self._changed:
             state = self._state
-            self._state = replace(state, rows=state.rows + rows.num_rows, bytes=state.bytes + bytes_,
+            self._state = replace(state, rows=state.rows + rows.num_rows, bytes=state.bytes + delivery.bytes,
                                   messages=state.messages + (1 if whole else len(came)))
         self._enqueue(rows, delivery.place)  # never in parts: there is no place within a delivery
 
@@ -310,15 +321,16 @@ class Listening(Reading):
                 self._changed.wait_for(self._has_room, timeout=None)
             self._queue.append((rows, place))
             self._waiting += rows.num_rows
-            if sheds_rows and self._waiting > pace.queue_rows:
+            self._waiting_bytes += rows.nbytes
+            if sheds_rows and self._full() > 1:
                 self._give_up_some(str(pace.overload))
-                self._changed.wait_for(lambda: self._waiting <= pace.queue_rows or self._stop.is_set(), timeout=None)
+                self._changed.wait_for(lambda: self._full() <= 1 or self._stop.is_set(), timeout=None)
             waited_s = monotonic() - began
             self._state = replace(self._state, blocked_s=self._state.blocked_s + waited_s)
             self._ring()
 
     def _has_room(self) -> bool:
-        return self._waiting < self.feed.pace.queue_rows or self._stop.is_set()
+        return self._full() < 1 or self._stop.is_set()
 
     def _give_up_some(self, rule: str) -> None:
         waiting = as_batch(pa.concat_tables([rows for rows, _ in self._queue]))
@@ -328,7 +340,7 @@ class Listening(Reading):
         place = self._queue[-1][1]
         self._queue.clear()
         self._queue.append((pa.Table.from_batches([kept]), place))
-        self._waiting = kept.num_rows
+        self._waiting, self._waiting_bytes = kept.num_rows, kept.nbytes
 
     def _given_up(self) -> dict[str, int]:
         relief = self.relief

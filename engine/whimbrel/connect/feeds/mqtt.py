@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.arguments import check_choice, check_name
-from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
@@ -91,6 +91,7 @@ class _Subscriber(Client):
         self._changed = threading.Condition()
         self._came: list[Any] = []
         self._held: list[Any] = []
+        self._came_bytes = self._held_bytes = 0
         self._taken: list[Any] = []
         self._subscribed = self._closing = False
         self._ended: Exception | None = None
@@ -117,7 +118,7 @@ class _Subscriber(Client):
         if url.scheme == "mqtts" or feed.tls_context is not None:
             link.tls_set_context(feed.tls_context)
         link.on_connect, link.on_subscribe, link.on_disconnect = self._answered, self._granted, self._disconnected
-        link.on_message = lambda _link, _, message: self._came.append(message)
+        link.on_message = self._heard
         about = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         about.ReceiveMaximum = _MOST_MESSAGES
         if feed.session is not None:
@@ -129,7 +130,7 @@ class _Subscriber(Client):
     def receive(self, timeout_s: float) -> Delivery | None:
         with self._changed:
             self._changed.wait_for(lambda: self._held or self._ended, timeout_s)
-            held, self._held = self._held, []
+            held, self._held, self._held_bytes = self._held, [], 0
             self._taken += held
             if not held and self._ended is not None:
                 raise self._ended
@@ -169,7 +170,7 @@ class _Subscriber(Client):
         if wire is None:
             raise ConnectionError("the connection was lost")
         with self._changed:
-            has_room = len(self._held) < _MOST_HELD
+            has_room = len(self._held) < _MOST_HELD and self._held_bytes < MOST_BYTES
         heard, _, _ = select.select([self._ear, wire] if has_room else [self._ear],
                                     [wire] if link.want_write() else [], [], _LOOK_S)
         if self._ear in heard:
@@ -187,11 +188,19 @@ class _Subscriber(Client):
             before, wire = len(self._came), self._link.socket()
             if self._link.loop_read() or (len(self._came) == before and not getattr(wire, "pending", int)()):
                 break
+            if self._came_bytes > MOST_BYTES:
+                break
         if self._came:
             with self._changed:
                 self._held += self._came
+                self._held_bytes += self._came_bytes
                 self._changed.notify_all()
             self._came.clear()
+            self._came_bytes = 0
+
+    def _heard(self, link: Any, _: Any, message: Any) -> None:
+        self._came.append(message)
+        self._came_bytes += len(message.payload)
 
     def _acknowledge(self) -> None:
         with self._changed:

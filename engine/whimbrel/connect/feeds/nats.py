@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.arguments import check_choice, check_name
-from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.client import Client, Delivery, Place, as_many
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
@@ -90,6 +90,7 @@ class _Puller(Client):
         self._made: str
         self._place, self._made = place if isinstance(place, list) else (place, "")
         self._behind: int | None = None
+        self._before: Delivery | None = None
         self.missed: Counter[str] = Counter()
         self._heard_at = monotonic()
         self._error: Exception | None = None
@@ -151,7 +152,7 @@ class _Puller(Client):
         if not self._link.is_connected:
             raise ConnectionError(f"the connection was closed: {self._error or 'no word from the server'}")
         try:
-            messages = await self._pull.fetch(_MOST_MESSAGES, timeout=max(timeout_s, 0.05))
+            messages = await self._pull.fetch(as_many(self._before, _MOST_MESSAGES), timeout=max(timeout_s, 0.05))
         except TimeoutError:
             messages = []
         if not messages:
@@ -160,9 +161,10 @@ class _Puller(Client):
         self._heard_at = monotonic()
         self._place = messages[-1].metadata.sequence.stream
         self._behind = messages[-1].metadata.num_pending
-        return Delivery([message.data for message in messages], [self._place, self._made],
-                        {field.name: [message.metadata.sequence.stream for message in messages]
-                         for field in self._feed.beside})
+        self._before = Delivery([message.data for message in messages], [self._place, self._made],
+                                {field.name: [message.metadata.sequence.stream for message in messages]
+                                 for field in self._feed.beside})
+        return self._before
 
     async def _check_after_silence(self) -> None:
         """A consumer that is gone, with its stream or alone, is as silent as one that has nothing: it is asked for."""

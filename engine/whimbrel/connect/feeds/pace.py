@@ -18,7 +18,7 @@ class Pace:
     Parameters
     ----------
     idle_after_s : float or None
-    queue_rows : int
+    queue_rows, queue_bytes : int
     overload : Overload or None
     retry_s : (float, float)
     sample_s : float
@@ -26,6 +26,7 @@ class Pace:
 
     idle_after_s: float | None
     queue_rows: int
+    queue_bytes: int
     overload: Overload | None
     retry_s: tuple[float, float]
     sample_s: float
@@ -39,14 +40,16 @@ class Pace:
         PlanError
             When one of them cannot be.
         """
-        made = Pace(told.get("idle_after"), told.get("queue_rows", 1 << 18), told.get("overload"),
-                    told.get("retry_s", (0.25, 30.0)), told.get("sample_s", 5.0))
+        made = Pace(told.get("idle_after"), told.get("queue_rows", 1 << 18), told.get("queue_bytes", 64 << 20),
+                    told.get("overload"), told.get("retry_s", (0.25, 30.0)), told.get("sample_s", 5.0))
         retry = made.retry_s
         for name, value, fine, hint in (
                 ("idle_after", made.idle_after_s, made.idle_after_s is None or is_seconds(made.idle_after_s),
                  "seconds without a row, such as 5.0; or None"),
                 ("queue_rows", made.queue_rows, is_whole(made.queue_rows) and made.queue_rows >= 1,
                  "a whole number of rows, 1 or more"),
+                ("queue_bytes", made.queue_bytes, is_whole(made.queue_bytes) and made.queue_bytes >= 1,
+                 "a whole number of bytes, 1 or more"),
                 ("overload", made.overload, made.overload is None or isinstance(made.overload, Overload),
                  'a rule, such as wb.feeds.Sample(0.1) or wb.feeds.Conflate("key")'),
                 ("retry_s", retry, isinstance(retry, tuple | list) and len(retry) == 2

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_conninfo, shown_cause, without_secrets
 from whimbrel.connect.arguments import check_name, check_seconds
-from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.client import Client, Delivery, Place, as_many
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.records import Records
@@ -149,6 +149,7 @@ class _Table(Client):
         from psycopg.rows import dict_row
 
         self._feed, self._place = feed, place
+        self._before: Delivery | None = None
         self._link = feed.open()
         self._rows = self._link.cursor(row_factory=dict_row)
         settled = [] if feed.settle is None else [
@@ -158,7 +159,7 @@ class _Table(Client):
         def ask(conditions: list[Any]) -> Any:
             return sql.SQL("SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT {}").format(
                 sql.SQL(", ").join(map(sql.Identifier, feed.value_fields.names)), sql.Identifier(*feed.table),
-                sql.SQL(" AND ").join(conditions), sql.Identifier(feed.cursor), sql.Literal(_MOST_ROWS))
+                sql.SQL(" AND ").join(conditions), sql.Identifier(feed.cursor), sql.Placeholder("most"))
 
         known = sql.SQL("{} IS NOT NULL").format(sql.Identifier(feed.cursor))
         self._first, self._further = ask([known, *settled]), ask([newer, *settled])
@@ -170,20 +171,23 @@ class _Table(Client):
             self._wait_s -= timeout_s
             return None
         ask = self._first if self._place is None else self._further
-        told = {"place": self._place, "settle": self._feed.settle}
+        most = as_many(self._before, _MOST_ROWS)
+        told = {"place": self._place, "settle": self._feed.settle, "most": most}
         try:
             found = self._rows.execute(ask, told).fetchall()
         except self._feed.library.DataError:
             _let_texts_stand(self._rows)
             found = self._rows.execute(ask, told).fetchall()
-        if len(found) < _MOST_ROWS:
+        if len(found) < most:
             self._wait_s = self._feed.every
         if not found:
             return None
         last = found[-1][self._feed.cursor]
         self._place = last if isinstance(last, int) else str(last)
         self._make_plain(found)
-        return Delivery([row for row in found if self._is_told(row)], self._place)
+        came = Delivery([row for row in found if self._is_told(row)], self._place)
+        self._before = came if came.messages else self._before
+        return came
 
     def _make_plain(self, rows: Sequence[dict[str, Any]]) -> None:
         for column in self._rows.description:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.arguments import check_choice, check_name
-from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.client import Client, Delivery, Place, as_many
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
@@ -83,6 +83,7 @@ class _Stream(Client):
         self._place, self._number = place if isinstance(place, list) else (place, None)
         self.missed: Counter[str] = Counter()
         self._pending = feed.group is not None
+        self._before: Delivery | None = None
         try:
             if feed.group is not None:
                 self._join(feed.group, self._place)
@@ -148,14 +149,17 @@ class _Stream(Client):
             self._number += len(entries)
         entries = [entry for entry in entries if entry[1]]  # deleted while they were pending
         values = [_value(fields, self._feed.field) for _, fields in entries]
-        return Delivery(values, last if self._feed.group is not None else [last, self._number],
+        came = Delivery(values, last if self._feed.group is not None else [last, self._number],
                         {field.name: [id_.decode() for id_, _ in entries] for field in self._feed.beside})
+        self._before = came if values else self._before
+        return came
 
     def _read(self, block_ms: int) -> Any:
+        count = as_many(self._before, _MOST_MESSAGES)
         if self._feed.group is None:
-            return self._link.xread({self._feed.stream: self._place}, count=_MOST_MESSAGES, block=block_ms)
+            return self._link.xread({self._feed.stream: self._place}, count=count, block=block_ms)
         asked = {self._feed.stream: self._asked if self._pending else ">"}
-        return self._link.xreadgroup(self._feed.group, self._feed.consumer, asked, count=_MOST_MESSAGES, block=block_ms)
+        return self._link.xreadgroup(self._feed.group, self._feed.consumer, asked, count=count, block=block_ms)
 
     def acknowledge(self, place: Place) -> None:
         if self._feed.group is None:

@@ -24,8 +24,8 @@ class FeedState:
         Of a feed that follows a history: where it is.
     messages, rows, bytes : int
         Received, and made of them.
-    queued_rows : int
-        Rows that wait for the query.
+    queued_rows, queued_bytes : int
+        Rows that wait for the query, and what they take in memory.
     dead : mapping of str to int
         Messages and rows that were refused, by reason.
     missed : mapping of str to int
@@ -66,6 +66,7 @@ class FeedState:
     rows: int = 0
     bytes: int = 0
     queued_rows: int = 0
+    queued_bytes: int = 0
     dead: Mapping[str, int] = field(default_factory=dict, hash=False)
     missed: Mapping[str, int] = field(default_factory=dict, hash=False)
     duplicates: int = 0

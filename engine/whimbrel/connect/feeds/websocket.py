@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any, Unpack
 
 from whimbrel.connect.addresses import checked_url, without_secrets
-from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
@@ -89,10 +89,12 @@ class _Socket(Client):
 
     def receive(self, timeout_s: float) -> Delivery | None:
         messages: list[bytes] = []
+        left = MOST_BYTES
         try:
-            while len(messages) < _MOST_MESSAGES:
+            while len(messages) < _MOST_MESSAGES and left > 0:
                 message = self._link.recv(timeout=timeout_s if not messages else 0)
                 messages.append(message.encode() if isinstance(message, str) else message)
+                left -= len(messages[-1])
         except TimeoutError:
             pass
         except Exception as error:  # noqa: BLE001 - it is raised when nothing is left to hand on

@@ -1,0 +1,81 @@
+"""How much waits for a query that takes nothing: it has an end in bytes, however few rows that are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from tests.engine.connect.feeds.listen import reading, rows, until
+from whimbrel.connect.feeds.client import MOST_BYTES, Delivery, Pumped, as_many
+
+MIB = 1 << 20
+
+
+def line(at: int) -> bytes:
+    return b'{"at": %d, "s": "%s"}' % (at, b"x" * MIB)
+
+
+@pytest.mark.parametrize("kind", ["bytes", "dict", "batch"])
+def test_an_iterator_is_not_asked_for_more_than_may_wait(kind: str) -> None:
+    asked = []
+
+    def items() -> Iterator[object]:
+        for at in range(60):
+            asked.append(at)
+            row = {"at": at, "s": "x" * MIB}
+            yield line(at) if kind == "bytes" else row if kind == "dict" else pa.RecordBatch.from_pylist([row])
+
+    feed = wb.feeds.iterator(items, time="at", schema={"at": "int64", "s": "string"}, queue_bytes=4 * MIB,
+                             format="json" if kind == "bytes" else None)
+    with reading(feed) as found:
+        first = next(found)
+        until(lambda: found.state.queued_bytes >= 4 * MIB)
+        time.sleep(0.1)
+        assert found.state.queued_bytes < 6 * MIB
+        assert len(asked) < 16
+        taken = 0 if first is None else len(first)
+        assert taken + sum(map(len, rows(found, 60 - taken))) == 60
+        assert found.state.queued_bytes == 0
+
+
+def test_rows_are_given_up_where_they_take_too_many_bytes() -> None:
+    def items() -> Iterator[bytes]:
+        return map(line, range(40))
+
+    feed = wb.feeds.iterator(items, time="at", schema={"at": "int64", "s": "string"}, format="json",
+                             queue_bytes=4 * MIB, overload=wb.feeds.Sample(0.5))
+    with reading(feed) as found:
+        first = next(found)
+        until(lambda: found.state.link == "ended")
+        assert found.state.queued_bytes <= 4 * MIB
+        kept = sum(len(batch) for batch in (first, *rows(found, 40)) if batch is not None)
+        assert kept + found.state.shed["sample 0.5"] == 40
+
+
+def test_of_what_blocks_little_waits() -> None:
+    asked = []
+
+    def deliveries() -> Iterator[Delivery]:
+        for at in range(60):
+            asked.append(at)
+            yield Delivery([line(at)], at)
+
+    client = Pumped(deliveries(), lambda: None, together=True)
+    until(lambda: len(asked) > MOST_BYTES // MIB)
+    time.sleep(0.1)
+    assert len(asked) <= MOST_BYTES // MIB + 2
+    came: list[Any] = []
+    while len(came) < 60 and (delivery := client.receive(1)) is not None:
+        came += delivery.messages
+    assert came == list(map(line, range(60)))
+    client.close()
+
+
+def test_fewer_messages_are_asked_for_the_longer_they_are() -> None:
+    before = [None, Delivery([b"short"] * 10), Delivery([bytes(MIB)] * 10), Delivery([bytes(20 * MIB)])]
+    assert [as_many(each, 5000) for each in before] == [100, 5000, 16, 1]
