@@ -175,6 +175,8 @@ class Source(ABC):
         True for a feed: rows become known as time passes, and :meth:`read` yields None while there is none.
     relief : Relief or None
         What it asks of the windows behind it while its rows come faster than they are taken.
+    after : str
+        What is read before it and where that ends, as a checkpoint knows it; empty: nothing.
     """
 
     name: str
@@ -190,6 +192,7 @@ class Source(ABC):
     read_of: str = ""
     live: bool = False
     relief: Relief | None = None
+    after: str = ""
 
     def again(self) -> Source | None:
         """The same rows once more, without waiting for them; None where they can be read only once."""
@@ -251,7 +254,7 @@ class Pruned(Source):
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.disorder, self.rows, self.live = source.disorder, source.rows, source.live
         self.in_order, self.as_it_comes, self.read_of = source.in_order, source.as_it_comes, source.read_of
-        self.longest = source.longest
+        self.longest, self.after = source.longest, source.after
         self.schema = source.schema.select(columns)
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
@@ -300,7 +303,7 @@ class Promising(Source):
         self.source = source
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.schema, self.rows, self.live, self.edges = source.schema, source.rows, source.live, source.edges
-        self.disorder, self.longest = disorder, source.longest
+        self.disorder, self.longest, self.after = disorder, source.longest, source.after
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         return self.source.read(columns, offset)
@@ -316,6 +319,7 @@ class Unsorted(Source):
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.schema, self.rows, self.live = source.schema, source.rows, source.live
         self.disorder, self.longest, self.read_of = source.disorder, source.longest, source.read_of
+        self.after = source.after
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         return self.source.read(columns, offset)

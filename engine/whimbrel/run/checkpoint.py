@@ -16,12 +16,13 @@ from typing import Any
 import pyarrow as pa
 
 from whimbrel.errors import CheckpointError, DamagedCheckpointError
+from whimbrel.expr import functions_in, identity
 from whimbrel.kernels import state_of
-from whimbrel.plan import Node, Source, Token, walk
+from whimbrel.plan import Node, Operator, Source, Token, walk
 from whimbrel.run.session import Session
 from whimbrel.run.state_file import read_state, write_state
 
-_FORMAT = 7
+_FORMAT = 8
 _INPUTS = r" of \d+(, \d+)*$"
 _RUN = "run.arrow"
 _SUMS = "sums.json"
@@ -178,7 +179,13 @@ def words(plans: Sequence[Node]) -> list[str]:
     nodes = list(walk(plans))
     number = {id(node): place for place, node in enumerate(nodes)}
     return [_source(node.op) if isinstance(node.op, Source)
-            else f"{node.op.show()} of {', '.join(str(number[id(below)]) for below in node.inputs)}" for node in nodes]
+            else f"{_step(node.op)} of {', '.join(str(number[id(below)]) for below in node.inputs)}" for node in nodes]
+
+
+def _step(step: Operator) -> str:
+    """What a step does, and its functions, whose names stay when they change."""
+    found = list(functions_in(step))
+    return f"{step.show()} by functions {identity(*found)}" if found else step.show()
 
 
 def _kernels(session: Session) -> list[str]:
@@ -196,8 +203,9 @@ def _source(source: Source) -> str:
     late = source.disorder
     edges = " in edges" if source.edges else ""
     partitions = "" if late.partition is None else f", by {late.partition}, lag={late.lag}, every={late.every}"
+    after = f", after {source.after}" if source.after else ""
     return (f"{source.name}({source.schema.show()}){edges} over {source.schema.time_type}, "
-            f"reorder_latency={late.reorder_latency}, late={late.late}{partitions}")
+            f"reorder_latency={late.reorder_latency}, late={late.late}{partitions}{after}")
 
 
 def _name(number: int) -> str:

@@ -32,7 +32,7 @@ from whimbrel.aggregates import (
     check_installed,
 )
 from whimbrel.errors import PlanError
-from whimbrel.expr import Expr, trace
+from whimbrel.expr import Expr, identity, trace
 from whimbrel.operators.results import WindowBound
 
 Value = Expr | Callable[[Any], Any]
@@ -292,7 +292,8 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
     difference : callable, optional
         (state, state) -> state of the rows of the first that are not in the second; takes the place of `deaccumulate`.
     name : str, optional
-        How it is shown.
+        How it is shown. A checkpoint knows an aggregate by what its functions do, too: with others it is of another
+        query.
 
     Examples
     --------
@@ -324,16 +325,11 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
                             hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
     assert accumulate is not None
     assert result is not None
-    return UserFunctions(name or _name_of(accumulate), start, accumulate, result, merge, deaccumulate, difference)
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    """Its name; a lambda has none, so where it stands: two in one query are told apart."""
-    code = getattr(function, "__code__", None)
-    if code is None or code.co_name != "<lambda>":
-        return str(getattr(function, "__name__", type(function).__name__))
-    columns = sorted(begin for _, _, begin, end in code.co_positions() if begin is not None and begin != end)
-    return f"aggregate_{code.co_firstlineno}_{columns[0] if columns else 0}"
+    if name is None:
+        name = getattr(accumulate, "__name__", type(accumulate).__name__)
+    if name == "<lambda>":  # which is no name: by what they do, two in one query are told apart
+        name = f"aggregate_{identity(start, accumulate, result, merge, deaccumulate, difference)}"
+    return UserFunctions(name, start, accumulate, result, merge, deaccumulate, difference)
 
 
 def window_start() -> WindowBound:

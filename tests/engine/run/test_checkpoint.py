@@ -131,7 +131,7 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
     state = read_state(tmp_path / "run" / "run.arrow")
     write_state(tmp_path / "run" / "run.arrow", state | {"version": "0.0.1"})
     (tmp_path / "run" / "sums.json").unlink()  # other versions may have none
-    with pytest.raises(CheckpointError, match=r"written by whimbrel 0\.0\.1 \(format 7\)"):
+    with pytest.raises(CheckpointError, match=r"written by whimbrel 0\.0\.1 \(format 8\)"):
         wb.restore(tmp_path / "run", query(events()))
 
 
@@ -228,3 +228,24 @@ def test_a_query_that_would_run_otherwise_is_refused(tmp_path: Path) -> None:
     run.checkpoint(tmp_path / "run")
     with pytest.raises(CheckpointError, match=r"another query|runs otherwise"):
         wb.restore(tmp_path / "run", unknown)
+
+
+AGGREGATE = "made = wb.aggregate(init={init}, accumulate=lambda s, x: s + {factor} * x, result=lambda s: s{name})"
+
+
+def user_made(text: str) -> wb.Stream:
+    known: dict[str, Any] = {"wb": wb}
+    exec(text, known)
+    return events().tumbling_window(10).aggregate(t=known["made"](col.x))
+
+
+@pytest.mark.parametrize("name", ["", ', name="total"'])
+def test_a_users_aggregate_is_known_by_what_it_does(tmp_path: Path, name: str) -> None:
+    """Not by the line where it stands, nor by its name: another function would go on with the state of the first."""
+    run = user_made(AGGREGATE.format(init=0, factor=1, name=name)).start()
+    run.checkpoint(tmp_path / "run")
+    moved = "\n# moved\n" + AGGREGATE.format(init=0, factor=1, name=name)
+    assert wb.restore(tmp_path / "run", user_made(moved)).wait(30)
+    for init, factor in ((0, 2), (1, 1)):
+        with pytest.raises(CheckpointError, match="another query"):
+            wb.restore(tmp_path / "run", user_made(AGGREGATE.format(init=init, factor=factor, name=name)))

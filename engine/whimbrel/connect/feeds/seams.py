@@ -33,6 +33,10 @@ class Seam(ABC):
         """The same, having seen nothing."""
 
     @abstractmethod
+    def show(self) -> str:
+        """How it decides, as the user said."""
+
+    @abstractmethod
     def of_history(self, rows: Batch) -> Batch:
         """Those of the history that are told."""
 
@@ -71,6 +75,10 @@ class ByOffset(Seam):
 
     def begin(self) -> ByOffset:
         return ByOffset(self.offset, self.within)
+
+    def show(self) -> str:
+        within = "" if self.within is None else f", within={self.within!r}"
+        return f"offset={self.offset!r}{within}"
 
     def of_history(self, rows: Batch) -> Batch:
         offsets, known = self._offsets(rows)
@@ -132,6 +140,9 @@ class ByTime(Seam):
     def begin(self) -> ByTime:
         return self
 
+    def show(self) -> str:
+        return f"at={self.cut} in ticks"
+
     def of_history(self, rows: Batch) -> Batch:
         return self._kept(rows, np.asarray(rows.column(self.columns[0]).values) < self.cut)
 
@@ -168,6 +179,9 @@ class ByKey(Seam):
 
     def begin(self) -> ByKey:
         return ByKey(self.columns, self.span_ticks)
+
+    def show(self) -> str:
+        return f"keys={list(self.columns)}, span={self.span_ticks} ticks"
 
     def of_history(self, rows: Batch) -> Batch:
         self._newest = max(self._newest, int(rows.sync.max()))

@@ -17,7 +17,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, until, values
 from whimbrel.connect.feeds import Reading
 from whimbrel.connect.feeds.seams import ByKey
-from whimbrel.errors import PlanError, SchemaError
+from whimbrel.errors import CheckpointError, PlanError, SchemaError
 from whimbrel.plan import Position
 
 FIELDS = {"at": "int64", "n": "int64", "part": "int64"}
@@ -85,6 +85,20 @@ def test_a_query_is_handed_over_and_its_checkpoint_goes_on(tmp_path: Path) -> No
     later = wb.restore(tmp_path / "point", query)
     assert later.wait(PATIENCE_S)
     assert later.metrics.rows == 60
+
+
+@pytest.mark.parametrize("other", [None, {"keys": ["n"], "span": 100}, {"at": 20}, {"offset": "n", "within": "part"}])
+def test_a_checkpoint_of_another_hand_over_is_refused(tmp_path: Path, other: dict[str, Any] | None) -> None:
+    def query(way: dict[str, Any] | None) -> wb.Stream:
+        both = feed(15, 60) if way is None else log(30).then(feed(15, 60), **way)
+        return both.tumbling_window(4).aggregate(n=wb.count())
+
+    for first, then in (({"offset": "n"}, other), (other, {"offset": "n"})):
+        run = query(first).start()
+        assert run.wait(PATIENCE_S)
+        run.checkpoint(tmp_path / "point")
+        with pytest.raises(CheckpointError, match="The checkpoint is of another query"):
+            wb.restore(tmp_path / "point", query(then))
 
 
 @pytest.mark.parametrize("way", [{"offset": "n"}, {"offset": "n", "within": "part"}], ids=["offset", "within"])

@@ -1,0 +1,96 @@
+"""What a function of the user's is known by in another process: what it does, not where it stands."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+_PLAIN = (int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic)
+
+
+def identity(*functions: Any) -> str:
+    """A few letters that are the same for functions that do the same, as far as their code tells.
+
+    That is their bytecode and constants, defaults, and what they read from around them: other functions, numbers, text
+    and arrays. Lists and other things that may change while the program runs are not looked into.
+
+    Examples
+    --------
+    >>> def scaled(factor):
+    ...     return lambda state, x: state + factor * x
+    >>> identity(scaled(2)) == identity(scaled(2)), identity(scaled(2)) == identity(scaled(3))
+    (True, False)
+    """
+    return hashlib.sha256(repr([_thing(function, ()) for function in functions]).encode()).hexdigest()[:8]
+
+
+def functions_in(thing: Any) -> Iterator[Any]:
+    """The Python functions that something is made of, through its fields and what they hold; and numbers beside them.
+
+    >>> [found.__name__ for found in functions_in({"n": 5, "by": [identity, (functions_in, "x")]})]
+    ['identity', 'functions_in']
+    """
+    if isinstance(thing, FunctionType | functools.partial):
+        yield thing
+    elif isinstance(thing, tuple | list):
+        for part in thing:
+            yield from functions_in(part)
+    elif isinstance(thing, dict):
+        yield from functions_in(list(thing.values()))
+    elif is_dataclass(thing) and not isinstance(thing, type):
+        held = [getattr(thing, field.name) for field in fields(thing)]
+        if any(isinstance(part, FunctionType | functools.partial) for part in held):
+            yield from (part for part in held if _is_plain(part))
+        yield from functions_in(held)
+
+
+def _is_plain(thing: Any) -> bool:
+    return all(map(_is_plain, thing)) if isinstance(thing, tuple) else isinstance(thing, _PLAIN)
+
+
+def _thing(thing: Any, inside: tuple[Any, ...]) -> Any:
+    thing = getattr(thing, "py_func", thing)  # compiled by the user
+    if isinstance(thing, _PLAIN):
+        return type(thing).__name__, repr(thing)
+    if isinstance(thing, tuple | frozenset):
+        parts = [_thing(part, inside) for part in thing]
+        return type(thing).__name__, parts if isinstance(thing, tuple) else sorted(map(repr, parts))
+    if isinstance(thing, np.ndarray):
+        return "array", str(thing.dtype), thing.shape, hashlib.sha256(thing.tobytes()).hexdigest()
+    if isinstance(thing, functools.partial):
+        return "partial", _thing((thing.func, thing.args, *sorted(thing.keywords.items())), inside)
+    if isinstance(thing, FunctionType):
+        return "again" if thing in inside else _function(thing, (*inside, thing))
+    if isinstance(thing, ModuleType):
+        return thing.__name__
+    named = thing if hasattr(thing, "__qualname__") else type(thing)
+    return getattr(named, "__module__", ""), named.__qualname__
+
+
+def _function(function: FunctionType, inside: tuple[Any, ...]) -> Any:
+    scope = function.__globals__
+    around = [(name, _thing(scope[name], inside)) for name in _names(function.__code__) if name in scope]
+    around += [(name, _thing(cell.cell_contents, inside)) for name, cell in zip(
+        function.__code__.co_freevars, function.__closure__ or (), strict=True)]
+    defaults = function.__defaults__ or (), *sorted((function.__kwdefaults__ or {}).items())
+    return _code(function.__code__, function.__doc__), around, _thing(defaults, inside)
+
+
+def _code(code: CodeType, doc: str | None = None) -> Any:
+    constants = code.co_consts[1:] if doc is not None and code.co_consts[:1] == (doc,) else code.co_consts
+    return (code.co_code.hex(), code.co_names, code.co_argcount,
+            [_code(part) if isinstance(part, CodeType) else _thing(part, ()) for part in constants])
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names it may look up around it, also from functions within."""
+    yield from code.co_names
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _names(part)
