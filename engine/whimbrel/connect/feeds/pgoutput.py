@@ -33,11 +33,14 @@ class Change:
     relation : Relation
     values : mapping of str to bytes or None
         As text, by column. Of a deletion: the key, or all columns where the table's replica identity is full.
+    untold : tuple of str
+        Columns whose long values an update left as they were, and of which the server does not tell them.
     """
 
     kind: Kind
     relation: Relation
     values: Mapping[str, bytes | None]
+    untold: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +125,14 @@ def _relation(text: _Text) -> Relation:
 def _change(kind: Kind, relation: Relation, text: _Text) -> Change:
     """The row as it is now, or as it was before it was deleted."""
     known: dict[str, bytes | None] = {}
+    row: dict[str, bytes | None] = {}
     while text.at < len(text.message):
         text.take(1)  # whether it is the old key, the old row or the new row, which comes last
-        known |= _row(relation, text)
-    return Change(kind, relation, known)
+        row = _row(relation, text)
+        known |= row
+    # A value that stayed is no null: what is null of the old key only was not told.
+    untold = [name for name, _ in relation.columns if name not in row and known.get(name) is None]
+    return Change(kind, relation, known, tuple(untold))
 
 
 def _row(relation: Relation, text: _Text) -> dict[str, bytes | None]:

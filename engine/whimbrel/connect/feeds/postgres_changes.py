@@ -21,6 +21,7 @@ from whimbrel.errors import MissingExtraError, PlanError, SourceError, near_matc
 _MOST_CHANGES = 10_000
 _STEP_BYTES = 16 << 20
 """So much of the log may pass without a change of this table before the server is told that it was read."""
+_UNTOLD = "an update that does not tell a long value which it left alone: it needs REPLICA IDENTITY FULL"
 _BESIDE = {"change": pa.string(), "committed": pa.timestamp("us", "UTC"), "lsn": pa.int64()}
 
 
@@ -32,6 +33,10 @@ class PostgresChangesFeed(Feed):
     its log until it hears that changes are safe: when they are in a checkpoint, or, for a run that writes none, when
     they were taken in. A slot that is not read any more fills the server's disk: end it with
     ``SELECT pg_drop_replication_slot('whimbrel')``.
+
+    The server does not tell long values (TOAST, from 2 kB on) that an update left alone, unless the table's replica
+    identity is full: such an update is a dead letter. Say ``ALTER TABLE ... REPLICA IDENTITY FULL``, or give a `schema`
+    without these columns. A partitioned table is told as one, by a publication with ``publish_via_partition_root``.
 
     Parameters
     ----------
@@ -77,6 +82,7 @@ class PostgresChangesFeed(Feed):
         super().__init__("postgres_changes", time=time, format=Records(),
                          schema=columns_of(self.open, self.table) if schema is None else schema,
                          beside=pa.schema([(name, _BESIDE[name]) for name in beside]), **told)
+        self.told_of = frozenset(self.value_fields.names)
 
     def open(self) -> Any:
         """A connection in which each statement is a transaction, and times are told in UTC."""
@@ -115,22 +121,41 @@ class _Changes(Client):
         return self._link.execute(words, told).fetchall()
 
     def _prepare(self, place: int | None) -> int:
-        """Have a publication and a slot; how far the slot is."""
-        from psycopg import sql
+        """Have a publication and a slot, one feed after the other; how far the slot is."""
+        self._link.execute("SELECT pg_advisory_lock(hashtext('whimbrel'))")
+        try:
+            return self._prepared(place)
+        finally:
+            self._link.execute("SELECT pg_advisory_unlock(hashtext('whimbrel'))")
 
+    def _prepared(self, place: int | None) -> int:
         feed = self._feed
         safe = self._read_to(feed.slot)
         if place is not None and (safe is None or safe > place):
             raise SourceError(f"The slot {feed.slot!r} {'is gone' if safe is None else 'has read on'}: "
                               "changes are missing.", where=feed.call, hint="begin anew, with other checkpoints")
-        if not self._ask("SELECT 1 FROM pg_publication WHERE pubname = %s", feed.publication):
-            self._link.execute(sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(
-                sql.Identifier(feed.publication), sql.Identifier(*feed.table)))
+        self._publish()
         if safe is None:
             self._ask("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", feed.slot)
             safe = self._read_to(feed.slot)
             assert safe is not None
         return safe
+
+    def _publish(self) -> None:
+        """Have a publication that tells of the table, by its own name."""
+        from psycopg import sql
+
+        feed, name = self._feed, sql.Identifier(self._feed.publication)
+        if not self._ask("SELECT 1 FROM pg_publication WHERE pubname = %s", feed.publication):
+            self._link.execute(sql.SQL("CREATE PUBLICATION {} FOR TABLE {} WITH (publish_via_partition_root = true)"
+                                       ).format(name, sql.Identifier(*feed.table)))
+        told = self._ask("SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = %s", feed.publication)
+        if not any(each[-len(feed.table):] == tuple(feed.table) for each in told):
+            table = sql.Identifier(*feed.table).as_string(self._link)
+            raise SourceError(
+                f"The publication {feed.publication!r} does not tell of {'.'.join(feed.table)!r}.", where=feed.call,
+                hint=f"ALTER PUBLICATION {name.as_string(self._link)} ADD TABLE {table}; or, of a partitioned table, "
+                     "... SET (publish_via_partition_root = true)")
 
     def receive(self, timeout_s: float) -> Delivery | None:
         if self._wait_s > 0:
@@ -162,6 +187,9 @@ class _Changes(Client):
         for each in found:
             for change in each.changes:
                 if change.relation.name[-len(self._feed.table):] != tuple(self._feed.table):
+                    continue
+                if not self._feed.told_of.isdisjoint(change.untold):
+                    self._feed.letters.refuse(repr(change.values).encode(), _UNTOLD)
                     continue
                 try:
                     rows.append(self._row(change))

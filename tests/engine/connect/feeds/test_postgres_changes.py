@@ -17,7 +17,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
 from whimbrel.connect.feeds import Reading
-from whimbrel.errors import PlanError
+from whimbrel.errors import PlanError, SourceError
 
 pytestmark = pytest.mark.postgres
 QUICK: Any = {"every": 0.01, "retry_s": (0.02, 0.1)}
@@ -107,6 +107,51 @@ def test_long_values_that_stayed_are_told_where_the_old_row_is(server: servers.S
         long = "long" * 5000
         assert told(found, 3) == [{"change": kind, "id": 1, "x": x, "k": long}
                                   for kind, x in (("insert", 1.0), ("update", 2.0), ("delete", 2.0))]
+
+
+def test_an_update_that_does_not_tell_a_long_value_is_no_row_with_null(server: servers.Server) -> None:
+    do(server, "CREATE TABLE untoasted (id bigint PRIMARY KEY, x double precision, k text)",
+       "ALTER TABLE untoasted ALTER k SET STORAGE EXTERNAL")
+    feed = wb.feeds.postgres_changes("untoasted", url_of(server), time="committed", slot="untoasted", **QUICK)
+    with reading(feed) as found:
+        begin(found)
+        do(server, "INSERT INTO untoasted VALUES (1, 1, repeat('long', 5000)), (2, 1, NULL)")
+        do(server, "UPDATE untoasted SET x = 2")  # of the first it does not say what k is
+        do(server, "UPDATE untoasted SET id = 3 WHERE id = 1", "UPDATE untoasted SET k = 'short'",
+           "DELETE FROM untoasted WHERE id = 2")
+        assert [(one["change"], one["id"], one["k"] and len(one["k"])) for one in told(found, 6)] == [
+            ("insert", 1, 20_000), ("insert", 2, None), ("update", 2, None), ("update", 2, 5), ("update", 3, 5),
+            ("delete", 2, None)]
+        (reason, count), = found.state.dead.items()
+        assert (count, "REPLICA IDENTITY FULL" in reason) == (2, True)
+
+
+def test_a_partitioned_table_is_told_as_one(server: servers.Server) -> None:
+    do(server, "CREATE TABLE parted (id bigint, x double precision, k text) PARTITION BY RANGE (id)",
+       "CREATE TABLE parted_0 PARTITION OF parted FOR VALUES FROM (0) TO (10)",
+       "CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (10) TO (20)",
+       "CREATE PUBLICATION leaves FOR TABLE parted")
+    feed = wb.feeds.postgres_changes("parted", url_of(server), time="committed", slot="parted", **QUICK)
+    with reading(feed) as found:
+        begin(found)
+        do(server, "INSERT INTO parted VALUES (1), (11)")
+        assert [one["id"] for one in told(found, 2)] == [1, 11]
+    silent = wb.feeds.postgres_changes("parted", url_of(server), time="committed", slot="leaves", **QUICK)
+    with pytest.raises(SourceError, match=r"'leaves' does not tell of 'parted'(.|\n)*publish_via_partition_root"):
+        silent.collect()
+
+
+def test_feeds_that_begin_at_once_make_their_slot_once(server: servers.Server) -> None:
+    do(server, "CREATE TABLE shared (id bigint)")
+    feed = wb.feeds.postgres_changes("shared", url_of(server), time="committed", slot="shared", **QUICK)
+    runs = [feed.select("id").start() for _ in range(4)]
+    until(lambda: all(run.error or run.metrics.feeds["shared"].link == "live" for run in runs))
+    do(server, "INSERT INTO shared VALUES (1)")
+    until(lambda: all(run.error or run.metrics.rows == 1 for run in runs))
+    assert [run.error for run in runs] == [None] * 4
+    for run in runs:
+        run.stop()
+        assert run.wait(PATIENCE_S)
 
 
 @pytest.mark.fault("postgres_changes", "broker stopped and restarted")
