@@ -16,8 +16,9 @@ from whimbrel.batch import numpy_type
 from whimbrel.expr import Col, Expr, predicate_source, to_source
 from whimbrel.expr.nodes import node
 from whimbrel.expr.source import Text
-from whimbrel.operators.aggregate_text import Functions, comment, literal
+from whimbrel.operators.aggregate_text import Functions, comment
 from whimbrel.operators.beat_lines import Beside, LoopText, StreamText, both, indented
+from whimbrel.operators.beat_measures import algebra_of, fresh_state, in_words, is_short, physical, time_of
 from whimbrel.operators.beat_needs import Needs, Shifted
 from whimbrel.operators.beat_steps import (
     Adjacent,
@@ -36,15 +37,6 @@ from whimbrel.plan import Steps, TwoPasses
 
 Leaf = tuple[int, int, bool]
 """A column that the loop reads: its input, its position there, and whether its validity is read too."""
-
-_FEW_STEPS = 96
-"""Most to do for a window of which all values are added up for each place, with two steps for each to get there.
-
-That many are written one behind the other by the compiler, which then does several places at once.
-"""
-
-_FEW_PLACES_TWICE = 16
-"""Longest window of which all values are gone through twice for each place."""
 
 _BOOL = np.dtype(np.bool_)
 _MAY_FAIL = ("checked_", "floor_div(", "whole(", "within(")
@@ -151,22 +143,22 @@ class BeatWriter:
         emit = []
         nearer: list[tuple[list[str], str]] = []
         for measure in step.measures:
-            measures.append(q := self._functions(algebra := _algebra(measure)))
+            measures.append(q := self._functions(algebra := algebra_of(measure)))
             self._array(f"window{q}", measure.out_dtypes[0], most)
             if not measure.steps.always:
                 self._array(f"known{q}", _BOOL, most)
             value, tests = self._value(measure, step, given, starts and f"started{number}")
             accumulate = self.names["accumulate", q]
-            line = f"state{q} = {accumulate}(state{q}, {value}{_time(measure, 'at')})  {_words(measure)}"
+            line = f"state{q} = {accumulate}(state{q}, {value}{time_of(measure, 'at')})  {in_words(measure)}"
             entering.append((tests, line))
             state = f"state{q}"
             if isinstance(algebra, TwoPasses):
                 state = f"about{q}"
                 turned.append(f"about{q} = {self.names['turn', q]}(state{q})")
-                nearer.append((tests, f"about{q} = {self.names['again', q]}(about{q}, {value})  {_words(measure)}"))
+                nearer.append((tests, f"about{q} = {self.names['again', q]}(about{q}, {value})  {in_words(measure)}"))
             emit.append(self._shown(measure, q, state, f"window{q}", f"known{q}", "window"))
         fresh = [" = ".join([", ".join(f"state{q}" for q in measures),
-                             ", ".join(_fresh(_algebra(measure)) for measure in step.measures)])]
+                             ", ".join(fresh_state(algebra_of(measure)) for measure in step.measures)])]
         enter, again = _grouped(entering), _grouped(nearer)
         if starts is not None:
             self.scratch[f"some{number}"] = _BOOL, most
@@ -203,8 +195,8 @@ class BeatWriter:
             turned = [self._by_place(f"{name}{number}", _BOOL) for name in ("alive", "turns", "begins")]
             after.append(f"window_turns({started}, {first}, {stop}, {step.width}, {', '.join(turned)})")
         for measure in step.measures:
-            short = _short(step, measure)
-            measures.append(q := self._functions(_algebra(measure)) if short else
+            short = is_short(step, measure)
+            measures.append(q := self._functions(algebra_of(measure)) if short else
                             self._functions(measure.steps, merged=True))
             value, tests = self._value(measure, step, given, starts and f"{started}[uintp(at)]")
             arrays = []
@@ -219,13 +211,13 @@ class BeatWriter:
             if short:
                 arguments = ", ".join([*arrays, first, stop, *shown])
                 each = self._each(measure, q, step.width, counted=bool(tests))
-                after.append(f"{each}({arguments})  {_words(measure)}")
+                after.append(f"{each}({arguments})  {in_words(measure)}")
                 continue
             rests = [self._array(f"rest{q}_{at}", np.asarray(initial).dtype, step.width)
                      for at, initial in enumerate(measure.steps.init)]
             times = ["time", "period"] if measure.steps.timed else []
             arguments = ", ".join([*arrays, begin, stop, str(step.width), *times, *rests, *shown])
-            after.append(f"{self._slide(measure, q, counted=bool(tests))}({arguments})  {_words(measure)}")
+            after.append(f"{self._slide(measure, q, counted=bool(tests))}({arguments})  {in_words(measure)}")
         self.slid[id(step)] = _Windows(number, tuple(measures), starts is not None)
         oldest = needs.back + step.width
         blocks = f"{begin} = first - {oldest} - (base + first - {oldest}) % {step.width}  {_window(step)}"
@@ -234,7 +226,7 @@ class BeatWriter:
 
     def _slide(self, measure: Measure, q: int, *, counted: bool) -> str:
         """The function that slides windows of an aggregate, which is written once for all that are alike."""
-        valued, fresh, time = measure.aggregate.expr is not None, _fresh(measure.steps), _time(measure, "at")
+        valued, fresh, time = measure.aggregate.expr is not None, fresh_state(measure.steps), time_of(measure, "at")
         rests = [f"rest{at}" for at in range(len(measure.steps.init))]
         value = f"np.{measure.value_dtypes[0]}(values[uintp(at)])" if valued else "1"
         merge, fields = self.names["merge", q], "".join(f"{name}[uintp(at - block + 1)], " for name in rests).strip()
@@ -269,7 +261,7 @@ class BeatWriter:
 
         Nothing is handed on from one to the next, so wide instructions do several at once.
         """
-        valued, algebra = measure.aggregate.expr is not None, _algebra(measure)
+        valued, algebra = measure.aggregate.expr is not None, algebra_of(measure)
         value = f"np.{measure.value_dtypes[0]}(values[uintp(at - back)])" if valued else "1"
         head = [*(["values"] if valued else []), *(["counts"] if counted else []), "first", "stop", "out",
                 *([] if measure.steps.always else ["valid"])]
@@ -280,7 +272,7 @@ class BeatWriter:
             return [f"{state} = {begun}", f"for back in range({width - 1}, -1, -1):",
                     *indented(lines if counted else [f"{state} = {text}"])]
 
-        passes, last = through("state", "accumulate", _fresh(algebra)), "state"
+        passes, last = through("state", "accumulate", fresh_state(algebra)), "state"
         if isinstance(algebra, TwoPasses):
             passes, last = [*passes, *through("about", "again", f"{self.names['turn', q]}(state)")], "about"
         lines = (", ".join(head), "for at in range(first, stop):", *indented(passes),
@@ -389,7 +381,7 @@ class BeatWriter:
                       f"{', '.join(f'{name}[which{number}]' for name in each)}" for each in read)
         each = Beside(number, step.width, lines)
         self.loop.beside.append(each)
-        columns = tuple((_physical(measure, f"at_{name[0]}"), f"at_{name[1]}" if len(name) > 1 else None)
+        columns = tuple((physical(measure, f"at_{name[0]}"), f"at_{name[1]}" if len(name) > 1 else None)
                         for name, measure in zip(names, step.measures, strict=True))
         return StreamText(columns, f"at_some{number}" if some else None, each.edge)
 
@@ -397,7 +389,7 @@ class BeatWriter:
         """Of the arrays in which the windows stand."""
         known, at = self.slid[id(step)], f"[uintp({_place(f'at - {shift}')})]"
         keys = [self._stream(step.inputs[0], shift).columns[key] for key in step.keys]
-        columns = [(_physical(measure, f"shown{q}{at}"), None if measure.steps.always else f"shown{q}_valid{at}")
+        columns = [(physical(measure, f"shown{q}{at}"), None if measure.steps.always else f"shown{q}_valid{at}")
                    for q, measure in zip(known.measures, step.measures, strict=True)]
         if not known.masked:
             return StreamText((*keys, *columns), None, None)
@@ -469,37 +461,6 @@ def _joined(step: Joined, left: StreamText, right: StreamText) -> StreamText:
     return StreamText(shown, left.present, changes, left.anew)
 
 
-def _algebra(measure: Measure) -> Steps | TwoPasses:
-    """What computes an aggregate where the values of a window lie together."""
-    return measure.steps.twice or measure.steps
-
-
-def _short(step: Slid, measure: Measure) -> bool:
-    """Whether windows are so short, and what is done to each value is so little, that nothing is kept of others."""
-    algebra, steps = _algebra(measure), measure.steps
-    if isinstance(algebra, TwoPasses):
-        return step.width <= _FEW_PLACES_TWICE
-    own = algebra.accumulate.__module__.startswith("whimbrel.aggregates.")
-    plain = steps.additive and (len(steps.init) == 1 or isinstance(steps.init[0], float)) and not steps.timed
-    return own and plain and len(steps.init) <= 2 and step.width * (2 + len(steps.init)) <= _FEW_STEPS
-
-
-def _fresh(algebra: Steps | TwoPasses) -> str:
-    return f"({', '.join(map(literal, algebra.init))},)"
-
-
-def _time(measure: Measure, place: str) -> str:
-    """A further argument: when the event began."""
-    return f", time + {place} * period" if measure.steps.timed else ""
-
-
-def _physical(measure: Measure, text: str) -> str:
-    """A value as the column of the aggregate has it."""
-    dtype = numpy_type(measure.type)
-    assert dtype is not None
-    return f"({text} != 0)" if dtype == _BOOL else text if dtype == measure.out_dtypes[0] else f"np.{dtype}({text})"
-
-
 def _zero(type_: pa.DataType) -> str:
     dtype = numpy_type(type_)
     assert dtype is not None
@@ -508,10 +469,6 @@ def _zero(type_: pa.DataType) -> str:
 
 def _window(step: Windowed) -> str:
     return comment(f"windows of {step.width}")
-
-
-def _words(measure: Measure) -> str:
-    return comment(f"{measure.name}={measure.aggregate.show()}")
 
 
 def _place(text: str) -> str:
