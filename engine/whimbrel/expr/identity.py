@@ -6,7 +6,7 @@ import functools
 import hashlib
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from types import CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,12 @@ def identity(*functions: Any) -> str:
     ...     return lambda state, x: state + factor * x
     >>> identity(scaled(2)) == identity(scaled(2)), identity(scaled(2)) == identity(scaled(3))
     (True, False)
+    >>> def ahead():
+    ...     told = identity(lambda: later)
+    ...     later = 5
+    ...     return told
+    >>> ahead() == ahead()
+    True
     """
     return hashlib.sha256(repr([_thing(function, ()) for function in functions]).encode()).hexdigest()[:8]
 
@@ -76,10 +82,18 @@ def _thing(thing: Any, inside: tuple[Any, ...]) -> Any:
 def _function(function: FunctionType, inside: tuple[Any, ...]) -> Any:
     scope = function.__globals__
     around = [(name, _thing(scope[name], inside)) for name in _names(function.__code__) if name in scope]
-    around += [(name, _thing(cell.cell_contents, inside)) for name, cell in zip(
-        function.__code__.co_freevars, function.__closure__ or (), strict=True)]
+    around += [(name, _thing(within, inside)) for name, cell in zip(
+        function.__code__.co_freevars, function.__closure__ or (), strict=True) for within in _contents(cell)]
     defaults = function.__defaults__ or (), *sorted((function.__kwdefaults__ or {}).items())
     return _code(function.__code__, function.__doc__), around, _thing(defaults, inside)
+
+
+def _contents(cell: CellType) -> list[Any]:
+    """What a variable of the function around holds; nothing, if that has not come so far."""
+    try:
+        return [cell.cell_contents]
+    except ValueError:
+        return []
 
 
 def _code(code: CodeType, doc: str | None = None) -> Any:
