@@ -18,7 +18,9 @@ def read_ahead(parts: Iterable[Generator[T]], depth: int = 4, threads: int = 2) 
     A thread makes one part after the other: so many are made side by side, at most `depth` items of each in advance.
     Closing the generator ends the threads and closes the parts; an error of one is raised here in its turn.
 
-    >>> list(read_ahead((letter * times for times in (1, 2)) for letter in "ab"))
+    >>> def part(letter):
+    ...     yield from (letter, 2 * letter)
+    >>> list(read_ahead(map(part, "ab")))
     ['a', 'aa', 'b', 'bb']
     """
     waiting = deque(parts)

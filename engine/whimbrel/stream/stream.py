@@ -382,7 +382,7 @@ class Stream(Methods):
         >>> query = log.tumbling_window(100_000).aggregate(n=wb.count(), total=wb.sum(wb.col.x))
         >>> for answer in query.progress(at=[0.1, 0.5]):
         ...     print(f"{answer.share:.0%}", answer.table["total"].to_pylist(), f"{answer.error:.1%}")
-        10% [299860] 0.2%
+        10% [299860] 0.3%
         50% [299956] 0.1%
         100% [299995] 0.0%
         """

@@ -135,13 +135,13 @@ def test_files_without_such_rows_are_not_opened(frame: DataFrame, monkeypatch: p
     from whimbrel.connect.parquet_files import ParquetFiles
 
     opened: list[Path] = []
-    decode = ParquetFiles._decode_file
+    decode = ParquetFiles._decode
 
     def told(self: ParquetFiles, file: Path, *rest: Any) -> Iterator[pa.RecordBatch]:
         opened.append(file)
         return decode(self, file, *rest)
 
-    monkeypatch.setattr(ParquetFiles, "_decode_file", told)
+    monkeypatch.setattr(ParquetFiles, "_decode", told)
     whole = wb.from_spark(frame, time="t")
     for log in (wb.from_spark(frame, time="t", between=BETWEEN, where=col.kind == "a b"),
                 whole.where((col.t >= BETWEEN[1]) & (col.t < "2024-01-02T13:00:00+00:00") & (col.kind == "a b")),
