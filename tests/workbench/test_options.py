@@ -60,7 +60,7 @@ def test_instants_are_limits_by_the_clock_on_the_wall() -> None:
 
 def test_limits_hold_and_the_rest_follows_the_data() -> None:
     picture = Framer(Options.of(ylim=(5, None))).picture(Result(hourly(JFK=[10, 90]), (2,)))
-    assert (picture.y.low, picture.y.high) == (5.0, 100.0)
+    assert (picture.y.low, picture.y.high) == (5.0, 103.0)
 
 
 def test_a_logarithmic_axis_spans_whole_powers_of_ten() -> None:

@@ -104,10 +104,12 @@ class ColumnKeys:
         return np.append(ids, np.int32(self.null_id))[np.where(codes.valid, codes.values, len(ids))]
 
     def _learn(self, words: pa.Array) -> Array:
-        """The ids of distinct words; those not seen before get the next ones."""
+        """The ids of words; those not seen before get the next ones, also where a dictionary has one twice."""
         before = len(self._words)
         ids = np.array([self._words.setdefault(word, len(self._words)) for word in words.to_pylist()], np.int32)
-        new = ids >= before
+        new = np.zeros(len(ids), np.bool_)
+        new[np.unique(ids, return_index=True)[1]] = True
+        new &= ids >= before
         if new.any():
             fresh = words.filter(Column(pa.bool_(), new).to_arrow()).cast(self.type)
             self._dictionary = pa.concat_arrays([self._dictionary, fresh])
@@ -212,5 +214,6 @@ def decode_keys(values: Array, physical: np.dtype[Any]) -> Array:
 def _same_memory(left: pa.Array, right: pa.Array) -> bool:
     if len(left) != len(right) or left.offset != right.offset:
         return False
-    mine, theirs = left.buffers()[-1], right.buffers()[-1]
-    return mine is not None and theirs is not None and mine.address == theirs.address and mine.size == theirs.size
+    mine, theirs = ([None if buffer is None else (buffer.address, buffer.size) for buffer in words.buffers()]
+                    for words in (left, right))
+    return mine[-1] is not None and mine == theirs

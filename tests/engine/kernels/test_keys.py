@@ -79,3 +79,20 @@ def test_a_null_is_not_zero_after_the_table_has_grown() -> None:
     assert (ids(None), ids(0)) == ([0], [1])
     ids(*range(1, 2_000))
     assert ids(0, None, 1) == [1, 0, 2]
+
+
+def test_a_dictionary_may_have_a_word_twice() -> None:
+    table = KeyTable([pa.string()])
+    twice = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3]), pa.array(["a", "a", "b", "c"]))
+    ids = table.ids([Column.from_arrow(twice)], 4)
+    [words] = table.values(ids)
+    assert words.to_arrow().to_pylist() == ["a", "a", "b", "c"]
+
+
+def test_dictionaries_may_share_their_letters() -> None:
+    table, letters = KeyTable([pa.string()]), pa.py_buffer(b"abc")
+    words = [pa.StringArray.from_buffers(2, pa.array(offsets, pa.int32()).buffers()[1], letters)
+             for offsets in ([0, 1, 3], [0, 2, 3])]
+    ids = [table.ids([Column.from_arrow(pa.DictionaryArray.from_arrays(pa.array([0, 1]), each))], 2).tolist()
+           for each in words]
+    assert ids == [[0, 1], [2, 3]]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.decimate import keep_extremes
-from whimbrel_workbench.frames.extent import Extent, grown, limited, roomy
+from whimbrel_workbench.frames.extent import HEADROOM, Extent, grown, limited, roomy
 from whimbrel_workbench.frames.labels import Labels, Places
 from whimbrel_workbench.frames.looks import changed_points
 from whimbrel_workbench.frames.result import Floats, Result, StageCodes
@@ -226,7 +226,8 @@ def lines(result: Result, named: Labels, columns: Columns, memory: LineMemory,
     y_extent = grown(memory.y, *_reach(drawn, log=bool(style.logy)), log=bool(style.logy))
     others = tuple(name for name in named.names if name not in places.names)
     frame = Lines(tuple(drawn), columns.value, columns.keys, calendar, kind.tz if calendar else None,
-                  limited(roomy(x_extent), style.xlim), limited(y_extent, style.ylim), others, result.stages,
+                  limited(roomy(x_extent), style.xlim),
+                  limited(y_extent if style.logy else roomy(y_extent, HEADROOM), style.ylim), others, result.stages,
                   result.settled, len(table), len(table) - int(shown.sum()))
     return frame, LineMemory(places, x_extent, y_extent)
 
