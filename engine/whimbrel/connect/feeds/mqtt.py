@@ -19,6 +19,7 @@ from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.tls import closing_context
 from whimbrel.errors import MissingExtraError
 
 _CONNECT_S = 10.0
@@ -116,7 +117,7 @@ class _Subscriber(Client):
         if url.username is not None:
             link.username_pw_set(unquote(url.username), None if url.password is None else unquote(url.password))
         if url.scheme == "mqtts" or feed.tls_context is not None:
-            link.tls_set_context(feed.tls_context)
+            link.tls_set_context(closing_context(feed.tls_context))
         link.on_connect, link.on_subscribe, link.on_disconnect = self._answered, self._granted, self._disconnected
         link.on_message = self._heard
         about = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]

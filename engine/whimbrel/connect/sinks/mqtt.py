@@ -13,6 +13,7 @@ from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.arguments import check_choice, check_name
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.connect.sinks.server_sink import ServerSink
+from whimbrel.connect.tls import closing_context
 from whimbrel.errors import MissingExtraError
 
 _ANSWER_S, _LOOK_S = 10.0, 0.05
@@ -57,7 +58,7 @@ class MqttSink(ServerSink):
         if url.username:
             self._client.username_pw_set(unquote(url.username), None if url.password is None else unquote(url.password))
         if url.scheme == "mqtts":
-            self._client.tls_set_context()
+            self._client.tls_set_context(closing_context())
         self._client.connect(url.hostname or "127.0.0.1", url.port or (8883 if url.scheme == "mqtts" else 1883))
         self._client.loop_start()
 

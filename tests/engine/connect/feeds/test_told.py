@@ -55,7 +55,6 @@ def test_no_error_repeats_a_password(make: Callable[[], object]) -> None:
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the library leaves its socket open
 @pytest.mark.parametrize("begin", [
     lambda url: wb.feeds.mqtt("rows", url, **TOLD).start(), lambda url: wb.from_arrow({"at": [1]}, time="at").start(
         to=wb.sinks.mqtt("rows", url))])
