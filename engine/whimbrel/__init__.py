@@ -1,7 +1,11 @@
 """Whimbrel: progressive analytics over time. The public names, nothing else."""
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from whimbrel import display
 from whimbrel.connect import Partitions, ReplayClock
+from whimbrel.elsewhere import PACKAGE, absent
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import col, end_time, first_of, last_of, lit, register, start_time, when
 from whimbrel.operators import all_at_once, event, sequence
@@ -64,3 +68,6 @@ __all__ = [
     "replay", "restore", "sequence", "serve", "sinks", "start", "start_time", "std", "sum", "sum_of_squares", "top_k",
     "var", "when", "window_end", "window_start",
 ]
+
+if not TYPE_CHECKING:  # type checkers know what is there
+    __getattr__ = partial(absent("whimbrel", PACKAGE, __all__), None)

@@ -50,6 +50,10 @@ class SchemaError(WhimbrelError):
     """A column that is missing, of the wrong type, or different from the one promised."""
 
 
+class UnknownNameError(WhimbrelError, AttributeError):
+    """A method or function that is not there, such as one that another tool has by this name."""
+
+
 class ExpressionError(WhimbrelError):
     """An expression that cannot be typed, traced or evaluated."""
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 import numpy as np
 import pyarrow as pa
 
+from whimbrel.elsewhere import EXPRESSION, absent
 from whimbrel.errors import ExpressionError
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ class Expr:
     >>> (col.distance / 2 + 1 > 500) & ~col.name.str.starts_with("N")
     (col.distance / 2 + 1 > 500) & ~col.name.str.starts_with('N')
     """
+
+    if not TYPE_CHECKING:  # type checkers know what is there
+        __getattr__ = absent("An expression", EXPRESSION)
 
     def show(self) -> Text:
         """As the user typed it."""

@@ -16,6 +16,7 @@ from whimbrel import run as running
 from whimbrel.batch import Schema
 from whimbrel.clock import Duration
 from whimbrel.connect.instant import Instant
+from whimbrel.elsewhere import STREAM, absent
 from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, named_columns, named_words, type_of
 from whimbrel.optimize import optimize
@@ -51,6 +52,9 @@ class Stream(Methods):
     keys: Keys = ()
     group: tuple[str, ...] = ()
     """Inside of ``group_apply``, the keys of its groups: columns that every step keeps."""
+
+    if not TYPE_CHECKING:  # type checkers know what is there
+        __getattr__ = absent("A stream", STREAM)
 
     def group_by(self, *names: str | Expr, **keys: Column) -> Stream:
         """Let what follows happen per key: aggregate and detect give results for each.
@@ -153,8 +157,6 @@ class Stream(Methods):
         return Stream(Node(hand_over(self.node.op, feed.node.op if isinstance(feed, Stream) else feed, offset=offset,
                                      within=within, keys=keys, span=span, at=at)))
 
-    # Looking at it.
-
     def at_latencies(self, *latencies: Duration, partial: Query | None = None, merge: Query | None = None) -> Bands:
         """The answers at several reorder latencies together: early ones, and what late rows make of them.
 
@@ -217,8 +219,6 @@ class Stream(Methods):
         notes = [f"# note: {note}" for node in self.node.walk() if isinstance(node.op, Operator)
                  for note in node.op.notes(*(below.schema for below in node.inputs))]
         return "\n\n".join([*(text for kernel in pipeline.kernels for text in kernel.sources), *notes])
-
-    # Answers.
 
     def on_spark(self, spark: Any, *, exchange: Literal["key", "time", "order"] | None = None,
                  native: bool | None = None) -> Any:

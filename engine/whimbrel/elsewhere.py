@@ -1,0 +1,98 @@
+"""What other tools call what is here: whoever comes from them finds it by the name they know."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
+
+from whimbrel.errors import UnknownNameError
+
+_AGGREGATE = "an aggregate with a name: .aggregate(n=wb.count(), mean=wb.mean(col.x))"
+_ORDER = "done to the answer, for events are in the order of time: .collect().sort_by(...)"
+_ROWS = "done to the answer, an Arrow table: .collect().slice(0, 10)"
+_READ = "from_arrow(table, time=...), of a table that pyarrow has read"
+
+STREAM: Mapping[str, str] = {
+    "filter": "where(...)", "query": "where(...)", "map": "select(...)", "assign": "with_columns(...)",
+    "mutate": "with_columns(...)", "flat_map": "select_many(...)", "explode": "select_many(...)",
+    "groupby": "group_by(...)", "key_by": "group_by(...)", "partition_by": "group_by(...)",
+    "agg": "aggregate(...)", "merge": "join(...)", "concat": "union(...)", "merge_asof": "asof_join(...)",
+    "join_asof": "asof_join(...)", "aj": "asof_join(...)", "unique": "distinct(...)",
+    "drop_duplicates": "distinct(...)", "melt": "unpivot(...)",
+    "resample": 'tumbling_window("1h")', "window": 'tumbling_window("1h")', "tumble": 'tumbling_window("1h")',
+    "group_by_dynamic": 'tumbling_window("1h") or hopping_window("1h", "10m")', "hop": 'hopping_window("1h", "10m")',
+    "rolling": 'sliding_window("1h")', "session": 'session_window("10m")', "lag": 'shift("1h")',
+    "match_recognize": "detect(...)",
+    **dict.fromkeys(("sum", "mean", "avg", "min", "max", "count", "std", "var", "median", "quantile", "nunique",
+                     "value_counts", "reduce"), _AGGREGATE),
+    **dict.fromkeys(("sort", "order_by", "sort_values"), _ORDER),
+    **dict.fromkeys(("head", "limit", "tail", "take", "show", "fetch"), _ROWS),
+    "to_pandas": ".collect().to_pandas()", "to_arrow": ".collect(), which is an Arrow table",
+    "to_polars": "polars.from_arrow(query.collect())", "pl": "polars.from_arrow(query.collect())",
+    "df": ".collect().to_pandas()", "columns": "schema", "dtypes": "schema",
+    "plot": "view(...)", "hvplot": "view(...)", "display": "view(...)",
+    "to_parquet": '.start(to=wb.sinks.parquet("folder"))', "write_parquet": '.start(to=wb.sinks.parquet("folder"))',
+    "sink_parquet": '.start(to=wb.sinks.parquet("folder"))', "writeStream": ".start(to=wb.sinks...)",
+    "run": ".start() or .collect()", "execute": ".collect()", "compute": ".collect()",
+}
+
+EXPRESSION: Mapping[str, str] = {
+    **{name: f"a function: wb.{name}(...)" for name in (
+        "sum", "mean", "min", "max", "std", "var", "median", "quantile", "first", "last", "count", "product")},
+    "avg": "a function: wb.mean(...)", "n_unique": "a function: wb.count_distinct(...)",
+    "nunique": "a function: wb.count_distinct(...)", "astype": ".cast(...)", "fillna": ".fill_null(...)",
+    "coalesce": ".fill_null(...)", "isna": ".is_null()", "isnull": ".is_null()", "notna": ".is_not_null()",
+    "notnull": ".is_not_null()", "isin": ".is_in(...)", "contains": ".str.contains(...)",
+    "rolling": 'a window of the stream: .sliding_window("1h").aggregate(m=wb.mean(col.x))',
+    "rolling_mean": 'a window of the stream: .sliding_window("1h").aggregate(m=wb.mean(col.x))',
+    "shift": 'a step of the stream: .shift("1h")', "alias": "a name where it is made: select(name=col.x)",
+    **dict.fromkeys(("map_elements", "apply"), "a function of rows: .select(y=lambda row: ...)"),
+}
+
+PACKAGE: Mapping[str, str] = {
+    "avg": "mean(...)", "stddev": "std(...)", "variance": "var(...)", "n_unique": "count_distinct(...)",
+    "len": "count()", "concat": "stream.union(...)", "scan_parquet": "read_parquet(...)",
+    "from_parquet": "read_parquet(...)", "read_csv": _READ, "scan_csv": _READ, "read_json": _READ, "read_ipc": _READ,
+    "from_polars": "from_arrow(frame, time=...)", "from_dict": "from_arrow(columns, time=...)",
+    "DataFrame": "from_arrow(columns, time=...)", "table": "from_arrow(columns, time=...)",
+}
+
+
+def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = ()) -> Callable[[Any, str], NoReturn]:
+    """A ``__getattr__``: the error for a name that is not here says what it is called here.
+
+    Parameters
+    ----------
+    of : str
+        What is asked, in words.
+    elsewhere : mapping of str to str
+        From the names of other tools.
+    known : iterable of str
+        Names that are here; default: those of the class.
+
+    Examples
+    --------
+    >>> class Stream:
+    ...     where = "a method"
+    ...     __getattr__ = absent("A stream", {"filter": "where(...)"})
+    >>> Stream().filter
+    Traceback (most recent call last):
+    whimbrel.errors.UnknownNameError: A stream has no 'filter'.
+      hint:  here it is where(...)
+    >>> Stream().wehre
+    Traceback (most recent call last):
+    whimbrel.errors.UnknownNameError: A stream has no 'wehre'.
+      hint:  did you mean 'where'?
+    """
+    def refuse(self: Any, name: str) -> NoReturn:
+        if name.startswith("_"):  # asked by programs, which only look whether it is there
+            raise AttributeError(name)
+        hint = elsewhere.get(name)
+        if hint is None:
+            names = [each for each in known or dir(type(self)) if not each.startswith("_")]
+            close = difflib.get_close_matches(name, names, n=1)
+            raise UnknownNameError(f"{of} has no {name!r}.", hint=f"did you mean {close[0]!r}?" if close else "")
+        raise UnknownNameError(f"{of} has no {name!r}.", hint=f"here it is {hint}")
+
+    return refuse
