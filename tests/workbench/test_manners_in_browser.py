@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import time
 from pathlib import Path
 
@@ -21,6 +23,7 @@ sensor = wb.feeds.iterator(beats, schema={"at": pa.int64()}, time="at", reorder_
 counts = sensor.tumbling_window(100).aggregate(beats=wb.count())
 """.strip()
 DEAF = "jupyterapp.shell.currentWidget.sessionContext.session.kernel.commsOverSubshells = 'disabled'"
+DEAF_UNTIL = "import pathlib, time\nwhile not pathlib.Path('heard').exists(): time.sleep(0.1)"
 TWICE = "view = live.where(col.flights > 0).view()\ndisplay(view)\nview"
 ALIVE = """
 import gc
@@ -116,11 +119,10 @@ def test_the_streams_of_a_closed_tab_end(open_notebook: Open) -> None:
         wait_for_state(notebook, number, "stopped", timeout_s=15)
 
 
-@pytest.mark.long  # on a quiet machine the last frame stays hidden: the kernel seems to hear the page all the same
 def test_a_page_that_the_kernel_does_not_hear_shows_the_last_frame_and_so_when_opened_again(
         open_notebook: Open, tmp_path: Path) -> None:
     """Saved before the kernel has heard of it, a notebook holds the scripts; opened again, it showed nothing at all."""
-    notebook = open_notebook("view = live.view()\ndisplay(view)\nimport time; time.sleep(12)", STATE)
+    notebook = open_notebook(f"view = live.view()\ndisplay(view)\n{DEAF_UNTIL}")
     notebook.page.evaluate(DEAF)
     notebook.cell(1).locator(".jp-InputArea-editor").click()
     notebook.page.keyboard.press("Shift+Enter")
@@ -129,6 +131,7 @@ def test_a_page_that_the_kernel_does_not_hear_shows_the_last_frame_and_so_when_o
     assert not chart.is_visible()
     notebook.picture("unheard", tmp_path)
     assert "application/vnd.holoviews_load.v0+json" in str(notebook.save())
+    (notebook.lab.folder / "heard").touch()
     chart.wait_for()
     last.wait_for(state="hidden")
     notebook.wait_for_change(chart, since=notebook.look(chart))
@@ -137,7 +140,47 @@ def test_a_page_that_the_kernel_does_not_hear_shows_the_last_frame_and_so_when_o
     last.wait_for()
     notebook.picture("again", tmp_path)
     assert not notebook.cell(1).locator(".bk-Figure").is_visible()
-    wait_for_state(notebook, 2, "stopped", timeout_s=15)
+
+
+def test_a_view_whose_kernel_was_restarted_is_the_last_frame(open_notebook: Open, tmp_path: Path) -> None:
+    """It said "running", and its buttons could be pressed."""
+    notebook = open_notebook("live")
+    notebook.run(1)
+    chart = notebook.wait_for_chart(1)
+    cell = notebook.cell(1)
+    cell.locator(".state", has_text="running").wait_for()
+    notebook.wait_for_change(chart, since=notebook.look(chart))  # the kernel has heard that it is drawn
+    assert not cell.get_by_role("alert").is_visible()
+    notebook.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+    cell.get_by_role("alert").get_by_text("the kernel was restarted").wait_for()
+    notebook.picture("restarted", tmp_path)
+    assert chart.is_visible()
+    assert not cell.locator(".state").is_visible()
+    assert cell.locator("button", has_text="Stop and keep").evaluate("each => each.inert")
+    assert notebook.problems == []
+
+
+@pytest.mark.long
+def test_a_view_whose_kernel_is_silent_is_the_last_frame_for_so_long(open_notebook: Open, tmp_path: Path) -> None:
+    notebook = open_notebook("live", "import os\nprint('kernel', os.getpid())")
+    notebook.run(1)
+    chart = notebook.wait_for_chart(1)
+    notebook.run(2)
+    kernel = int(notebook.output(2).split()[-1])
+    cell = notebook.cell(1)
+    said, state_shown = cell.get_by_role("alert"), cell.locator(".state", has_text="running")
+    stop = cell.locator("button", has_text="Stop and keep")
+    os.kill(kernel, signal.SIGSTOP)
+    try:
+        said.get_by_text("the kernel does not answer").wait_for()
+        notebook.picture("silent", tmp_path)
+        assert (state_shown.is_visible(), stop.evaluate("each => each.inert")) == (False, True)
+    finally:
+        os.kill(kernel, signal.SIGCONT)
+    state_shown.wait_for()
+    assert (said.is_visible(), stop.evaluate("each => each.inert")) == (False, False)
+    notebook.wait_for_change(chart, since=notebook.look(chart))
+    assert notebook.problems == []
 
 
 def test_two_views_move_and_runs_leave_the_tab_as_it_was(open_notebook: Open, tmp_path: Path) -> None:

@@ -266,14 +266,22 @@ import whimbrel as wb
 log = wb.from_arrow({"at": [1, 4, 12], "k": ["a", "b", "a"]}, time="at", name="log")
 log.group_by("k").tumbling_window(10).aggregate(n=wb.count())
 ''', encoding="utf-8")
-    with command("serve", "app.py", folder=tmp_path) as url:
+    with command("serve", "app.py", "--allow-control", folder=tmp_path) as url:
         page = open_page(url)
         wait_for_chart(page)
         page.get_by_role("heading", name="A small page").wait_for()
         page.get_by_role("heading", name="Counts of two windows").wait_for()
         page.get_by_text("finished").locator("visible=true").first.wait_for()
+        restart = page.locator("button", has_text="Restart")
+        assert not restart.evaluate("each => each.inert")
+        assert page.get_by_text("Last frame").count() == 1
+        assert not page.get_by_text("Last frame").is_visible()
     page.get_by_role("alert").get_by_text("connection to the server is lost").wait_for()
+    page.get_by_text("Last frame").wait_for()
     picture(page, "served-lost", tmp_path)
+    assert not page.get_by_text("finished").is_visible()
+    assert restart.evaluate("each => each.inert")
+    assert page.problems == []
 
 
 def test_the_demo_is_served(open_page: Open, tmp_path: Path) -> None:

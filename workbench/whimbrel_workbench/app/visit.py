@@ -22,6 +22,7 @@ from whimbrel_workbench.controls.run_panel import CSS
 from whimbrel_workbench.feed import source_facts
 from whimbrel_workbench.frames import Frame
 from whimbrel_workbench.frames.narrow import Chosen, narrowed, on_one_axis, values_of
+from whimbrel_workbench.page import freezing
 from whimbrel_workbench.screen import Screen
 from whimbrel_workbench.text import Text
 from whimbrel_workbench.views import NOBODY, View
@@ -29,7 +30,7 @@ from whimbrel_workbench.workspace import Dashboard, Shared
 
 _HERE: Final = Path(__file__).parent
 _DRAWN: Final = "requestAnimationFrame(() => { drawn.tags = sent.tags })"
-_LOST: Final = 'document.documentElement.dataset.lost = ""'
+_LOST: Final = 'document.documentElement.dataset.lost = ""; whimbrel.freeze(document.querySelector(".page"), true)'
 
 
 class Visit:
@@ -122,6 +123,7 @@ class Visit:
         roots = {name: f"view{number}" for number, name in enumerate(self._screens)}
         page = _Page(_template())
         page.add_variable("rows", [[(name, roots[name]) for name in row] for row in dashboard.arrangement.rows])
+        page.add_variable("freezing", freezing())
         page.add_variable("style", (_HERE / "page.css").read_text(encoding="utf-8"))
         for name, screen in self._screens.items():
             below = self._steering.below(name) if self._steering else []

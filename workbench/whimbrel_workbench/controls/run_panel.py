@@ -8,14 +8,15 @@ from typing import Final
 
 import panel as pn
 
-from whimbrel_workbench.controls.toolbar import BUTTON_CSS, SIGNS, Gesture, touch
+from whimbrel_workbench.controls.toolbar import BUTTON_CSS, LAST_CSS, SIGNS, Gesture, touch
 from whimbrel_workbench.frames import Status
 from whimbrel_workbench.text import Text
 
 CSS: Final = """
 :host { font: 13px/1.5 var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }
 .head { display: flex; justify-content: space-between; font-variant-numeric: tabular-nums; }
-.state { font-weight: 600; }
+.state, .last { font-weight: 600; }
+""" + LAST_CSS + """
 .sign { display: inline-block; min-width: 24px; }
 .track { height: 6px; border-radius: 3px; background: #8f8f8f38; overflow: hidden; margin: 6px 0 2px; }
 .read { height: 100%; border-radius: 3px; background: #0072B2; transition: width .25s linear; }
@@ -95,7 +96,7 @@ def facts_html(facts: Sequence[tuple[str, str]]) -> str:
 
 def _head_html(status: Status) -> str:
     width = 100 if status.state == "finished" else 100 * (status.share or 0)
-    state = f'<span class="sign">{SIGNS[status.state]}</span>{status.state}'
-    return (f'<div class="head"><span class="state">{state}</span><span>{status.share_words}</span></div>'
+    state = f'<span class="state"><span class="sign">{SIGNS[status.state]}</span>{status.state}</span>'
+    return (f'<div class="head">{state}<span class="last">Last frame</span><span>{status.share_words}</span></div>'
             f'<div class="track" role="progressbar" aria-valuenow="{width:.0f}">'
             f'<div class="read" style="width:{width:.1f}%"></div></div>')

@@ -17,10 +17,17 @@ Gesture = Literal["pause", "resume", "keep", "drop", "restart", "fit"]
 
 SIGNS: Final = {"running": "▶", "paused": "❚❚", "finished": "✓", "stopped": "■", "failed": "✕"}
 
+LAST_CSS: Final = """
+.state { display: var(--whimbrel-live, inline); }
+.last { display: var(--whimbrel-last, none); }
+"""
+"""A page names the two where nobody answers it any more: then a state is no state."""
+
 _STRIP_CSS: Final = """
 :host { font: 13px/1.45 var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }
 .head { display: flex; align-items: center; gap: 10px; height: 28px; }
-.state { font-weight: 600; white-space: nowrap; min-width: 78px; }
+.state, .last { font-weight: 600; white-space: nowrap; min-width: 78px; }
+""" + LAST_CSS + """
 .sign { display: inline-block; min-width: 14px; margin-right: 4px; }
 .track { flex: 1; height: 6px; min-width: 60px; border-radius: 3px; background: #8f8f8f38; overflow: hidden; }
 .read { height: 100%; border-radius: 3px; background: #0072B2; transition: width .25s linear; }
@@ -41,7 +48,7 @@ BUTTON_CSS: Final = """
   color: var(--jp-ui-font-color1, #333); background: transparent; border: 1px solid #8f8f8f80; box-shadow: none; }
 :host(.solid) .bk-btn.bk-btn-default:hover:not([disabled]) { background: #8f8f8f24; }
 .bk-btn:focus-visible { outline: 2px solid #0072B2; outline-offset: 1px; }
-.bk-btn[disabled] { opacity: .38; }
+.bk-btn[disabled], .bk-btn[inert] { opacity: .38; }
 """
 
 SELECT_CSS: Final = """
@@ -53,6 +60,7 @@ SELECT_CSS: Final = """
   background-position: right 13px center, right 8px center !important; background-size: 5px 5px !important;
   background-repeat: no-repeat !important; }
 .bk-input:focus-visible { outline: 2px solid #0072B2; outline-offset: 1px; }
+.bk-input[inert] { opacity: .38; }
 .bk-input option { color: #333; background: #fff; }
 """
 
@@ -134,6 +142,7 @@ def touch(widget: Any, name: str, value: object) -> None:
 def _strip_html(status: Status) -> str:
     width = 100 if status.state == "finished" else 100 * (status.share or 0)
     state = f'<span class="state"><span class="sign">{SIGNS[status.state]}</span>{status.state}</span>'
+    state += '<span class="last">Last frame</span>'
     track = f'<div class="track" role="progressbar" aria-label="Read" aria-valuenow="{width:.0f}">'
     return (f'<div class="head">{state}{track}<div class="read" style="width:{width:.1f}%"></div></div>'
             f'<span class="share">{status.share_words}</span></div>')

@@ -47,6 +47,7 @@ SLIDER_CSS: Final = """
 :host { --panel-primary-color: #0072B2; }
 .noUi-target { background: #8f8f8f38; border: none; box-shadow: none; height: 6px; border-radius: 3px; }
 .noUi-target .noUi-connect { background: #0072B2 !important; }
+.noUi-target[inert] { opacity: .38; }
 .noUi-handle { border-radius: 50%; border: 2px solid #0072B2; background: var(--jp-layout-color0, #fff);
   box-shadow: none; }
 .noUi-handle:focus-visible { outline: 2px solid #0072B2; outline-offset: 2px; }

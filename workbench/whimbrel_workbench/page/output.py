@@ -162,13 +162,13 @@ class Output:
         self._patience_s = _PATIENCE_S
 
     def _heard(self, event: Any) -> None:
-        said, browser, *_ = [*str(event.new).split(" "), ""]
+        said, browser, count, *_ = [*str(event.new).split(" "), "", ""]
         if said not in get_args(Sign) or self.view not in _open:
             return  # a page may say what it likes
-        if browser != (self._sign.placeholder or browser):
+        if browser != (self._sign.placeholder.partition(" ")[0] or browser):
             return  # what is drawn here does not reach it: a notebook that was saved with its scripts, and opened again
         drawn, self._awaited = self._awaited, False
-        self._sign.placeholder = browser
+        self._sign.placeholder = f"{browser} {count}"  # a page that gets no answer shows the last frame
         if self._scripts_id is not None:
             # The page has run the scripts, which weigh megabytes: they need not be saved with the notebook.
             _publish({"text/html": ""}, self._scripts_id, update=True)

@@ -1,7 +1,7 @@
 // What a notebook page does for live views. It comes with the scripts, which are not saved once a page has run them: a
 // page that was only loaded has none of it, shows last frames and starts nothing.
-if (!window.whimbrel) {
-  window.whimbrel = {page: Math.random().toString(36).slice(2), kernels: new Set(), views: new Set()}
+if (!window.whimbrel.page) {
+  Object.assign(window.whimbrel, {page: Math.random().toString(36).slice(2), kernels: new Set(), views: new Set()})
   // JupyterLab takes arrows and letters for its own where it sees no text field: what is inside of a view it cannot see.
   window.addEventListener("keydown", event => {
     const view = event.target
@@ -50,27 +50,52 @@ window.whimbrel.sayOnlyWhatIsNew = document => {
 // Tells the kernel every few seconds, and whenever it changes, whether somebody can see the view: an ended page tells
 // nothing, and its streams are ended. The kernel answers with the name of the page to which the view belongs, the first
 // that told of it. Without an answer the last frame is shown: the kernel is busy, or a notebook was saved before it had
-// one, with its scripts, and is opened again.
+// one, with its scripts, and is opened again. A kernel that answered before and is silent now, or gone, leaves what is
+// drawn, which is said.
 window.whimbrel.attend = (view, drawn, sign, style) => {
   const place = drawn.el
-  const {page} = window.whimbrel
+  const around = place.parentElement
+  const {page, freeze} = window.whimbrel
   const began = Date.now()
+  const kernel = () => window.PyViz.kernels[view] // forgotten there when it is restarted or dies
+  const known = kernel()
+  const note = document.createElement("p")
+  note.setAttribute("role", "alert")
+  note.style = "margin: 4px 8px; padding: 4px 10px; border-left: 4px solid #D55E00; font-weight: 600; display: none"
+  around.before(note)
   let inSight = true
   let count = 0
+  let askedSince = 0
   const teller = () => drawn.model.document?.get_model_by_id(sign)
+  const answered = () => teller().placeholder.split(" ")[0] === page
   const say = word => {
     const told = teller()
-    if (told) told.value = `${word} ${page} ${++count}`
+    if (!told) return
+    told.value = `${word} ${page} ${++count}`
+    askedSince ||= Date.now()
+  }
+  const tell = words => {
+    if (note.textContent === words) return
+    note.textContent = words
+    note.style.display = words ? "" : "none"
+    freeze(place, words !== "")
   }
   const look = () => {
     if (!teller()) return leave() // its output was removed: the kernel hears no more of it
-    const answered = teller().placeholder === page
-    style.disabled = !answered && Date.now() - began > 2_000
-    place.parentElement.style.display = style.disabled ? "none" : "contents"
+    style.disabled = !answered() && Date.now() - began > 2_000
+    around.style.display = style.disabled ? "none" : "contents"
+    if (known && !kernel()) return tell("Last frame: the kernel was restarted or has ended. Run the cell again.")
+    if (askedSince && Date.now() - askedSince > 10_000 && answered()) tell("Last frame: the kernel does not answer.")
     // JupyterLab takes a folded output out of its cell; a cell that is far away it takes out of the page.
-    const folded = place.isConnected ? place.getClientRects().length === 0 : !place.closest(".jp-Cell")
+    const folded = place.isConnected ? around.parentElement.getClientRects().length === 0 : !place.closest(".jp-Cell")
     const seen = place.isConnected && inSight && document.visibilityState === "visible"
     say(folded ? "hidden" : seen ? "seen" : "away")
+  }
+  const hear = event => {
+    if (event.sync !== false) return // what is changed here
+    askedSince = 0
+    tell("")
+    if (style.disabled) look()
   }
   const leave = () => {
     clearInterval(timer)
@@ -92,6 +117,7 @@ window.whimbrel.attend = (view, drawn, sign, style) => {
     look()
   })
   eyes.observe(place)
+  drawn.model.document.on_change(hear)
   document.addEventListener("visibilitychange", look)
   window.addEventListener("pagehide", go)
   const timer = setInterval(look, 3_000)

@@ -27,9 +27,17 @@ def scripts() -> str:
         pn.extension(inline=True)
     with capture_output() as captured:
         load_notebook(inline=True)
-    own = files("whimbrel_workbench.page").joinpath("page.js").read_text(encoding="utf-8")
     loaded = [out.data[LOAD_MIME] for out in captured.outputs if LOAD_MIME in out.data]
-    return "\n".join([*loaded, own, f"window.whimbrel.kernels.add('{_KERNEL}')"])
+    return "\n".join([*loaded, freezing(), _own("page.js"), f"window.whimbrel.kernels.add('{_KERNEL}')"])
+
+
+def freezing() -> str:
+    """How a page marks what is drawn as the last frame, when nobody answers it any more."""
+    return _own("freeze.js")
+
+
+def _own(name: str) -> str:
+    return files("whimbrel_workbench.page").joinpath(name).read_text(encoding="utf-8")
 
 
 def with_styles(layout: pn.viewable.Viewable, root: Model, changed: Any, _old: Any) -> None:
