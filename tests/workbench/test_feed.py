@@ -155,6 +155,26 @@ def test_looking_ends_with_the_run(screen: Screen) -> None:
     assert [thread for thread in looking if thread.is_alive()] == []
 
 
+def test_marks_of_what_changed_fade_when_the_run_has_ended(screen: Screen) -> None:
+    log = wb.from_arrow(LOG, time="at", arrival="at")
+    totals = log.group_by("origin").tumbling_window(ROWS).aggregate(n=wb.count())
+    feed = Feed(totals.on(wb.replay(log, speed=10_000, reorder_latency=0)), Options(kind="bar"), screen.show,
+                redraws_per_s=20)
+    feed.start()
+
+    def marked() -> list[bool]:
+        assert isinstance(screen.frames[-1].picture, Bars)
+        return [bar.changed for bar in screen.frames[-1].picture.bars]
+
+    screen.wait_for("finished")
+    assert marked() == [True] * 3
+    deadline = time.monotonic() + 30
+    while any(marked()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert marked() == [False] * 3
+    feed.close()
+
+
 def test_a_frame_that_nobody_saw_is_offered_again() -> None:
     screen = Screen(reachable=False)
     feed = Feed(COUNTS, Options(), screen.show, redraws_per_s=50)

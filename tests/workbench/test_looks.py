@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from tests.workbench.results import hourly
 from tests.workbench.test_framer import whole
-from whimbrel_workbench.frames import Framer, Options, Result
+from whimbrel_workbench.frames import Frame, Framer, Options, Result, Status
 from whimbrel_workbench.frames.looks import LINGER_S, Looks
+from whimbrel_workbench.views.still import still_html
 
 
 def flights(*values: float) -> Result:
@@ -74,6 +76,18 @@ def test_in_a_table_new_rows_and_changed_cells_are_marked_unless_all_is_new() ->
     value = rows.names.index("flights")
     assert [(row.fresh, row.changed) for row in rows.table] == [(True, frozenset()), (False, {value}), (False, set())]
     assert not any(row.fresh for row in framer.picture(Result(hourly(LGA=[5, 6]), (0,)), 1.0).table)
+
+
+@pytest.mark.parametrize(("kind", "rows"), [("table", {"k": ["a", "b"], "n": [1, 3]}), ("number", {"n": [3]})])
+def test_what_is_saved_has_no_marks(kind: str, rows: dict[str, list[object]]) -> None:
+    """A file that was saved while they faded differed from one that was saved after that."""
+    framer = Framer(Options(kind=kind))
+    before, now = (Result(whole(**(rows | {"n": n})), (0,)) for n in ([2] * len(rows["n"]), rows["n"]))
+    framer.seen(framer.picture(before, 0.0), 0.0)
+    marked, plain = framer.picture(now, 1.0), Framer(Options(kind=kind)).picture(now, 0.0)
+    assert marked != plain
+    saved = [still_html(Frame(1, picture, None, Status("finished", 1.0, ()), "query")) for picture in (marked, plain)]
+    assert saved[0] == saved[1]
 
 
 def test_rows_that_cannot_be_told_apart_are_not_compared() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -37,6 +38,7 @@ from whimbrel_workbench.frames import (
     Style,
 )
 from whimbrel_workbench.frames.events import EventsBehind
+from whimbrel_workbench.frames.looks import LINGER_S
 from whimbrel_workbench.frames.mark import Mark, row_of
 
 if TYPE_CHECKING:
@@ -109,6 +111,7 @@ class Feed:
         self._result: Result | None = None
         self._rows_since_s: float | None = None
         self._seen: tuple[int, str] | None = None
+        self._fades_s = math.inf
         self._status: Status | None = None
         self._quality: Quality | None = None
         self._unsaid = ""
@@ -349,7 +352,7 @@ class Feed:
     def _look_at(self, run: AnyRun, *, anyway: bool) -> bool:
         now = run.version, run.state
         playback = playback_of(run.clock, run.state)
-        if anyway or self._seen != now:
+        if anyway or self._seen != now or time.monotonic() > self._fades_s:
             value = self._framer.columns(self._schema).value
             if isinstance(run, ProgressRun):
                 (snapshot, result), self._quality = run.look(value), run.quality(value)
@@ -365,6 +368,11 @@ class Feed:
                     return True
             self._status = _status(run, now[1], snapshot.metrics, playback)
             if self._on_frame(self._frame(snapshot.version, self._status)) and not self._framer.undecided:
+                # Where nothing new comes, also behind the end, one frame more has no marks of what changed.
+                if self._seen != now:
+                    self._fades_s = time.monotonic() + LINGER_S
+                elif time.monotonic() > self._fades_s:
+                    self._fades_s = math.inf
                 self._seen = now
                 self._framer.seen(self._picture)
         elif self._status is not None:
@@ -372,7 +380,8 @@ class Feed:
             # Time goes on, a feed falls silent or is lost: that brings no row, and has to be seen.
             if status != self._status and self._on_frame(self._frame(now[0], status)):
                 self._status = status
-        return self._seen != now or now[1] not in _ENDED or (now[1] == "finished" and playback is not None)
+        lasting = now[1] not in _ENDED or (now[1] == "finished" and playback is not None)
+        return self._seen != now or lasting or self._fades_s < math.inf
 
     def _more(self, run: AnyRun, state: str) -> bool | None:
         """Whether rows at other times are to be expected where there is one time so far; None for a moment."""

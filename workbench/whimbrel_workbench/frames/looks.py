@@ -28,7 +28,7 @@ class Looks:
     def look(self, picture: Any, at_s: float) -> None:
         """The reader sees this picture."""
         if self._seen and at_s - self._seen[-1][0] < LINGER_S / _MOST_LOOKS:
-            return
+            at_s, _ = self._seen.pop()
         self._seen.append((at_s, picture))
         while len(self._seen) > 1 and self._seen[1][0] <= at_s - LINGER_S:
             self._seen.popleft()

@@ -45,9 +45,9 @@ def _picture(frame: Frame) -> str:
         case Scatter() as picture:
             return _image(frame, scatter_svg(picture, style), "Hollow: may still change.")
         case Rows() as picture:
-            return table_html(picture)
+            return table_html(picture.compared(picture))  # nobody looked at it before: nothing is marked
         case Figures() as picture:
-            return figures_html(picture)
+            return figures_html(picture.compared(picture))
         case None:
             words = undrawn_words(frame.undrawn, frame.columns.value) if frame.undrawn else "No rows."
             return "" if frame.status.failure else f"<div>{escape(words)}</div>"
