@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import time
 from pathlib import Path
@@ -170,8 +171,10 @@ def test_a_page_loaded_again_shows_the_last_frame_and_new_views_move(open_notebo
     notebook = open_notebook("live", "live")
     notebook.run(1)
     notebook.wait_for_chart(1)
-    time.sleep(11)
-    notebook.save()
+    share = re.compile(r"Last frame, running: ([\d.]+)% read")
+    first = float(share.search(notebook.output(1))[1])
+    time.sleep(6)
+    assert float(share.search(str(notebook.save()))[1]) > first  # renewed while it runs
     notebook.open()
     notebook.cell(1).get_by_text("Last frame, running").wait_for()
     notebook.picture("loaded-again", tmp_path)

@@ -15,8 +15,11 @@ from whimbrel_workbench.inside import Inside, Refining
 from whimbrel_workbench.screen import Screen
 from whimbrel_workbench.views import Host, still_html
 
-_STILL_EVERY_S: Final = 10.0
+_STILL_EVERY_S: Final = 3.0
 _STILL_UNSEEN_EVERY_S: Final = 2.0
+_STILL_SELDOM_S: Final = 10.0
+_STILL_TAKES: Final = 0.005
+"""A page is not asked when its notebook is saved: last frames are made ahead, in so small a part of the time."""
 _ENDED: Final = ("finished", "stopped", "failed")
 
 
@@ -53,6 +56,7 @@ class Place:
         self._panel.append(self._beside.panel)
         self._output = page.Output(self._panel, feed.look_again, on_said, lambda: on_gone(self), self._lock)
         self._kept = (("", True), time.monotonic())
+        self._still_every_s = _STILL_EVERY_S
 
     @property
     def name(self) -> str:
@@ -72,7 +76,7 @@ class Place:
     @property
     def still_is_old(self) -> bool:
         """Whether its last frame was not refreshed for a while."""
-        return time.monotonic() - self._kept[1] > _STILL_EVERY_S
+        return time.monotonic() - self._kept[1] > _STILL_SELDOM_S
 
     def open(self) -> page.Bundle:
         """Put it on the page, as what the present cell shows."""
@@ -86,15 +90,18 @@ class Place:
             self._output.sending()
 
     def keep(self, frame: Frame) -> None:
-        """Refresh the last frame: seldom while the page draws the view itself, often while it does not."""
+        """Refresh the last frame: less often while the page draws the view itself."""
         kept, at = self._kept
         now = time.monotonic()
         here = (frame.status.state, self.reachable)
-        wait_s = _STILL_EVERY_S if self.reachable else _STILL_UNSEEN_EVERY_S
+        wait_s = self._still_every_s if self.reachable else _STILL_UNSEEN_EVERY_S
         # A page that has drawn the view has no more need of the last frame, which hides with its next refresh.
         if now - at > wait_s or (here != kept and (self.reachable or frame.status.state in _ENDED)):
             self._kept = (here, now)
+            began_s = time.thread_time()
             self._output.keep(still_html(frame))
+            took_s = time.thread_time() - began_s
+            self._still_every_s = min(max(took_s / _STILL_TAKES, _STILL_EVERY_S), _STILL_SELDOM_S)
 
     def close(self) -> None:
         """It is not there any more: its cell ran again, or its output was removed."""
