@@ -183,6 +183,32 @@ def test_a_view_whose_kernel_is_silent_is_the_last_frame_for_so_long(open_notebo
     assert notebook.problems == []
 
 
+@pytest.mark.long
+def test_an_output_that_is_shown_beside_its_cell_is_the_last_frame_and_takes_nothing_with_it(
+        open_notebook: Open, tmp_path: Path) -> None:
+    """It was blank, and when it was closed the view in the notebook was gone, too."""
+    notebook = open_notebook("live")
+    notebook.run(1)
+    chart = notebook.wait_for_chart(1)
+    notebook.wait_for_change(chart, since=notebook.look(chart))
+    select(notebook, 1)
+    command(notebook, "notebook:create-output-view")
+    notebook.page.locator(".jp-LinkedOutputView").get_by_text("Last frame, running").wait_for()
+    assert not notebook.cell(1).get_by_text("Last frame, running").is_visible()
+    notebook.picture("beside", tmp_path)
+    command(notebook, "application:close")
+    notebook.page.locator(".jp-LinkedOutputView").wait_for(state="detached")
+    notebook.cell(1).scroll_into_view_if_needed()
+    notebook.wait_for_change(chart, since=notebook.look(chart))
+    time.sleep(4)
+    assert not notebook.cell(1).get_by_role("alert").is_visible()
+    notebook.wait_for_change(chart, since=notebook.look(chart))
+    notebook.run(1)
+    notebook.wait_for_chart(1)
+    notebook.cell(1).get_by_text("Last frame").wait_for(state="hidden")
+    assert notebook.problems == []
+
+
 def test_two_views_move_and_runs_leave_the_tab_as_it_was(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook("live", TWICE, ALIVE)
     for number in (1, 2):

@@ -1,7 +1,7 @@
 // What a notebook page does for live views. It comes with the scripts, which are not saved once a page has run them: a
 // page that was only loaded has none of it, shows last frames and starts nothing.
 if (!window.whimbrel.page) {
-  Object.assign(window.whimbrel, {page: Math.random().toString(36).slice(2), kernels: new Set(), views: new Set()})
+  Object.assign(window.whimbrel, {page: Math.random().toString(36).slice(2), kernels: new Set(), shown: new Map()})
   // JupyterLab takes arrows and letters for its own where it sees no text field: what is inside of a view it cannot see.
   window.addEventListener("keydown", event => {
     const view = event.target
@@ -12,13 +12,18 @@ if (!window.whimbrel.page) {
   }, true)
 }
 
-// Whether a page shows a view now. A view is shown once: an output that is rendered again finds its run ended.
+// Whether a page shows a view now. A view is shown once: an output that is rendered again finds its run ended, and one
+// that is shown beside its cell, too, shows the last frame there.
 window.whimbrel.show = (kernel, view, still, sign) => {
-  const {kernels, views, attend, sayOnlyWhatIsNew} = window.whimbrel
-  if (!kernels.has(kernel) || views.has(view)) return false
-  views.add(view)
+  const {kernels, shown, attend, outliveCopies, sayOnlyWhatIsNew} = window.whimbrel
+  if (!kernels.has(kernel)) return false
+  shown.set(view, (shown.get(view) ?? 0) + 1)
+  if (shown.get(view) > 1) {
+    document.currentScript?.closest(".jp-OutputArea")?.classList.add(`whimbrel-beside-${still}`)
+    return false
+  }
   const style = document.createElement("style")
-  style.textContent = `.whimbrel-${still} { display: none }`
+  style.textContent = `.whimbrel-${still}:not(.whimbrel-beside-${still} *) { display: none }`
   document.head.append(style)
   const began = Date.now()
   const wait = setInterval(() => {
@@ -29,6 +34,7 @@ window.whimbrel.show = (kernel, view, still, sign) => {
     clearInterval(wait)
     if (!drawn) return
     sayOnlyWhatIsNew(drawn.model.document)
+    outliveCopies(view, drawn.model.document)
     attend(view, drawn, sign, style)
   }, 25)
   return true
@@ -44,6 +50,18 @@ window.whimbrel.sayOnlyWhatIsNew = document => {
     document.on_change(event => {
       if (event.sync !== false) model._document_listener(event)
     })
+  }
+}
+
+// JupyterLab clears a view when any output that shows it is closed: only the last one is to do so.
+window.whimbrel.outliveCopies = (view, document) => {
+  const {shown} = window.whimbrel
+  const kernel = window.PyViz.kernels[view]
+  const clear = document.clear
+  document.clear = (...how) => {
+    shown.set(view, shown.get(view) - 1)
+    if (shown.get(view) === 0) return clear.apply(document, how)
+    window.PyViz.kernels[view] = kernel
   }
 }
 
@@ -85,7 +103,7 @@ window.whimbrel.attend = (view, drawn, sign, style) => {
     style.disabled = !answered() && Date.now() - began > 2_000
     around.style.display = style.disabled ? "none" : "contents"
     if (known && !kernel()) return tell("Last frame: the kernel was restarted or has ended. Run the cell again.")
-    if (askedSince && Date.now() - askedSince > 10_000 && answered()) tell("Last frame: the kernel does not answer.")
+    if (askedSince && Date.now() - askedSince > 10_000 && answered()) tell("Last frame: the kernel does not answer this view.")
     // JupyterLab takes a folded output out of its cell; a cell that is far away it takes out of the page.
     const folded = place.isConnected ? around.parentElement.getClientRects().length === 0 : !place.closest(".jp-Cell")
     const seen = place.isConnected && inSight && document.visibilityState === "visible"
