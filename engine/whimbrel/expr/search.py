@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 
 from whimbrel.batch import Column, frozen, text_buffers
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.primitives.text import count_matches, find_text, split_text
+from whimbrel.kernels.primitives.text import count_matches, find_edge, find_text, split_text
 
 Array = np.ndarray[Any, Any]
 
-_find, _count, _split = Compiled(find_text), Compiled(count_matches), Compiled(split_text)
+_find, _edge = Compiled(find_text), Compiled(find_edge)
+_count, _split = Compiled(count_matches), Compiled(split_text)
 _NO_MASK = frozen(np.empty(0, np.bool_))
 
 
@@ -22,6 +23,18 @@ def contains(texts: Any, text: str) -> Any:
     """Whether it stands in each; null where that is null."""
     found = _found(texts, text)
     return pc.match_substring(texts, text) if found is None else _beside(texts, pa.bool_(), found >= 0)
+
+
+def starts_with(texts: Any, text: str) -> Any:
+    """Whether each begins with it; null where that is null."""
+    found = _at_edge(texts, text, at_end=False)
+    return pc.starts_with(texts, text) if found is None else _beside(texts, pa.bool_(), found)
+
+
+def ends_with(texts: Any, text: str) -> Any:
+    """Whether each ends with it; null where that is null."""
+    found = _at_edge(texts, text, at_end=True)
+    return pc.ends_with(texts, text) if found is None else _beside(texts, pa.bool_(), found)
 
 
 def index_of(texts: Any, text: str) -> Any:
@@ -78,6 +91,17 @@ def _found(texts: Any, text: str) -> Array | None:
     if not _find.ready(*memory, _bytes(text), found):
         return None
     _find(*memory, _bytes(text), found)
+    return found
+
+
+def _at_edge(texts: Any, text: str, *, at_end: bool) -> Array | None:
+    """The answer of the kernel, if it can be asked."""
+    if not isinstance(texts, pa.Array) or (memory := text_buffers(texts)) is None:
+        return None
+    found = np.empty(len(texts), np.bool_)
+    if not _edge.ready(*memory, _bytes(text), at_end, found):
+        return None
+    _edge(*memory, _bytes(text), at_end, found)
     return found
 
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call
-from whimbrel.expr.search import contains, index_of, is_ascii
+from whimbrel.expr.search import contains, ends_with, index_of, is_ascii, starts_with
 from whimbrel.expr.value import Value, from_arrow
 
 
@@ -24,9 +24,9 @@ def string_function(expr: Call, x: Value) -> Value:
         case "str.index_of", (text,):
             return from_arrow(per_distinct(x, lambda s: index_of(s, text)))
         case "str.starts_with", (text,):
-            return from_arrow(per_distinct(x, lambda s: pc.starts_with(s, text)))
+            return from_arrow(per_distinct(x, lambda s: starts_with(s, text)))
         case "str.ends_with", (text,):
-            return from_arrow(per_distinct(x, lambda s: pc.ends_with(s, text)))
+            return from_arrow(per_distinct(x, lambda s: ends_with(s, text)))
         case "str.length", _:
             return from_arrow(per_distinct(x, lambda s: (pc.binary_length if is_ascii(s) else pc.utf8_length)(s).cast(
                 pa.int64())))

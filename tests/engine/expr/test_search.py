@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whimbrel.expr.search import contains, index_of, is_ascii, split
+from whimbrel.expr.search import contains, ends_with, index_of, is_ascii, split, starts_with
 from whimbrel.kernels import Tier, tier
 
 LETTERS = "ab ä€🐦"
@@ -30,6 +30,10 @@ def test_what_python_finds(by: Tier, type_: pa.DataType, texts: list[str | None]
         for array in arrays(texts, type_):
             assert contains(array, text).to_pylist() == [None if each is None else text in each for each in texts]
             assert index_of(array, text).to_pylist() == [None if each is None else each.find(text) for each in texts]
+            assert starts_with(array, text).to_pylist() == [
+                None if each is None else each.startswith(text) for each in texts]
+            assert ends_with(array, text).to_pylist() == [
+                None if each is None else each.endswith(text) for each in texts]
 
 
 @pytest.mark.parametrize("by", TIERS)
@@ -60,6 +64,7 @@ def test_what_lies_under_a_null_is_not_looked_at(by: Tier) -> None:
     with tier(by):
         assert contains(hidden, "X").to_pylist() == [True, None, True]
         assert index_of(hidden, "d").to_pylist() == [-1, None, -1]
+        assert ends_with(hidden, "d").to_pylist() == [False, None, False]
         rows, pieces = split(hidden, "X")
         assert (rows.tolist(), pieces.to_pylist()) == ([0, 0, 2, 2], ["a", "b", "e", "f"])
 

@@ -10,8 +10,6 @@ Array = np.ndarray[Any, Any]
 
 BLOCK = 64
 """Bytes that are looked at together: few enough that a hit costs little, enough for wide registers."""
-CLOSE = 16
-"""Bytes that are looked at one by one before: where hits are close to each other, most are among them."""
 
 
 def next_match(data: Array, text: Array, start: int, stop: int) -> int:
@@ -24,15 +22,15 @@ def next_match(data: Array, text: Array, start: int, stop: int) -> int:
     end = stop - size + 1
     place = start
     while place < end:
-        if place - start >= CLOSE and place + BLOCK <= end:
-            heads, tails = data[place : place + BLOCK], data[place + size - 1 : place + size - 1 + BLOCK]
-            found = np.uint8(0)
+        close = min(end, place + BLOCK)
+        if place + BLOCK <= end:
+            heads, tails = data[place:close], data[place + size - 1 : close + size - 1]
+            found = False  # a number would not do: the loop over it takes ten times as long
             for byte in range(BLOCK):
-                found |= np.uint8(heads[byte] == first) & np.uint8(tails[byte] == last)
-            if found == 0:
-                place += BLOCK
+                found |= (heads[byte] == first) & (tails[byte] == last)
+            if not found:
+                place = close
                 continue
-        close = min(end, place + (BLOCK if place - start >= CLOSE else CLOSE))
         while place < close:
             if data[place] == first and data[place + size - 1] == last:
                 same = 1
@@ -63,6 +61,17 @@ def find_text(data: Array, offsets: Array, text: Array, found: Array) -> None:
         else:  # it reaches into the next text, and so does all that begins here
             place = max(place + 1, offsets[row + 1] - text.shape[0] + 1)
         place = next_match(data, text, place, stop)
+
+
+def find_edge(data: Array, offsets: Array, text: Array, at_end: bool, found: Array) -> None:
+    """Write for each text of `data` whether `text` is what it begins or ends with."""
+    size = text.shape[0]
+    for row in range(found.shape[0]):
+        place, same = offsets[row + 1] - size if at_end else offsets[row], 0
+        if offsets[row + 1] - offsets[row] >= size:
+            while same < size and data[place + same] == text[same]:
+                same += 1
+        found[row] = same == size
 
 
 def count_matches(data: Array, offsets: Array, text: Array) -> int:
