@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
-from whimbrel.batch import Batch, Column, Mask, numpy_type
+from whimbrel.batch import Batch, Column, Mask, Storage, numpy_type
 from whimbrel.clock import INF
 from whimbrel.expr import integers as ints
 from whimbrel.expr.calendar import calendar
@@ -42,14 +42,14 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 _ARROW_COMPARE = {"==": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater,
                   ">=": pc.greater_equal}
 _INT_ARITHMETIC = {"+": ints.add, "-": ints.subtract, "*": ints.multiply}
-_FLOAT_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": np.true_divide, "**": np.power,
-    "//": np.floor_divide, "%": np.remainder,
+_FLOAT_ARITHMETIC: dict[str, np.ufunc] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "**": np.power, "//": np.floor_divide,
+    "%": np.remainder,
 }
 
 
-def evaluate(expr: Expr, batch: Batch) -> Column:
-    """The value of an expression for every row.
+def evaluate(expr: Expr, batch: Batch, storage: Storage | None = None) -> Column:
+    """The value of an expression for every row; in a `storage`, where it stays, if that spares a copy.
 
     Absent rows are computed like all others, but cannot make it fail.
 
@@ -75,6 +75,8 @@ def evaluate(expr: Expr, batch: Batch) -> Column:
     scope = Scope(batch, lambda: PRESENT if absent is None else ~absent)
     # IEEE results (inf, nan) are results; integer overflow is found by looking.
     with np.errstate(all="ignore"):
+        if isinstance(expr, Binary) and absent is None:  # else rows move once more
+            return _binary(expr, scope, storage).column(len(batch))
         return _value(expr, scope).column(len(batch))
 
 
@@ -139,7 +141,7 @@ def _known(expr: Expr, types: tuple[pa.DataType | str, ...], find: Callable[[], 
     return memo[types]
 
 
-def _binary(expr: Binary, scope: Scope) -> Value:
+def _binary(expr: Binary, scope: Scope, storage: Storage | None = None) -> Value:
     left, right = _value(expr.left, scope), _value(expr.right, scope)
     if expr.op in COMPARISONS:
         asked = expr
@@ -158,7 +160,7 @@ def _binary(expr: Binary, scope: Scope) -> Value:
         return concatenate(x, y)
     valid = x.valid & y.valid
     if t.is_floating(result):
-        return Value(result, _float_arithmetic(expr.op, x, y, result), valid)
+        return Value(result, _float_arithmetic(expr.op, x, y, result, storage), valid)
     if expr.op in ("//", "%"):
         divide = ints.floor_divide if expr.op == "//" else ints.modulo
         data, bad, zero = divide(x.data, y.data)
@@ -172,11 +174,13 @@ def _binary(expr: Binary, scope: Scope) -> Value:
     return Value(result, data, valid)
 
 
-def _float_arithmetic(op: str, x: Value, y: Value, result: pa.DataType) -> Any:
-    dtype = numpy_type(result)
+def _float_arithmetic(op: str, x: Value, y: Value, result: pa.DataType, storage: Storage | None) -> Any:
+    dtype = np.dtype(numpy_type(result))
     if op in ("//", "%"):  # in double also for float32: its quotient may round to the next whole number
         return _FLOAT_ARITHMETIC[op](x.data.astype(np.float64), y.data.astype(np.float64)).astype(dtype)
-    return _FLOAT_ARITHMETIC[op](x.data.astype(dtype, copy=False), y.data.astype(dtype, copy=False))
+    rows = np.broadcast(x.data, y.data).size
+    out = None if storage is None or rows == 1 else storage.empty(rows, dtype)
+    return _FLOAT_ARITHMETIC[op](x.data, y.data, out=out, dtype=dtype, casting="unsafe")
 
 
 def _logic(op: str, x: Value, y: Value) -> Value:

@@ -13,7 +13,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel
 from whimbrel.operators.beat_needs import reach_of
-from whimbrel.operators.beat_steps import Sampled, Slid, Step, Windowed, in_order
+from whimbrel.operators.beat_steps import Sampled, Step, Windowed, in_order
 from whimbrel.operators.beat_text import BeatText, beat_text
 from whimbrel.operators.measure import told_in_words
 
@@ -21,8 +21,8 @@ Array = np.ndarray[Any, Any]
 Places = Array | range
 """Numbers of places, ascending; a range where none is left out."""
 
-RANGE = 65_536
-"""Most places that are computed at once where windows slide: what each has by place stays in the second-level cache."""
+RANGE = 262_144
+"""Most places that are computed at once: so many that what a range takes besides its loop hardly counts."""
 
 _NONE = np.empty(0, np.int64)
 _SHORT = 4_096
@@ -60,7 +60,6 @@ class BeatKernel(Kernel):
         self.phase: int | None = None
         self.next = 0
         self.open: Batch | None = None
-        self.most_places = RANGE if any(isinstance(step, Slid) for step in in_order(last)) else 4 * RANGE
         self.texts: dict[Any, tuple[BeatText, list[Array]]] = {}
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -157,7 +156,7 @@ class BeatKernel(Kernel):
         base = self.next - self.back
         # Where inputs begin, end, or go on in another piece, ranges are short: the others need no masks, and no copies.
         cuts = [cut for rows in given for edge in rows.edges for cut in (edge - self.ahead, edge + self.back)]
-        stop = min([stop, self.next + self.most_places, *(cut for cut in cuts if cut > self.next)])
+        stop = min([stop, self.next + RANGE, *(cut for cut in cuts if cut > self.next)])
         text, scratch = self._text(masked=not all(rows.full(base, stop + self.ahead) for rows in given))
         arguments, outs = self._arguments(text, scratch, stop, given)
         if stop - self.next > _INTERPRETED_RANGE and not text.loop.ready(*arguments):
@@ -181,7 +180,7 @@ class BeatKernel(Kernel):
                                                                                            strict=True))
         if (masked, nulls) not in self.texts:
             text = beat_text(self.last, self.shown, lambda port, at: nulls[port][at], self.period, masked=masked,
-                             most_places=self.most_places)
+                             most_places=RANGE)
             self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
         return self.texts[masked, nulls]
 

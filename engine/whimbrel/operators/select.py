@@ -120,5 +120,5 @@ class SelectKernel(Stateless):
         self.schema = schema
 
     def apply(self, batch: Batch) -> Batch:
-        columns = tuple(evaluate(expr, batch) for _, expr in self.select.columns)
+        columns = tuple(evaluate(expr, batch, self.storage) for _, expr in self.select.columns)
         return batch.having(schema=self.schema, columns=columns)
