@@ -11,6 +11,7 @@ import pyarrow as pa
 import whimbrel as wb
 from bench import limit_beat as limit
 from bench.compare import Row, compare
+from bench.kept_memory import keep_memory
 from whimbrel import Stream, col
 
 Array = np.ndarray[Any, Any]
@@ -22,29 +23,34 @@ def run(*, quick: bool) -> Iterator[Row]:
     """Rows of figures: events in, one a tick; float32 values, uniform from -50 to 50.
 
     The limit loops write values only; ours also says from when until when each one holds. What writing that as well
-    costs a loop is seen in the row "with start and end".
+    costs a loop is seen in the row "with start and end". All are compared twice: with loops that ask for the memory of
+    their output in each run, as one writes them, and then, which is the roof, with loops whose memory is kept.
     """
     rows = QUICK_ROWS if quick else ROWS
+    yield from _all(rows, "loop, new memory", None)
+    keep_memory()
+    yield from _all(rows, "limit loop", "limit loop")
+
+
+def _all(rows: int, loop_is: str, roof: str | None) -> Iterator[Row]:
     random = np.random.default_rng(3)
     x, y = (random.uniform(-50, 50, rows).astype(np.float32) for _ in range(2))
     kind = random.integers(0, 3, rows)
     log, other = _periodic({"x": x}), _periodic({"y": y})
-    for case, query, loop, columns in _periodic_cases(log, other, _periodic({"kind": kind}), x, y, kind):
-        yield from compare("E periodic", case, rows, query.collect, {"limit loop": loop}, _same(columns),
-                           roof="limit loop")
+    gaps = np.where(random.random(rows) < 0.1, np.nan, x).astype(np.float32)
+    there, here = (np.flatnonzero(random.random(rows) < 0.9) for _ in range(2))
+    for workload, counted, cases in (
+        ("E periodic", rows, _periodic_cases(log, other, _periodic({"kind": kind}), x, y, kind)),
+        ("E periodic", rows, _other_cases(x, gaps)),
+        ("E two beats", rows, _between_beats(x)),
+        ("E by key", rows, _by_key(x)),
+        ("E 10% missing", len(there), _irregular_cases(x, there, y, here, kind)),
+    ):
+        for case, query, loop, columns in cases:
+            yield from compare(workload, case, counted, query.collect, {loop_is: loop}, _same(columns), roof=roof)
     yield from compare("E periodic", "select x + 3", rows, log.select(z=col.x + 3).collect,
                        {"with start and end": lambda: (limit.plus_three(x), limit.timeline(0, rows, 1))[0]},
                        _same(("z",)))
-    gaps = np.where(random.random(rows) < 0.1, np.nan, x).astype(np.float32)
-    for case, query, loop, columns in _other_cases(x, gaps):
-        yield from compare("E periodic", case, rows, query.collect, {"limit loop": loop}, _same(columns),
-                           roof="limit loop")
-    yield from _between_beats(x)
-    yield from _by_key(x)
-    there, here = (np.flatnonzero(random.random(rows) < 0.9) for _ in range(2))
-    for case, query, loop, columns in _irregular_cases(x, there, y, here, kind):
-        yield from compare("E 10% missing", case, len(there), query.collect, {"limit loop": loop}, _same(columns),
-                           roof="limit loop")
 
 
 Case = tuple[str, Stream, Callable[[], Any], tuple[str, ...]]
@@ -107,7 +113,7 @@ def _other_cases(x: Array, gaps: Array) -> Iterator[Case]:
         lambda: limit.heart_beats(x)), ("z",)
 
 
-def _between_beats(x: Array) -> Iterator[Row]:
+def _between_beats(x: Array) -> Iterator[Case]:
     """Resampling: of a value every 4 ticks, what lies on the line between two at every 5 ticks."""
     stop = (len(x) - 1) * 4
     steps = wb.from_arrow(pa.table({"at": np.arange(0, stop, 4), "until": np.arange(4, stop + 4, 4), "x": x[:-1],
@@ -116,19 +122,16 @@ def _between_beats(x: Array) -> Iterator[Row]:
     ticks = wb.from_arrow(pa.table({"at": np.arange(0, stop, 5)}), time="at", name="ticks").assume(
         periodic=5).select(t=col.at)
     query = ticks.cross_join(steps).select(z=col.x + (col.to.cast("float64") - col.x) * (col.t - col.a) / 4)
-    yield from compare("E two beats", "resampling 4 to 5", len(x), query.collect,
-                       {"limit loop": lambda: limit.resampled(x, 4, 5)}, _same(("z",)), roof="limit loop")
+    yield "resampling 4 to 5", query, lambda: limit.resampled(x, 4, 5), ("z",)
 
 
-def _by_key(x: Array, keys: int = 1_000) -> Iterator[Row]:
+def _by_key(x: Array, keys: int = 1_000) -> Iterator[Case]:
     """Fraud: more than three deviations above the mean of the ten payments of the same card before."""
     table = pa.table({"at": np.arange(len(x)), "card": np.arange(len(x)) % keys, "x": x})
     log = wb.from_arrow(table, time="at", name="log").assume(periodic=keys, per="card")
     before = log.group_by("card").sliding_window(10 * keys).aggregate(m=wb.mean(col.x), sd=wb.std(col.x)).shift(keys)
     query = log.join(before, on="card", where=col.x > col.m + 3 * col.sd).select("x")
-    yield from compare("E by key", "fraud 10", len(x), query.collect,
-                       {"limit loop": lambda: limit.outliers_of_keys(x, keys, 10, 3.0)}, _same(("start", "x")),
-                       roof="limit loop")
+    yield "fraud 10", query, lambda: limit.outliers_of_keys(x, keys, 10, 3.0), ("start", "x")
 
 
 def _irregular_cases(x: Array, there: Array, y: Array, here: Array, kind: Array) -> Iterator[Case]:
