@@ -203,3 +203,37 @@ def _id_of(key: int, table_key: Array, table_id: Array, used: int) -> int:
             break
         slot = (slot + 1) & (slots - 1)
     return int(table_id[slot])
+
+
+def joined_within(time: Array, user: Array, kind: Array, ticks: int) -> pa.Table:
+    """Each A (kind 0) with the B (kind 1) of the same user that come no later than so many ticks, over rows by time."""
+    return table(("start", "end", "user", "a", "b"), _joined_within(time, user, kind, ticks))
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _joined_within(time: Array, user: Array, kind: Array, ticks: int) -> tuple[Array, ...]:
+    """Users are small numbers, each with a chain of its A, the newest first; how many pairs there are is counted."""
+    last, before = np.full(user.max() + 1, -1, np.int32), np.empty((kind == 0).sum(), np.int32)
+    held, since = np.zeros(len(last), np.int64), np.empty(len(before), np.int64)
+    first = np.empty((kind == 1).sum(), np.int32)
+    at, who = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
+    left = right = most = 0
+    for row in range(len(time)):
+        if kind[row] == 0:
+            since[left], before[left], last[user[row]] = time[row], last[user[row]], left
+            held[user[row]] += 1
+            left += 1
+        elif kind[row] == 1:
+            at[right], who[right], first[right] = time[row], user[row], last[user[row]]
+            most += held[user[row]]
+            right += 1
+    start, end, key, a, b = (np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64),
+                             np.empty(most, np.int64), np.empty(most, np.int64))
+    done = 0
+    for row in range(right):
+        place = first[row]
+        while place >= 0 and since[place] > at[row] - ticks:
+            start[done], end[done], key[done], a[done], b[done] = at[row], at[row] + 1, who[row], since[place], at[row]
+            done += 1
+            place = before[place]
+    return start[:done], end[:done], key[:done], a[:done], b[:done]

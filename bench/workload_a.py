@@ -176,6 +176,7 @@ def _temporal_join(rows: int, hour: int, *, of: str, one_in: int) -> Iterator[Ro
     table = log(rows).select(["time", "user"])
     kind = np.random.default_rng(8).integers(0, one_in, rows)
     table = table.append_column("kind", pa.array(kind))
+    columns = [table[name].to_numpy() for name in table.column_names]
     stream, connection = wb.from_arrow(table, time="time"), _duckdb(log=table)
     first = stream.where(col.kind == 0).select("user", a=col.time).set_duration(hour)
     query = first.join(stream.where(col.kind == 1).select("user", b=col.time), on="user").select("user", "a", "b")
@@ -190,7 +191,8 @@ def _temporal_join(rows: int, hour: int, *, of: str, one_in: int) -> Iterator[Ro
     yield from compare("A temporal join", f"A then B in 1 h of {of}", rows, query.collect, {
         "DuckDB, 2 threads": lambda: connection.sql(sql).to_arrow_table(),
         "Polars": lambda: lazy.collect().to_arrow(),
-    }, same_rows("user", "a", "b"))
+        "limit loop": lambda: limit.joined_within(*columns, hour),
+    }, same_rows("user", "a", "b"), roof="limit loop")
     connection.close()
 
 

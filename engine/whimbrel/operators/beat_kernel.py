@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 Places = Array | range
 """Numbers of places, ascending; a range where none is left out."""
 
-RANGE = 262_144
+RANGE = 524_288
 """Most places that are computed at once: so many that what a range takes besides its loop hardly counts."""
 
 _NONE = np.empty(0, np.int64)

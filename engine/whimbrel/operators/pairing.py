@@ -20,7 +20,7 @@ from whimbrel.operators.side import Side
 Array = np.ndarray[Any, Any]
 
 _join = Compiled(temporal_join)
-_ROOM = 65_536
+_ROOM = 131_072
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Pairing:
             start, ends = those.sync, those.ends
             met = [list(those.columns), others] if points == 0 else [others, list(those.columns)]
         columns = [iter(each) for each in met]
-        rows = Batch(self.schema, start, ends, tuple(next(columns[home]) for home, _ in self.columns))
+        rows = Batch(self.schema, start, ends, tuple(next(columns[home]) for home, _ in self.columns), gaps=(0, INF))
         if self.condition is None:
             return Found(rows, slots)
         true = np.flatnonzero(predicate(self.condition, rows))
