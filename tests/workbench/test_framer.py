@@ -103,6 +103,13 @@ def test_a_first_window_alone_waits_until_it_is_known_whether_others_will_come()
     assert isinstance(Framer(Options(kind="bar")).picture(Result(single, (0,)), more=lambda: None), Bars)
 
 
+def test_one_row_for_each_key_is_a_bar_wherever_in_time() -> None:
+    """A session of each key was a chart of single dots."""
+    table = hourly(JFK=[1, 2, 3]).set_column(2, "origin", pa.array(["EWR", "JFK", "LGA"]))
+    assert isinstance(Framer(Options()).picture(Result(table, (3,))), Bars)
+    assert isinstance(Framer(Options()).picture(Result(table, (3,)), more=lambda: True), Lines)
+
+
 def test_bars_show_the_newest_value_of_each_key_and_keep_their_order() -> None:
     framer = Framer(Options())
     first = framer.picture(Result(whole(k=["a", "b", "a"], n=[1, 5, 9]), (2,)))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 from tests.workbench.results import hourly
 from whimbrel_workbench.frames import Bars, Framer, Lines, Options, Result
 from whimbrel_workbench.frames.colouring import Colouring
+from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.framer import Picture
 from whimbrel_workbench.frames.narrow import narrowed, on_one_axis, values_of
 from whimbrel_workbench.views import view_of
@@ -126,3 +129,12 @@ def test_charts_over_time_get_one_range() -> None:
     assert together["long"].x.high >= long.x.high
     assert together["bars"] is bars
     assert together["none"] is None
+
+
+def test_a_chart_of_one_window_does_not_stretch_the_others() -> None:
+    """A day's window beside ten minutes' squeezed those into its left edge until the day was over."""
+    short, day = drawn(hourly(JFK=[1, 2])), drawn(hourly(JFK=[3]), kind="line")
+    day = replace(day, x=Extent(day.x.low, day.x.high + 86_400e3))
+    together = on_one_axis({"short": short, "day": day})
+    assert together["short"].x == together["day"].x == short.x
+    assert on_one_axis({"day": day})["day"].x == day.x

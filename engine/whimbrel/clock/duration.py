@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from fractions import Fraction
+from itertools import pairwise
 from numbers import Integral
 
 from whimbrel.clock.ticks import TickUnit, ticks_per_second
@@ -102,3 +103,30 @@ def quote_ticks(ticks: int, unit: TickUnit) -> str:
     ("'90m'", '5400')
     """
     return str(ticks) if unit is None else repr(show_ticks(ticks, unit))
+
+
+def span_words(seconds: float) -> str:
+    """A span of time in its two largest units; below a minute, in seconds.
+
+    >>> span_words(0.25), span_words(59), span_words(3_700), span_words(200_000), span_words(-90)
+    ('0.25 s', '59 s', '1 h 1 min', '2 d 7 h', '-1 min 30 s')
+    """
+    size = abs(seconds)
+    sign = "-" if seconds < 0 else ""
+    if size < 60:
+        return f"{seconds:.3g} s"
+    for (unit, seconds_of), (smaller, smaller_s) in pairwise((("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))):
+        if size >= seconds_of:
+            whole, rest = divmod(size, seconds_of)
+            return f"{sign}{whole:,.0f} {unit}" + (f" {rest // smaller_s:.0f} {smaller}" if rest >= smaller_s else "")
+    raise AssertionError(seconds)
+
+
+def tell_ticks(ticks: int, unit: TickUnit) -> str:
+    """A span that was measured, as a reader takes it in: what is behind its two largest units is left out.
+
+    >>> tell_ticks(1_804_864_231, "us"), tell_ticks(7, None)
+    ('30 min 4 s', '7')
+    """
+    per_second = ticks_per_second(unit)
+    return str(ticks) if per_second is None else span_words(ticks / per_second)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Mask
-from whimbrel.clock import INF, MIN_TIME, round_spans, show_ticks
+from whimbrel.clock import INF, MIN_TIME, round_spans, show_ticks, tell_ticks
 from whimbrel.disorder.judge import Judge
 from whimbrel.disorder.partition_time import PartitionTime
 from whimbrel.disorder.sorter import Sorter
@@ -147,7 +147,7 @@ class Ingress(Judge):
             why = f"{shown} came after {when}, with {promise}"
         return DisorderError(
             f"Row {first + row:,} of {self.source.name}{self.time.where(batch, row)} is late by "
-            f"{show_ticks(passed - time, schema.unit)}: {why}.", where=f'time="{self.source.time}"', hint=hint)
+            f"{tell_ticks(passed - time, schema.unit)}: {why}.", where=f'time="{self.source.time}"', hint=hint)
 
 
 def timekeeper(source: Source) -> Timekeeper:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch
-from whimbrel.clock import Duration, duration_ticks, show_ticks
+from whimbrel.clock import Duration, duration_ticks, show_ticks, tell_ticks
 from whimbrel.disorder import Disorderliness, measure_disorder, timekeeper
 from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
@@ -181,8 +181,8 @@ class Lateness:
     def __repr__(self) -> str:
         share = f" ({self.late_rows / self.rows:.0%})" if self.rows else ""
         known = self.quantiles()
-        late = ", ".join(f"{q:.4g}%: {text}" for q, text in
-                         zip((100 * q for q in _QUANTILES), known["shown"].to_pylist(), strict=True))
+        late = ", ".join(f"{100 * q:.4g}%: {tell_ticks(ticks, self.source.schema.unit)}" for q, ticks in
+                         zip(_QUANTILES, known["late_by"].to_pylist(), strict=True))
         found = self.measures
         return (f"{self.source.name}: {self.rows:,} rows, {self.late_rows:,} late{share}; late by {late}\n"
                 f"inversions={found.inversions:,}, distance={found.distance:,}, runs={found.runs:,}, "

@@ -77,7 +77,7 @@ def test_a_notebook_runs_with_its_magics_in_its_own_folder(tmp_path: Path, monke
     before = Path.cwd()
     made = dashboard_of(file)
     assert made.title == "Told"
-    assert list(made.views) == ["Counts of *k*"]
+    assert list(made.views) == ["Counts of k"]
     assert Path.cwd() == before
     assert get_ipython() is None
 

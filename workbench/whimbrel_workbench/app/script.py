@@ -22,6 +22,8 @@ from whimbrel_workbench.workspace import Dashboard, gathered
 
 _CELL: Final = re.compile(r"^# ?%%(.*)$")
 _HEADING: Final = re.compile(r"^(#{1,6})\s+(.+?)\s*#*$", re.MULTILINE)
+_MARKUP: Final = re.compile(r"(?<![\w*_`])(\*{1,3}|_{1,3}|`+)(?=\S)(.+?)(?<=\S)\1(?!\w)")
+"""Of words that are slanted, bold, or code."""
 
 
 class ScriptError(WhimbrelError):
@@ -118,7 +120,8 @@ def _run(cells: Iterable[Cell], path: Path) -> tuple[str, list[tuple[str, LiveVi
         for number, cell in enumerate(cells):
             if cell.kind == "markdown":
                 for found in _HEADING.finditer(cell.text):
-                    title, heading = (found[2], "") if len(found[1]) == 1 else (title, found[2])
+                    words = _MARKUP.sub(r"\2", found[2])
+                    title, heading = (words, "") if len(found[1]) == 1 else (title, words)
                 continue
             with page.collecting() as some:
                 done = shell.run_cell(cell.text)  # type: ignore[no-untyped-call]

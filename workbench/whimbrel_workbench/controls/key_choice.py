@@ -21,6 +21,7 @@ _NAME_CSS: Final = """
 _CHIPS_CSS: Final = """
 .bk-btn-group { display: flex; flex-wrap: wrap; gap: 6px; }
 :host .bk-btn-group > .bk-btn.bk-btn-default:nth-child(n) { flex: none; padding: 0 10px; height: 26px;
+  max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
   font: 12px/1 var(--jp-ui-font-family, system-ui, sans-serif); border-radius: 13px; border: 1px solid #8f8f8f80;
   color: var(--jp-ui-font-color1, #333); background: transparent; box-shadow: none; }
 :host .bk-btn-group > .bk-btn.bk-btn-default:hover:nth-child(n) { background: #8f8f8f24; }

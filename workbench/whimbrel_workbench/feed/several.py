@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 _CUTS: Final = 16
 """Into so many parts a log is cut to see how long it is, less its first and its last part."""
 
+_WINDOWS: Final = 1.5
+"""A replay of several windows takes longer than so many; one of a single window waits for its late rows, too."""
+
 
 def several_times(query: Stream | Bands, clock: ReplayClock | None = None) -> bool:
     """Whether rows at other times than the first are to be expected: from the plan, and from how long its logs are.
@@ -42,7 +45,7 @@ def several_times(query: Stream | Bands, clock: ReplayClock | None = None) -> bo
         return True  # something changes whenever an event begins or ends
     replayed = None if clock is None else _ticks(clock, answer.schema.unit)
     if replayed is not None:
-        return replayed > beat.hop
+        return replayed > _WINDOWS * beat.hop
     if any(source.live for source in answer.sources):
         return True
     cuts = [source.cuts(_CUTS) for source in answer.sources]

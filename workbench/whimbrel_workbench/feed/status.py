@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from whimbrel.clock import span_words
 from whimbrel.connect.feeds import FeedState
 from whimbrel.errors import WhimbrelError
 from whimbrel.run import Metrics
 from whimbrel_workbench.frames import Failure, Playback, Status
 from whimbrel_workbench.frames.numbers import rate_words
 from whimbrel_workbench.frames.status import State
-from whimbrel_workbench.frames.times import span_words, words
+from whimbrel_workbench.frames.times import words
 
 _SILENT_S: Final = 5
 _SILENT_STEPS_S: Final = ((60, 5), (3_600, 60), (float("inf"), 3_600))

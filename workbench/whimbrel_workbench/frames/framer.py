@@ -205,7 +205,9 @@ class Framer:
         if self.raw or columns.x is not None:
             return "scatter"
         times = pc.min_max(table.column("start"))
-        if times["min"].as_py() == times["max"].as_py() and not (expected := more()):
+        # A line through one point says less than a bar, wherever in time the points are.
+        once = named is not None and 1 < len(table) == len(named.names)
+        if (once or times["min"].as_py() == times["max"].as_py()) and not (expected := more()):
             return None if expected is None else "bar" if columns.keys else "number"
         if columns.value is None:
             return "table"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -66,10 +66,24 @@ def on_one_axis(pictures: Mapping[str, Picture | None]) -> dict[str, Picture | N
     """The same pictures with one range of time for all charts over time that speak of the same kind of time."""
     charts = {name: picture for name, picture in pictures.items() if isinstance(picture, Lines)
               or (isinstance(picture, Heat | Scatter) and picture.along == "start")}
-    reach = {calendar: Extent(min(each.x.low for each in some), max(each.x.high for each in some))
-             for calendar in (True, False)
-             if (some := [each for each in charts.values() if each.calendar is calendar])}
+    reach = {calendar: _reach([each for each in charts.values() if each.calendar is calendar])
+             for calendar in {each.calendar for each in charts.values()}}
     return {**pictures, **{name: replace(each, x=reach[each.calendar]) for name, each in charts.items()}}
+
+
+def _reach(charts: Sequence[Lines | Heat | Scatter]) -> Extent:
+    """What shows all of the charts: of those with one window where it begins, for a day would squeeze ten minutes."""
+    begins = [_one_time(chart) for chart in charts]
+    whole = [chart.x for chart, begin in zip(charts, begins, strict=True) if begin is None]
+    ends = [*whole, *(Extent(begin, begin) for begin in begins if begin is not None)] if whole else [
+        chart.x for chart in charts]
+    return Extent(min(each.low for each in ends), max(each.high for each in ends))
+
+
+def _one_time(picture: Lines | Heat | Scatter) -> float | None:
+    """When all that lines show begins, if it begins at one time."""
+    times = {float(x) for line in picture for x in (line.x[0], line.x[-1])} if isinstance(picture, Lines) else set()
+    return times.pop() if len(times) == 1 else None
 
 
 def _is_chosen(label: str, keys: tuple[str, ...], chosen: Chosen) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -40,23 +39,6 @@ def tick_at(position: float, kind: pa.DataType) -> int:
     if kind.tz is not None:
         wall = pc.assume_timezone(wall, kind.tz, ambiguous="earliest", nonexistent="earliest")
     return int(wall.cast(pa.int64()).as_py())
-
-
-def span_words(seconds: float) -> str:
-    """A span of time in its two largest units; below a minute, in seconds.
-
-    >>> span_words(0.25), span_words(59), span_words(3_700), span_words(200_000), span_words(-90)
-    ('0.25 s', '59 s', '1 h 1 min', '2 d 7 h', '-1 min 30 s')
-    """
-    size = abs(seconds)
-    sign = "-" if seconds < 0 else ""
-    if size < 60:
-        return f"{seconds:.3g} s"
-    for (unit, seconds_of), (smaller, smaller_s) in pairwise((("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))):
-        if size >= seconds_of:
-            whole, rest = divmod(size, seconds_of)
-            return f"{sign}{whole:,.0f} {unit}" + (f" {rest // smaller_s:.0f} {smaller}" if rest >= smaller_s else "")
-    raise AssertionError(seconds)
 
 
 def words(instant: datetime | int | None) -> str:

@@ -16,7 +16,9 @@ from whimbrel_workbench.views.pick import TABLE_CLICK, Pick
 
 TABLE_CSS: Final = """
 .scroll { overflow-x: auto; scrollbar-width: thin; container-type: inline-size; }
-@container (max-width: 480px) { td.state span, .end { display: none } th, td { padding-right: 8px } }
+/* What goes on beyond the right end fades there, until the reader has scrolled to it. */
+.scroll { animation: more linear; animation-timeline: scroll(self inline); }
+@keyframes more { 0%, 90% { mask-image: linear-gradient(to left, #0000, #000 48px) } 100% { mask-image: none } }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: 3px 12px 3px 0; white-space: nowrap; border-bottom: 1px solid #8f8f8f2b; }
 th { font-weight: 600; border-bottom-color: #8f8f8f80; }
@@ -28,6 +30,11 @@ td.changed, tr.fresh td.state { box-shadow: inset 0 0 0 100px #0072B226, inset 0
 s { opacity: .65; margin-right: 6px; }
 tr[data-mark] { cursor: pointer; }
 tr[data-mark]:hover td { background: #8f8f8f1c; }
+@container (max-width: 480px) {
+  td.state span, .end { display: none }
+  th, td { padding-right: 8px }
+  td:not(.number, .state) { white-space: normal; overflow-wrap: anywhere; min-width: 7em }
+}
 button { font: inherit; color: inherit; background: none; border: 0; padding: 0 4px 0 0; cursor: pointer; }
 button:focus-visible { outline: 2px solid #0072B2; outline-offset: 1px; border-radius: 2px; }
 """
