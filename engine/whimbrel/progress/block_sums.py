@@ -75,9 +75,9 @@ class BlockSums:
                         self.sums, self.products, self.crosses, self.powers, read.window, read.exact_windows,
                         read.sampled, read.drawn.blocks, read.drawn.rows, read.drawn.squares, read.left.rows,
                         read.phase, errors, degrees)
-        _half_widths(errors, degrees, np.full(1, FEWEST_DEGREES), np.full(1, LIGHT_TAILS), np.ones(1, np.bool_),
-                     self.blocks, FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks,
-                     read.left.blocks, read.share, scan.most_rows, alpha, *boundary(alpha), widths)
+        _half_widths(errors, degrees, np.full(1, FEWEST_DEGREES), np.full(1, LIGHT_TAILS), np.zeros(1),
+                     np.ones(1, np.bool_), self.blocks, FEWEST_BLOCKS, read.window, read.exact_windows,
+                     read.drawn.blocks, read.left.blocks, read.share, scan.most_rows, alpha, *boundary(alpha), widths)
         return widths
 
     def state_parts(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 The quantile is at most v exactly if the values up to v are at least the share q of all: if the sum over blocks of
 ``(values up to v) - q * (values)`` is not below 0. Of that sum the confidence sequence of any sum speaks (Woodruff,
 "Confidence intervals for medians and other position measures", JASA 1952, for one look; here the sequence's width is in
-place of his, at the estimate and at both ends, whichever is the widest).
+place of his: an end is where the sum differs from 0 by the width of the sum there).
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ _NONE = frozen(np.empty(0, np.int64))
 _REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE)
 _ROUNDED_DOWN, _ROUNDED_UP = 1.0, 2.0
 """Values between which a quantile is interpolated, or to which it is rounded, are so many places from q, at most."""
+_HALVINGS, _NEAR = 4, 0.03
+"""Each is a pass over the blocks; there are so many at most, and none where an interval would narrow by less."""
 
 
 class Runs(NamedTuple):
@@ -126,12 +128,30 @@ class QuantileLook(KeptLook):
             middle = of.share * self._many(sample)
             width = self._widths(sample, self._places(sample, middle), alpha)
             for away, ends in ((-1, low), (1, high)):
-                margin = _ROUNDED_DOWN if away < 0 else _ROUNDED_UP
-                wider = self._widths(sample, self._places(sample, middle + away * (width + margin)), alpha)
-                wider = np.maximum(width, wider)
-                places = self._places(sample, middle + away * (wider + margin))
-                self._put(ends, places, below=away < 0, known=np.isfinite(wider))
+                margin = away * (_ROUNDED_DOWN if away < 0 else _ROUNDED_UP)
+                reach = self._reach(sample, middle + margin, away, width, alpha)
+                places = self._places(sample, middle + margin + away * reach)
+                self._put(ends, places, below=away < 0, known=np.isfinite(reach))
         return low, high
+
+    def _reach(self, sample: Sample, middle: Array, away: int, width: Array, alpha: float) -> Array:
+        """How many rows away the end lies: as many as the width there is, found from outside by halving.
+
+        The width differs from value to value: of what lies far in a tail blocks have few rows, and differ by few.
+        """
+        def there(reach: Array) -> Array:
+            return self._widths(sample, self._places(sample, middle + away * reach), alpha)
+
+        at_width = there(width)
+        least, most = np.minimum(width, at_width), np.maximum(width, at_width)
+        for _ in range(_HALVINGS):
+            with np.errstate(invalid="ignore"):  # infinite ones stay so
+                if not (most - least > _NEAR * most).any():
+                    break
+            half = (least + most) / 2
+            beyond = there(half) <= half
+            least, most = np.where(beyond, least, half), np.where(beyond, half, most)
+        return most
 
     def _put(self, ends: Array, places: Array, *, below: bool, known: Array) -> None:
         """Write values in these places; or what is above the one before them, which is too small."""

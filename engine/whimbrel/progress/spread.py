@@ -19,8 +19,6 @@ Array = np.ndarray[Any, Any]
 
 FEWEST_BLOCKS = 10
 """With rows of a group, before an interval is given."""
-_FEWEST_OF_ALL, _LIGHT_OF_ALL = 15.0, 0.75
-"""Degrees of freedom that blocks of all groups together must speak for; of few blocks so many for each."""
 _between_blocks, _half_widths = Compiled(between_blocks), Compiled(half_widths)
 
 
@@ -63,9 +61,10 @@ class Spread:
         errors, degrees = self._found
         widths = np.empty_like(errors)
         with sample.waiting:
-            _half_widths(errors.reshape(-1), degrees.reshape(-1), *values.enough, values.counts, sample.blocks,
-                         FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks, read.left.blocks,
-                         read.share, sample.scan.most_rows, alpha, *boundary(alpha), widths.reshape(-1))
+            _half_widths(errors.reshape(-1), degrees.reshape(-1), *values.enough, values.of_all, values.counts,
+                         sample.blocks, FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks,
+                         read.left.blocks, read.share, sample.scan.most_rows, alpha, *boundary(alpha),
+                         widths.reshape(-1))
         return widths
 
     def deviations(self, value: int) -> Array:
@@ -89,19 +88,4 @@ class Spread:
                 sample.crosses, sample.powers, read.window, read.exact_windows, read.sampled, read.drawn.blocks,
                 read.drawn.rows, read.drawn.squares, read.left.rows, read.phase, errors.reshape(-1),
                 degrees.reshape(-1))
-        drawn = read.drawn.blocks[read.window]
-        return errors, np.where(_light(degrees, sample.blocks, drawn), degrees, 0.0)
-
-
-def _light(degrees: Array, blocks: Array, drawn: Array) -> Array:
-    """Whether tails are light enough, by what all groups say, for a group of so few blocks; by value and group.
-
-    Of groups with heavy tails some have met none of their large values, and look harmless: those are the ones of which
-    intervals would be given, and false. The others tell. Degrees of freedom grow with the blocks of a group, so that
-    blocks for each degree are what groups of all sizes have in common.
-    """
-    counted = (blocks >= FEWEST_BLOCKS) & (degrees > 0)
-    known = np.where(counted, blocks, 0)
-    each = (known * known / np.where(counted, degrees, 1.0)).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-    found: Array = blocks >= np.minimum(_FEWEST_OF_ALL, _LIGHT_OF_ALL * drawn) * each[:, None]
-    return found
+        return errors, degrees

@@ -20,6 +20,8 @@ FEWEST_DEGREES, _FEWEST_OF_SQUARES, LIGHT_TAILS = 25.0, 40.0, 0.8
 """Degrees of freedom of a variance between blocks, before an interval is given: where so few blocks make it, one that
 was not read may make as much. Of few blocks fewer will do, where their tails are about as light as the normal
 distribution's; not so for values made of squares."""
+_OF_ALL = 0.7
+"""Of the degrees that a group needs, the part that all groups must reach together."""
 
 
 class Values:
@@ -51,6 +53,8 @@ class Values:
         or another reason; whether it is made of squares; whether it is a count.
     enough : tuple of numpy.ndarray of float64
         By value: degrees of freedom that are enough for an interval, and degrees for each block drawn that are, too.
+    of_all : numpy.ndarray of float64
+        By value: degrees of freedom that groups must reach together.
     kept : dict of int to str
         Of each value that is a number made of kept values, the aggregate that it is.
     """
@@ -85,6 +89,7 @@ class Values:
                                  for need in needs], np.bool_)
         self.enough = (np.where(self.squares, _FEWEST_OF_SQUARES, FEWEST_DEGREES),
                        np.where(self.squares, np.inf, LIGHT_TAILS))
+        self.of_all = _OF_ALL * self.enough[0]
         self.counts = np.array([isinstance(aggregate, Count) for aggregate in self.made_of], np.bool_)
 
 

@@ -143,7 +143,20 @@ def test_intervals_of_quantiles_and_distinct_counts_hold(data: str) -> None:
     assert min(found.covered.values()) >= 0.9, found
     assert found.given["median"] == found.given["sessions"] == 1
     assert found.errors["median"] < 0.3
-    assert max(found.widths[name] for name in ("median", "p90")) < 1.6, found
+    assert max(found.widths[name] for name in ("median", "p90")) < 1.55, found
+
+
+@pytest.mark.parametrize("seed", (11, 15, 24))
+def test_few_groups_with_heavy_tails_have_no_interval_by_chance(seed: int) -> None:
+    """Of ten groups some looked harmless, and so did the mean of all: one to four had intervals, one of these false."""
+    chance = np.random.default_rng(seed)
+    log = wb.from_arrow({"at": np.arange(ROWS), "k": chance.integers(0, 10, ROWS), "x": chance.lognormal(0, 2, ROWS)},
+                        time="at", name="log")
+    query = log.group_by("k").tumbling_window(ROWS).aggregate(x=wb.sum(col.x))
+    truth = {row["k"]: row["x"] for row in query.collect().to_pylist()}
+    for _, rows in answers(query, seed=seed, block_rows=ROWS // 128):
+        for row in rows:
+            assert row["x_low"] is None or row["x_low"] <= truth[row["k"]] <= row["x_high"]
 
 
 def test_groups_that_met_no_large_value_are_told_by_the_others() -> None:

@@ -13,10 +13,14 @@ _LARGEST = 700.0
 """Exponents beyond would be infinite."""
 _LEAST = 1e-6
 """A share that differs from none, and from all."""
+_LIGHT_OF_ALL = 0.75
+"""Degrees of freedom for each block drawn that are enough of all groups together, where these are few."""
+_ERRORS = 2.0
+"""So many standard errors heavier than groups say their tails are thought to be: few groups say little."""
 
 
-def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, counts: Array, blocks: Array,
-                fewest_blocks: int, window: Array, exact: Array, drawn: Array, left: Array, share: Array,
+def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, of_all: Array, counts: Array,
+                blocks: Array, fewest_blocks: int, window: Array, exact: Array, drawn: Array, left: Array, share: Array,
                 most_rows: int, alpha: float, logits: Array, boundary: Array, widths: Array) -> None:
     """Write half the intervals of values, by value and group; infinite where too little is known.
 
@@ -29,6 +33,8 @@ def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, coun
         As :func:`~whimbrel.kernels.primitives.between_blocks.between_blocks` writes them.
     fewest, light : numpy.ndarray of float64
         By value: degrees of freedom that are enough for an interval, and degrees for each block drawn that are, too.
+    of_all : numpy.ndarray of float64
+        By value: degrees of freedom that all groups together must have, for a group of so few blocks; 0: nobody asks.
     counts : numpy.ndarray of bool
         By value, whether it counts rows: where blocks have not differed, so many as may be unlike them are said.
     blocks : numpy.ndarray of int64
@@ -53,6 +59,9 @@ def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, coun
     groups = window.shape[0]
     known, times, strange = -1, 0.0, 0.0
     for value in range(fewest.shape[0]):
+        needed = 0.0
+        if of_all[value] > 0:
+            needed = _tails_of_all(degrees[value * groups : (value + 1) * groups], blocks, fewest_blocks)
         for group in range(groups):
             at, place = value * groups + group, window[group]
             if place != known:
@@ -66,11 +75,35 @@ def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, coun
             elif error == 0 and counts[value]:
                 width = strange
             elif blocks[group] >= fewest_blocks and 0 < error < np.inf and (
-                    free >= fewest[value] or free >= light[value] * drawn[place]):
+                    free >= fewest[value] or free >= light[value] * drawn[place]) and (
+                    blocks[group] >= min(of_all[value], _LIGHT_OF_ALL * drawn[place]) * needed):
                 free = max(free, 1.0)
                 scaled = times * (8 * free + 3) / (8 * free + 1)
                 width = math.sqrt(free * math.expm1(min(scaled * scaled / free, _LARGEST))) * error
             widths[at] = width
+
+
+def _tails_of_all(degrees: Array, blocks: Array, fewest_blocks: int) -> float:
+    """Blocks for each degree of freedom, as far as all groups together say: the more, the heavier tails are.
+
+    Of groups with heavy tails some have met none of their large values, and look harmless: those are the ones of which
+    intervals would be given, and false. The others tell. Degrees of freedom grow with the blocks of a group, so that
+    blocks for each degree are what groups of all sizes have in common; the mean weighs groups by their blocks.
+    """
+    weight, total, squares, crossed, apart = 0.0, 0.0, 0.0, 0.0, 0.0
+    for group in range(blocks.shape[0]):
+        if blocks[group] >= fewest_blocks and degrees[group] > 0:
+            seen = float(blocks[group])
+            each = seen / degrees[group]
+            weight += seen
+            total += seen * each
+            squares += seen * seen
+            crossed += seen * seen * each
+            apart += seen * seen * each * each
+    if weight == 0:
+        return 0.0
+    mean = total / weight
+    return mean + _ERRORS * math.sqrt(max(apart - 2 * mean * crossed + mean * mean * squares, 0.0)) / weight
 
 
 def multiplier(share: float, logits: Array, boundary: Array) -> float:
