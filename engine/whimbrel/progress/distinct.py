@@ -61,8 +61,7 @@ class DistinctCounts(Kept):
 
     def add(self, ids: Array, lists: pa.ListArray, groups: int, drawn: Drawn | None) -> None:
         ends, values = parts_of(lists)
-        whose = np.repeat(ids, np.diff(ends, prepend=0)).astype(np.int64)
-        numbers = self.pairs.ids(frozen(whose << 32 | self.values.ids(values, None)))
+        numbers = self._numbers(ids, ends, values, groups)
         self._grow(groups)
         before = np.zeros(len(ids), np.int64) if drawn is None else drawn.before
         references = REFERENCES[before.max(initial=0) >= REFERENCES]
@@ -78,7 +77,7 @@ class DistinctCounts(Kept):
             sums.add(ids[later], new[later], drawn.rows[later].astype(np.float64))
 
     def begin_phase(self) -> None:
-        self.first[:], self.times[: len(self.pairs)] = -1, OFTEN
+        self.first[:], self.times[: self._known] = -1, OFTEN
         self.once[:], self.twice[:] = 0, 0
         self.sums = []
 
@@ -101,10 +100,25 @@ class DistinctCounts(Kept):
         for name, part in parts.items():
             setattr(self, name, restored(getattr(self, name), part))
 
+    def _numbers(self, ids: Array, ends: Array, values: Column, groups: int) -> Array:
+        """Of each value of a group a number: in one group alone that of the value, and nothing more is to be kept."""
+        before = len(self.values)
+        numbers = self.values.ids(values, None)
+        if groups == 1:
+            return numbers
+        if len(self.pairs) < before:  # until now there was one group
+            self.pairs.ids(frozen(np.arange(len(self.pairs), before)))
+        whose = np.repeat(ids, np.diff(ends, prepend=0)).astype(np.int64)
+        return self.pairs.ids(frozen(whose << 32 | numbers))
+
+    @property
+    def _known(self) -> int:
+        """How many numbers there are."""
+        return max(len(self.pairs), len(self.values))
+
     def _grow(self, groups: int) -> None:
-        pairs = len(self.pairs)
-        if pairs > len(self.first):
-            self.first, self.times = (extend(array, 2 * pairs, 0) for array in (self.first, self.times))
+        if self._known > len(self.first):
+            self.first, self.times = (extend(array, 2 * self._known, 0) for array in (self.first, self.times))
         if groups > len(self.seen):
             self.seen, self.once, self.twice = (
                 extend(array, 2 * groups, 0) for array in (self.seen, self.once, self.twice))

@@ -199,6 +199,16 @@ def test_it_is_kept_and_gone_on_with(log: wb.Stream, query: str, tmp_path: Path)
         asked.progress(resume=tmp_path / "none")
 
 
+def test_values_of_the_first_group_are_known_when_a_second_one_comes(log: wb.Stream, tmp_path: Path) -> None:
+    asked = log.tumbling_window(500).aggregate(kinds=wb.count_distinct(col.i))
+    progress = asked.progress(every="5%", order="oldest", block_rows=100)
+    assert next(progress).table.num_rows == 1
+    progress.keep(tmp_path / "kept")
+    for going in (progress, asked.progress(every="5%", order="oldest", block_rows=100, resume=tmp_path / "kept")):
+        *_, last = going
+        assert rows(last.table.select(["start", "end", "kinds"])) == rows(asked.collect())
+
+
 @pytest.mark.parametrize("stored", ("in memory", "in files", "in few row groups"))
 @pytest.mark.parametrize("column", ("i", "k"))
 def test_rows_that_changed_since_are_not_gone_on_with(stored: str, column: str, tmp_path: Path) -> None:
