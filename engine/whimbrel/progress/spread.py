@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,8 @@ class Spread:
     """
 
     def __init__(self, sample: Sample) -> None:
-        self.sample = sample
+        # The sample owns this: in a cycle the arrays of each look would stay until the collector of cycles comes.
+        self.sample: Sample = weakref.proxy(sample)
         self._known_widths: dict[float, Array] = {}
         self._known_ends: dict[float, tuple[Array, Array]] = {}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -207,6 +209,20 @@ def test_values_of_the_first_group_are_known_when_a_second_one_comes(log: wb.Str
     for going in (progress, asked.progress(every="5%", order="oldest", block_rows=100, resume=tmp_path / "kept")):
         *_, last = going
         assert rows(last.table.select(["start", "end", "kinds"])) == rows(asked.collect())
+
+
+def test_an_answer_is_gone_when_nobody_has_it(log: wb.Stream) -> None:
+    """Without the collector of cycles: arrays of a hundred looks were kept until it came."""
+    progress = QUERIES["whole"](log).progress(every="10%", block_rows=100)
+    answer = next(progress)
+    assert answer.table.num_rows
+    sample = weakref.ref(answer.sample)
+    gc.disable()
+    try:
+        answer = next(progress)
+        assert sample() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("stored", ("in memory", "in files", "in few row groups"))
