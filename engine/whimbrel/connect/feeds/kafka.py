@@ -16,6 +16,7 @@ from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.kafka_backlog import Backlog
+from whimbrel.connect.feeds.kafka_topic_id import TopicId
 from whimbrel.errors import MissingExtraError, PlanError, near_match
 
 _MOST_MESSAGES = 10_000
@@ -29,6 +30,7 @@ _ATTEMPT_S = 10.0
 _LOOK_S = 0.5
 _GROUP = "the group"
 _LOOK = "topic.metadata.refresh.interval.ms"
+_TOPIC = "topic"
 _BESIDE = {"key": pa.binary(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("ms", "UTC"),
            "headers": pa.map_(pa.string(), pa.binary())}
 
@@ -40,7 +42,8 @@ class KafkaFeed(Feed):
     ten seconds (``topic.metadata.refresh.interval.ms``), and read from their beginning. With a group the partitions are
     shared with all others of the group, and the broker is told how far they were read: when rows are in a checkpoint,
     or, for a run that writes none, when they were taken in. Where the broker no longer has the message that comes next,
-    the feed goes on at the earliest that is there, and counts those between as missed.
+    the feed goes on at the earliest that is there, and counts those between as missed. A topic that was deleted and
+    made anew, which is looked for as often as partitions are, is read from its beginning, and counted as missed once.
 
     Without a group, partitions are merged by the timestamps of their messages until each has been read to its end once
     after it was connected: so a backlog needs no more reorder latency than the messages had when they were sent.
@@ -115,11 +118,13 @@ class KafkaFeed(Feed):
 
 
 class _Consumer(Client):
-    """Its place: by partition, the offset of the next message."""
+    """Its place: by partition, the offset of the next message; and the topic's id, where it is known."""
 
-    def __init__(self, feed: KafkaFeed, place: dict[str, int]) -> None:
+    def __init__(self, feed: KafkaFeed, place: dict[str, Any]) -> None:
         self._feed, self._library = feed, feed.library
-        self._place = dict(place)
+        self._place: dict[str, int] = {number: offset for number, offset in place.items() if number != _TOPIC}
+        self._topic: str | None = place.get(_TOPIC)
+        self._has_new_id = self._began_anew = False
         self._lost: str | None = None
         self._behind: int | None = None
         self.answered = feed.group is not None  # without a group there is a word from every partition, also empty ones
@@ -135,12 +140,17 @@ class _Consumer(Client):
         self._look_s = int(config[_LOOK]) / 1000
         self._look_at = monotonic() + self._look_s
         self._consumer = feed.library.Consumer(config)
+        self._id = TopicId(feed.topic, feed.library, {
+            "bootstrap.servers": feed.servers, "log_level": 0,
+            **{name: value for name, value in feed.config.items() if name != "on_commit"}})  # it is of consumers alone
+        self._id.ask()
         try:
+            numbers = [] if feed.group is not None else self._partitions()
+            self._go_on_in_the_same_topic()
             if feed.group is None:
-                numbers = self._partitions()
                 if feed.begin == "latest" and not place:
-                    self.begins = {str(number): self._ends(number)[1] for number in numbers}
-                    self._place = dict(self.begins)
+                    self._place = {str(number): self._ends(number)[1] for number in numbers}
+                    self.begins = self._where()
                 self._consumer.assign([self._partition(number) for number in numbers])
                 self._backlog = Backlog(numbers) if len(numbers) > 1 else None
             else:
@@ -148,8 +158,33 @@ class _Consumer(Client):
                                          on_lost=self._revoked)
                 self.waiting_for = _GROUP
         except BaseException:
-            self._consumer.close()
+            self.close()
             raise
+
+    def _go_on_in_the_same_topic(self) -> None:
+        """Offsets are those of one topic: another one of its name is read from its beginning."""
+        if self._topic is None:
+            return
+        told = self._id.answer(_ATTEMPT_S)
+        if told in (None, self._topic):
+            return
+        self._topic, self._place, self._began_anew = told, {}, True
+        self.missed["a topic that began anew"] += 1
+        self.begins = self._where()
+
+    def _look_at_topic(self, wait_s: float = 0.0) -> None:
+        """Learn its id; another one than before is what a new connection begins with."""
+        told = self._id.answer(wait_s)
+        if told is None:
+            return
+        if self._topic is None:
+            self._topic, self._has_new_id = told, True
+        if told != self._topic:
+            raise ConnectionError(f"the topic {self._feed.topic!r} was deleted and made anew")
+
+    def _where(self) -> dict[str, Any]:
+        self._has_new_id = False
+        return {**self._place} if self._topic is None else {**self._place, _TOPIC: self._topic}
 
     def _partitions(self) -> list[int]:
         known: Any = None
@@ -199,8 +234,12 @@ class _Consumer(Client):
             self._lost = f"no broker answers at {self._feed.servers}: {error.str()}"
 
     def receive(self, timeout_s: float) -> Delivery | None:
-        if self._feed.group is None and monotonic() > self._look_at:
-            self._look_for_partitions()
+        if monotonic() > self._look_at:
+            self._look_at = monotonic() + self._look_s
+            self._id.ask()
+            if self._feed.group is None:
+                self._look_for_partitions()
+        self._look_at_topic()
         came = self._next(timeout_s) if self._backlog is None else self._in_order(self._backlog, timeout_s)
         errors, messages = _apart(came)
         reset = self._library.KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - its name in the library
@@ -209,12 +248,15 @@ class _Consumer(Client):
             if message not in lost:
                 self._raise(message.error(), messages)
         if lost:
+            self._id.ask()
+            self._look_at_topic(_ATTEMPT_S if self._topic is not None else 0.0)
             self._go_on(lost)
         elif not messages:
             if self._lost is not None:
                 raise ConnectionError(self._lost)
-            self._look_behind()
-            return None
+            if not self._has_new_id:
+                self._look_behind()
+                return None
         self._lost = None
         values = [message.value() for message in messages]
         if None in values:
@@ -222,8 +264,8 @@ class _Consumer(Client):
                 messages = [message for message in messages if message.value() is not None]
             values = [message.value() or b"" for message in messages]
         self._look_behind()
-        return Delivery(values, dict(self._place), {field.name: list(map(_BESIDE_OF[field.name], messages))
-                                                    for field in self._feed.beside})
+        return Delivery(values, self._where(), {field.name: list(map(_BESIDE_OF[field.name], messages))
+                                                for field in self._feed.beside})
 
     def _next(self, timeout_s: float) -> list[Any]:
         """Messages that are there, as soon as there is one: `consume` alone waits until it has all it was asked for."""
@@ -292,7 +334,6 @@ class _Consumer(Client):
 
     def _look_for_partitions(self) -> None:
         """Those that were added are read, too."""
-        self._look_at = monotonic() + self._look_s
         try:
             there = self._consumer.list_topics(self._feed.topic, timeout=_LOOK_S).topics[self._feed.topic].partitions
         except self._library.KafkaException:  # it does not answer now; whether it is lost is found out elsewhere
@@ -309,7 +350,7 @@ class _Consumer(Client):
             number, low, high = message.partition(), *self._ends(message.partition())
             wanted = self._place.get(str(number), message.offset())
             if wanted is None or wanted < 0:
-                self._place[str(number)] = high if self._feed.begin == "latest" else low
+                self._place[str(number)] = high if self._feed.begin == "latest" and not self._began_anew else low
                 continue
             self._place[str(number)] = low
             if wanted < low:
@@ -358,6 +399,7 @@ class _Consumer(Client):
 
     def close(self) -> None:
         self._consumer.close()
+        self._id.close()
 
 
 def _apart(came: Sequence[Any]) -> tuple[list[Any], list[Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -133,3 +134,45 @@ def test_a_login_that_is_refused_ends_a_query_at_once(broker: servers.Server) ->
         assert run.wait(PATIENCE_S)
         assert run.error is not None
         assert "look at the user, password" in run.error.hint
+
+
+def make_anew(broker: servers.Server, topic: str, *at: int) -> None:
+    cluster = admin.AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"})
+    cluster.delete_topics([topic])[topic].result(20)
+    until(lambda: topic not in cluster.list_topics(timeout=20).topics)
+    cluster.create_topics([admin.NewTopic(topic, 1, 1)])[topic].result(20)
+    send(broker, topic, *at)
+
+
+@pytest.mark.parametrize("group", [None, "anew"])
+@pytest.mark.parametrize("again", [1, 30], ids=["fewer messages", "more messages"])
+def test_a_topic_that_is_made_anew_is_read_from_its_beginning(broker: servers.Server, again: int,
+                                                              group: str | None) -> None:
+    """Behind the offsets of the old one there is nothing, or there are other messages: no error tells."""
+    topic, new = f"anew-{uuid.uuid4()}", [10 * at for at in range(100, 100 + again)]
+    send(broker, topic, *range(10))
+    asked = feed(broker, topic, group=group, begin="latest", config={"topic.metadata.refresh.interval.ms": 200})
+    with reading(asked, {"0": 0}) as found:
+        assert values(found, 10, "x") == [10 * at for at in range(10)]
+        until(lambda: next(found) is None and "topic" in found.place)
+        place = json.loads(json.dumps(found.place))
+        make_anew(broker, topic, *range(100, 100 + again))
+        seen = values(found, again, "x")
+        until(lambda: found.state.missed == {"a topic that began anew": 1})
+        while seen[-again:] != new:  # those behind the old offsets may have come before
+            seen += values(found, 1, "x")
+    with reading(asked, place) as found:
+        assert values(found, again, "x") == new
+        until(lambda: found.state.missed == {"a topic that began anew": 1})
+
+
+def test_a_topic_of_more_partitions_that_is_made_anew_is_read_from_its_beginning(broker: servers.Server) -> None:
+    topic = f"fewer-{uuid.uuid4()}"
+    cluster = admin.AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"})
+    cluster.create_topics([admin.NewTopic(topic, 3, 1)])[topic].result(20)
+    send(broker, topic, *range(10))
+    with reading(feed(broker, topic, config={"topic.metadata.refresh.interval.ms": 200})) as found:
+        assert sorted(map(str, values(found, 10, "x"))) == sorted(str(10 * at) for at in range(10))
+        make_anew(broker, topic, *range(100, 120))
+        assert values(found, 20, "x") == [10 * at for at in range(100, 120)]
+        assert found.state.missed == {"a topic that began anew": 1}

@@ -1,0 +1,64 @@
+"""What tells a Kafka topic from another one of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_ANSWER_S = 10.0
+_NONE = "AAAAAAAAAAAAAAAAAAAAAA"
+"""What brokers say that give no ids."""
+
+
+class TopicId:
+    """Asks for the id that a topic was given when it was made, without being waited for.
+
+    The library that reads a topic goes on in another one of its name at the same offsets, and says nothing of it.
+
+    Parameters
+    ----------
+    topic : str
+    library : module
+        ``confluent_kafka``.
+    config : mapping
+        Of a client.
+    """
+
+    def __init__(self, topic: str, library: Any, config: Mapping[str, Any]) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        self._topic, self._library = topic, library
+        self._link: Any = AdminClient({**config})
+        self._asked: Any = None
+
+    def ask(self) -> None:
+        """Begin to ask, where nobody waits for an answer yet."""
+        if self._asked is None:
+            topics = self._library.TopicCollection([self._topic])
+            self._asked = self._link.describe_topics(topics, request_timeout=_ANSWER_S)[self._topic]
+
+    def answer(self, wait_s: float = 0.0) -> str | None:
+        """The id, if it was asked for and has come; None also where the broker does not tell it.
+
+        Raises
+        ------
+        ConnectionError
+            When there is no such topic.
+        """
+        if self._asked is None:
+            return None
+        try:
+            found = str(self._asked.result(wait_s).topic_id)
+        except TimeoutError:
+            return None
+        except self._library.KafkaException as error:
+            self._asked = None
+            if error.args[0].code() == self._library.KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise ConnectionError(f"there is no topic {self._topic!r}") from error
+            return None
+        self._asked = None
+        return None if found.rstrip("=") == _NONE else found
+
+    def close(self) -> None:
+        """Let go of the connection, which ends with the client: it has no word for that."""
+        self._link = self._asked = None
