@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_conninfo
 from whimbrel.connect.arguments import check_name, check_seconds
-from whimbrel.connect.feeds.client import Client, Delivery, Place
+from whimbrel.connect.feeds.client import Client, Delivery, Place, as_many
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.pgoutput import Change, Transaction, transactions
@@ -103,6 +103,7 @@ class _Changes(Client):
         from psycopg.adapt import Transformer
 
         self._feed, self._wait_s = feed, 0.0
+        self._most = 1  # transaction: how long they are nobody knows yet
         self._link = feed.open()
         try:
             safe = self._prepare(place)
@@ -118,7 +119,7 @@ class _Changes(Client):
         self._types = Transformer(self._link)
 
     def _ask(self, words: str, *told: Any) -> list[Any]:
-        return self._link.execute(words, told).fetchall()
+        return self._link.execute(words, told, binary=True).fetchall()  # as text, bytes take twice the room
 
     def _prepare(self, place: int | None) -> int:
         """Have a publication and a slot, one feed after the other; how far the slot is."""
@@ -163,8 +164,11 @@ class _Changes(Client):
             self._wait_s -= timeout_s
             return None
         told = self._ask("SELECT data FROM pg_logical_slot_get_binary_changes(%s, NULL, %s, 'proto_version', '1',"
-                         " 'publication_names', %s)", self._copy, _MOST_CHANGES, self._feed.publication)
-        found = list(transactions(data for data, in told))
+                         " 'publication_names', %s)", self._copy, self._most, self._feed.publication)
+        messages = [data for data, in told]
+        if messages:
+            self._most = as_many(Delivery(messages), _MOST_CHANGES)
+        found = list(transactions(messages))
         if found:
             self._place = found[-1].end
             return self._delivery(found)

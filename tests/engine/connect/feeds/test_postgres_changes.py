@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import signal
@@ -16,7 +17,8 @@ from pyarrow import parquet
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
-from whimbrel.connect.feeds import Reading
+from whimbrel.connect.feeds import Feed, Reading
+from whimbrel.connect.feeds.client import MOST_BYTES
 from whimbrel.errors import PlanError, SourceError
 
 pytestmark = pytest.mark.postgres
@@ -206,3 +208,17 @@ def test_the_server_keeps_what_is_in_no_checkpoint_and_what_it_has_not_kept_is_s
 def test_what_is_not_known_of_a_change_is_refused() -> None:
     with pytest.raises(PlanError, match="'user' is nothing that is known of a change"):
         wb.feeds.postgres_changes("t", "postgresql://127.0.0.1:1/db", time="at", beside=["user"])
+
+
+def test_no_more_is_asked_for_at_once_where_rows_are_long(server: servers.Server) -> None:
+    do(server, "CREATE TABLE long_rows (at bigint, x text)", "ALTER TABLE long_rows ALTER x SET STORAGE EXTERNAL")
+    feed = wb.feeds.postgres_changes("long_rows", url_of(server), time="at", slot="long_rows", **QUICK).node.op
+    assert isinstance(feed, Feed)
+    with contextlib.closing(feed.connect(None)) as client:
+        for at in range(12):
+            do(server, f"INSERT INTO long_rows VALUES ({at}, repeat('x', {MOST_BYTES // 4}))")
+        came: list[int] = []
+        while sum(came) < 12:
+            delivery = client.receive(1.0)
+            came.append(0 if delivery is None else len(delivery.messages))
+        assert max(came) <= 8
