@@ -107,7 +107,8 @@ class Rules:
             found.append(("end out of range", fine & (ends >= _FURTHEST) & (ends < INF) & known))
             fine &= ~found[-1][1]
         if self.ahead_ticks is not None:
-            found.append(("time is ahead of the clock", fine & (times > most)))
+            taken = ", as seconds since 1970" if ticks_per_second(self.timeline.schema.unit) is None else ""
+            found.append((f"time is ahead of the clock{taken}", fine & (times > most)))
         return [(reason, rows) for reason, rows in found if rows.any()]
 
     def _within(self, time: pa.ChunkedArray, most: int) -> bool:

@@ -47,7 +47,7 @@ class Usual(TypedDict, total=False):
     partition : str or Partitions
     ahead : str, timedelta or int
         How far a row's time may be ahead of the clock; rows beyond it become dead letters, so that one wrong clock
-        does not make all others late.
+        does not make all others late. Integers are taken to be seconds since 1970.
     idle_after : float
         Seconds without a row after which time goes on without it, as fast as the clock does; or without a partition,
         as fast as the others do. Default: never, since rows that were held up, or tell of another time than now, would

@@ -115,6 +115,15 @@ def plain(value: Any, wanted: pa.DataType) -> Any:
     return str(value) if isinstance(value, UUID) and pa.types.is_string(wanted) else value
 
 
+def _literal(value: Any) -> str:
+    """A value as the database reads it.
+
+    >>> _literal(b"ab"), _literal(Decimal("1.50"))
+    ('\\\\x6162', '1.50')
+    """
+    return f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
+
+
 class _Untold(str):
     """A time that Python does not have, as the server writes it."""
 
@@ -183,7 +192,7 @@ class _Table(Client):
         if not found:
             return None
         last = found[-1][self._feed.cursor]
-        self._place = last if isinstance(last, int) else str(last)
+        self._place = last if isinstance(last, int) else _literal(last)
         self._make_plain(found)
         came = Delivery([row for row in found if self._is_told(row)], self._place)
         self._before = came if came.messages else self._before

@@ -484,6 +484,24 @@ def test_a_table_may_be_made_anew_and_rows_without_a_cursor_are_left(postgres_se
 
 
 @pytest.mark.postgres
+def test_a_cursor_may_be_bytes(postgres_server: servers.Server) -> None:
+    url = postgres_url(postgres_server)
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("DROP TABLE IF EXISTS in_bytes")
+        link.execute("CREATE TABLE in_bytes (id bytea, at int)")
+        link.execute("INSERT INTO in_bytes VALUES ('\\x00ff', 1), ('\\x6162', 2)")
+        feed = wb.feeds.postgres("in_bytes", url, time="at", cursor="id", every=0.01)
+        with reading(feed) as found:
+            assert values(found, 2, "at") == [1, 2]
+            link.execute("INSERT INTO in_bytes VALUES ('\\xff00', 3)")
+            assert values(found, 1, "at") == [3]
+            place = json.loads(json.dumps(found.place))
+        link.execute("INSERT INTO in_bytes VALUES ('\\xff01', 4)")
+        with reading(feed, place) as found:
+            assert values(found, 1, "at") == [4]
+
+
+@pytest.mark.postgres
 def test_rows_that_are_too_new_wait_for_slower_transactions(postgres_server: servers.Server) -> None:
     url = postgres_url(postgres_server)
     with psycopg.connect(url, autocommit=True) as link:
