@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from whimbrel.errors import PlanError
@@ -44,6 +45,10 @@ def checked_url(url: str, *schemes: str) -> str:
         raise PlanError(f"{shown!r} is no address of this kind.", where=f"feeds({shown!r})",
                         hint=f"it begins with {' or '.join(f'{each}://' for each in schemes)}")
     return url
+
+
+PATIENCE: Final[dict[str, Any]] = {"connect_timeout": 5, "tcp_user_timeout": 30_000}
+"""How long libpq waits: seconds for a connection, milliseconds for a machine that does not take what it is sent."""
 
 
 def checked_conninfo(url: str) -> str:

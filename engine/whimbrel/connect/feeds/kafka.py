@@ -28,7 +28,7 @@ _FETCH_AGAIN_MS = 10  # where the library has enough and waits for us; its own s
 _CONNECT_AGAIN_MS = 20  # doubled each time; half of it is between any two connections, also the first ones
 _ATTEMPT_S = 10.0
 _LOOK_S = 0.5
-_GROUP = "the group"
+_GROUP, _BROKER = "the group", "the broker"
 _LOOK = "topic.metadata.refresh.interval.ms"
 _TOPIC = "topic"
 _BESIDE = {"key": pa.binary(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("ms", "UTC"),
@@ -237,8 +237,7 @@ class _Consumer(Client):
         if monotonic() > self._look_at:
             self._look_at = monotonic() + self._look_s
             self._id.ask()
-            if self._feed.group is None:
-                self._look_for_partitions()
+            self._look_for_partitions()
         self._look_at_topic()
         came = self._next(timeout_s) if self._backlog is None else self._in_order(self._backlog, timeout_s)
         errors, messages = _apart(came)
@@ -258,6 +257,7 @@ class _Consumer(Client):
                 self._look_behind()
                 return None
         self._lost = None
+        self._has_answered()
         values = [message.value() for message in messages]
         if None in values:
             if self._feed.drops_tombstones:
@@ -333,16 +333,25 @@ class _Consumer(Client):
         self._place.update({str(number): offset + 1 for number, offset in last.items()})
 
     def _look_for_partitions(self) -> None:
-        """Those that were added are read, too."""
+        """Those that were added are read, too; a group finds them itself."""
         try:
             there = self._consumer.list_topics(self._feed.topic, timeout=_LOOK_S).topics[self._feed.topic].partitions
-        except self._library.KafkaException:  # it does not answer now; whether it is lost is found out elsewhere
+        except self._library.KafkaException:  # it does not answer now; the library finds out whether it is lost
+            self.waiting_for = self.waiting_for or _BROKER
+            self._look_at = monotonic()
+            return
+        self._has_answered()
+        if self._feed.group is not None:
             return
         added = there.keys() - {each.partition for each in self._consumer.assignment()}
         if added:
             self._consumer.incremental_assign([self._partition(number) for number in added])
             if self._backlog is not None:
                 self._backlog.include(added)
+
+    def _has_answered(self) -> None:
+        if self.waiting_for == _BROKER:
+            self.waiting_for = ""
 
     def _go_on(self, lost: Sequence[Any]) -> None:
         """Where the broker does not have what comes next: at the earliest; a group that begins, where it was told."""

@@ -23,7 +23,7 @@ from whimbrel.connect.feeds.decoding import UNREADABLE, Decoded, decode, reason
 from whimbrel.connect.feeds.enforce import now_ticks
 from whimbrel.connect.feeds.heard import Heard
 from whimbrel.connect.feeds.reading import CAUGHT_UP_ROWS, Reading
-from whimbrel.connect.feeds.state import FeedState
+from whimbrel.connect.feeds.state import FeedState, Link
 from whimbrel.connect.vain import why_vain
 from whimbrel.errors import SourceError, WhimbrelError
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _POLL_S = 0.05
 _CLOSE_S = 5.0
 _LEAVE_S = 1.5
+_ANSWER_S = 10.0  # of a client that asks for what has come, and has no word for one who does not answer
 
 
 class Listening(Reading):
@@ -64,6 +65,7 @@ class Listening(Reading):
         self._shed: Counter[str] = Counter()
         self._clock = ArrivalClock()
         self._came_at = self._live_at = monotonic()
+        self._asked_at: float | None = None
         self._thread: threading.Thread | None = None
         self._closed = self._left = self._answered = False
         partition = feed.disorder.partition
@@ -133,9 +135,9 @@ class Listening(Reading):
     def state(self) -> FeedState:
         """What there is to say about it now."""
         with self._changed:
-            return replace(self._state, link="idle" if self._idle() else self._state.link, queued_rows=self._waiting,
-                           queued_bytes=self._waiting_bytes,
-                           silent_s=self._quiet_s(),
+            waiting_for = "an answer" if self._unanswered() else self._state.waiting_for
+            return replace(self._state, link="idle" if self._idle() else self._link_now(), waiting_for=waiting_for,
+                           queued_rows=self._waiting, queued_bytes=self._waiting_bytes, silent_s=self._quiet_s(),
                            dead=dict(self.feed.letters.counts - self._dead_before), shed=self._given_up(),
                            retry_in_s=max(self._retry_at - monotonic(), 0.0))
 
@@ -154,7 +156,7 @@ class Listening(Reading):
         with self._changed:
             state, since = self._state, monotonic() - (self.feed.pace.idle_after_s or 0)
             behind = (state.behind_rows or 0) > CAUGHT_UP_ROWS  # then nobody knows of whom
-            if self._heard is None or self._queue or behind or state.link != "live" or self._live_at > since:
+            if self._heard is None or self._queue or behind or self._link_now() != "live" or self._live_at > since:
                 return None
             return self._heard.slowest(since)
 
@@ -183,7 +185,7 @@ class Listening(Reading):
             self._changed.notify_all()
         if self._thread is not None and not self._left:
             self._left = True  # it is waited for once, and not while nobody answers it: it ends by itself
-            self._thread.join(_CLOSE_S if self._state.link == "live" else _LEAVE_S)
+            self._thread.join(_CLOSE_S if self._link_now() == "live" else _LEAVE_S)
 
     # What the thread does.
 
@@ -228,7 +230,7 @@ class Listening(Reading):
                 self._enqueue(self.feed.fields.empty_table(), place)
             while not self._stop.is_set():
                 try:
-                    delivery = client.receive(_POLL_S)
+                    delivery = self._ask(client)
                 except EOFError:
                     return place
                 if delivery is not None:
@@ -247,6 +249,15 @@ class Listening(Reading):
                     self._pass_on_what_is_safe(client)
                 client.close()
         return place
+
+    def _ask(self, client: Client) -> Delivery | None:
+        self._asked_at = monotonic()
+        try:
+            return client.receive(_POLL_S)
+        finally:
+            if self._unanswered():
+                self._live_at = monotonic()
+            self._asked_at = None
 
     def _pass_on_what_is_safe(self, client: Client) -> None:
         with self._changed:
@@ -349,7 +360,15 @@ class Listening(Reading):
     def _idle(self) -> bool:
         """Whether nothing came for long, though it could: what a lost connection held back is not late."""
         after_s = self.feed.pace.idle_after_s
-        return after_s is not None and self._state.link == "live" and self._quiet_s() > after_s
+        return after_s is not None and self._link_now() == "live" and self._quiet_s() > after_s
+
+    def _link_now(self) -> Link:
+        return "connecting" if self._state.link == "live" and self._unanswered() else self._state.link
+
+    def _unanswered(self) -> bool:
+        """Whether the client waits for much longer than it was told to, which it cannot say itself."""
+        asked_at = self._asked_at
+        return asked_at is not None and monotonic() - asked_at > _ANSWER_S
 
     def _quiet_s(self) -> float:
         return monotonic() - max(self._came_at, self._live_at)

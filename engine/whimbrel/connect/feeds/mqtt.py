@@ -26,6 +26,7 @@ _CONNECT_S = 10.0
 _KEPT_S = 7 * 86_400
 _MOST_MESSAGES = 1_000  # on their way: Mosquitto looks through them all at each acknowledgement
 _MOST_HELD = 8_192
+_KEEPALIVE_S = 15  # so long nobody says anything before the broker is asked whether it is there, and so long it has
 _LOOK_S = 1.0  # for what the library does from time to time, such as asking whether the broker is still there
 
 
@@ -125,7 +126,7 @@ class _Subscriber(Client):
         if feed.session is not None:
             about.SessionExpiryInterval = _KEPT_S
         link.connect(url.hostname or "127.0.0.1", url.port or (8883 if url.scheme == "mqtts" else 1883),
-                     clean_start=feed.session is None, properties=about)
+                     keepalive=_KEEPALIVE_S, clean_start=feed.session is None, properties=about)
         return link
 
     def receive(self, timeout_s: float) -> Delivery | None:

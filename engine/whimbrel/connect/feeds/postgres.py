@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from whimbrel.connect.addresses import checked_conninfo, shown_cause, without_secrets
+from whimbrel.connect.addresses import PATIENCE, checked_conninfo, shown_cause, without_secrets
 from whimbrel.connect.arguments import check_name, check_seconds
 from whimbrel.connect.feeds.client import Client, Delivery, Place, as_many
 from whimbrel.connect.feeds.enforce import Fields
@@ -80,7 +80,7 @@ class PostgresFeed(Feed):
 
     def open(self) -> Any:
         """A connection in which each statement is a transaction."""
-        return self.library.connect(self.url, autocommit=True, connect_timeout=5)
+        return self.library.connect(self.url, autocommit=True, **PATIENCE)
 
     def connect(self, place: Place) -> Client:
         return _Table(self, place)
@@ -116,10 +116,10 @@ def plain(value: Any, wanted: pa.DataType) -> Any:
 
 
 def _literal(value: Any) -> str:
-    """A value as the database reads it.
+    r"""A value as the database reads it.
 
     >>> _literal(b"ab"), _literal(Decimal("1.50"))
-    ('\\\\x6162', '1.50')
+    ('\\x6162', '1.50')
     """
     return f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
 

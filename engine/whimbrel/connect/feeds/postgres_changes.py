@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from whimbrel.connect.addresses import checked_conninfo
+from whimbrel.connect.addresses import PATIENCE, checked_conninfo
 from whimbrel.connect.arguments import check_name, check_seconds
 from whimbrel.connect.feeds.client import Client, Delivery, Place, as_many
 from whimbrel.connect.feeds.enforce import Fields
@@ -86,7 +86,7 @@ class PostgresChangesFeed(Feed):
 
     def open(self) -> Any:
         """A connection in which each statement is a transaction, and times are told in UTC."""
-        return self.library.connect(self.url, autocommit=True, connect_timeout=5, options="-c TimeZone=UTC")
+        return self.library.connect(self.url, autocommit=True, options="-c TimeZone=UTC", **PATIENCE)
 
     def connect(self, place: Place) -> Client:
         return _Changes(self, place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from time import monotonic
 from typing import Any, Unpack
 
 from whimbrel.connect.addresses import checked_url, without_secrets
@@ -19,6 +20,8 @@ _MOST_BYTES = 64 << 20
 _MOST_MESSAGES = 8192
 _REFUSED = (401, 403)
 _MOST_WORDS = 200
+_SILENCE_S = 10.0
+_CLOSE_S = 2.0
 
 
 class WebSocketFeed(Feed):
@@ -60,8 +63,8 @@ class WebSocketFeed(Feed):
     def connect(self, place: Place) -> Client:
         headers = self.headers if place is None else {**self.headers, ROW: str(place[0]), RUN: place[1]}
         try:
-            link = self._connect(self.url, additional_headers=headers, max_size=_MOST_BYTES,
-                                 logger=quiet_log("websocket"))
+            link = self._connect(self.url, additional_headers=headers, max_size=_MOST_BYTES, close_timeout=_CLOSE_S,
+                                 ping_interval=None, logger=quiet_log("websocket"))
         except self._not_let_in as error:
             if error.response.status_code not in _REFUSED:
                 raise
@@ -84,6 +87,8 @@ class _Socket(Client):
         told = self._link.response.headers
         self._run: str | None = told.get(RUN)
         self._row = int(told.get(ROW, 0))
+        self._heard_at = monotonic()
+        self._asked_at, self._pong = 0.0, None
         if feed.hello is not None:
             self._link.send(feed.hello)
 
@@ -100,8 +105,25 @@ class _Socket(Client):
         except Exception as error:  # noqa: BLE001 - it is raised when nothing is left to hand on
             if not messages:
                 raise self._ended(error) from None
+        if not messages:
+            self._check_after_silence()
+            return None
+        self._heard_at, self._pong = monotonic(), None
         self._row += len(messages)
-        return Delivery(messages, None if self._run is None else [self._row, self._run]) if messages else None
+        return Delivery(messages, None if self._run is None else [self._row, self._run])
+
+    def _check_after_silence(self) -> None:
+        """Whether the server is there: one that says nothing is asked, and has as long to answer.
+
+        The library would ask at any time, and does not hear the answer behind messages that nobody takes.
+        """
+        now = monotonic()
+        if self._pong is not None and self._pong.is_set():
+            self._heard_at, self._pong = now, None
+        elif self._pong is not None and now - self._asked_at > _SILENCE_S:
+            raise ConnectionError(f"the server does not answer for {_SILENCE_S:.0f} s")
+        elif self._pong is None and now - self._heard_at > _SILENCE_S:
+            self._pong, self._asked_at = self._link.ping(), now
 
     def _ended(self, error: Exception) -> Exception:
         """What it means that the connection is closed: only a server of ours says that its query is over."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whimbrel.connect.addresses import checked_conninfo
+from whimbrel.connect.addresses import PATIENCE, checked_conninfo
 from whimbrel.connect.arguments import check_name, column_names
 from whimbrel.connect.sinks.nanoseconds import told_apart
 from whimbrel.connect.sinks.server_sink import ServerSink
@@ -75,7 +75,7 @@ class PostgresSink(ServerSink):
             sql.SQL(", ").join([sql.Placeholder()] * len(schema)), key,
             sql.SQL("UPDATE SET {}").format(sql.SQL(", ").join(others)) if others else sql.SQL("NOTHING"))
         self._parts: list[pa.RecordBatch] = []
-        self._link = self._library.connect(self._url, connect_timeout=5)
+        self._link = self._library.connect(self._url, **PATIENCE)
         self._link.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, PRIMARY KEY ({}))").format(
             table, sql.SQL(", ").join(columns), key))
         self._link.commit()

@@ -61,6 +61,23 @@ class Server:
             time.sleep(0.02)
         return False
 
+    def _all(self, how: signal.Signals) -> None:
+        """Send a signal to the process and to those that it started."""
+        assert self._process is not None
+        own = self._process.pid
+        for each in (own, *map(int, Path(f"/proc/{own}/task/{own}/children").read_text().split())):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(each, how)
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """It keeps its connections meanwhile, and says nothing."""
+        self._all(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._all(signal.SIGCONT)
+
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """End the process, and wait for it."""
         if self._process is not None:

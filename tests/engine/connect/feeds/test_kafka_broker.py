@@ -176,3 +176,17 @@ def test_a_topic_of_more_partitions_that_is_made_anew_is_read_from_its_beginning
         make_anew(broker, topic, *range(100, 120))
         assert values(found, 20, "x") == [10 * at for at in range(100, 120)]
         assert found.state.missed == {"a topic that began anew": 1}
+
+
+@pytest.mark.fault("kafka", "server frozen")
+@pytest.mark.parametrize("group", [None, "frozen"])
+def test_a_feed_whose_broker_says_nothing_is_not_live(broker: servers.Server, group: str | None) -> None:
+    topic = f"frozen-{uuid.uuid4()}"
+    send(broker, topic, 1)
+    with reading(feed(broker, topic, group=group, config={"topic.metadata.refresh.interval.ms": 200})) as found:
+        assert values(found, 1, "at") == [1]
+        with broker.frozen():
+            until(lambda: str(found.state) == "waiting for the broker")
+        send(broker, topic, 2)
+        assert values(found, 1, "at") == [2]
+        until(lambda: found.state.link == "live")

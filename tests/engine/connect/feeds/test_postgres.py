@@ -1,0 +1,134 @@
+"""Rows of PostgreSQL tables, of a real server: stopped and started, and what is wrong in its rows."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from uuid import UUID
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from tests.engine.connect.feeds import servers
+from tests.engine.connect.feeds.listen import reading, rows, until, values
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture(scope="module")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]:
+    with servers.running(servers.postgres(tmp_path_factory.mktemp("postgres"))) as server:
+        until(lambda: servers.accepts(postgres_url(server)))
+        yield server
+
+
+def postgres_url(server: servers.Server) -> str:
+    return f"postgresql://test:hunter2@127.0.0.1:{server.port}/postgres"
+
+
+@pytest.mark.fault("postgres", "broker stopped and restarted")
+@pytest.mark.fault("postgres", "client gone meanwhile")
+@pytest.mark.fault("postgres", "wrong schema")
+def test_rows_of_a_table_are_read_as_they_are_added(postgres_server: servers.Server) -> None:
+    url = postgres_url(postgres_server)
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute('CREATE TABLE "Rows" (id bigserial PRIMARY KEY, at timestamptz, x double precision, k text)')
+        link.execute("""INSERT INTO "Rows" (at, x, k) VALUES ('2024-01-01 00:00:01+00', 1.5, 'a'), (NULL, 2, 'b')""")
+    feed = wb.feeds.postgres("Rows", url, time="at", cursor="id", every=0.01, retry_s=(0.02, 0.1))
+    assert feed.schema.show() == "id: int64, at: timestamp[us, tz=UTC], x: double, k: string"
+    assert "hunter2" not in feed.explain()
+    with reading(feed) as found:
+        assert values(found, 1, "x") == [1.5]
+        until(lambda: found.state.dead == {"no time: 'at' is null": 1})
+        postgres_server.stop(signal.SIGINT)
+        until(lambda: found.state.link == "reconnecting")
+        assert "hunter2" not in found.state.error
+        postgres_server.start()
+        until(lambda: servers.accepts(url))
+        with psycopg.connect(url, autocommit=True) as link:
+            link.execute("""INSERT INTO "Rows" (at, x) VALUES ('2024-01-01 00:00:02+00', 3)""")
+        assert values(found, 1, "x") == [3.0]
+        place = found.place
+    with reading(feed, place) as found, psycopg.connect(url, autocommit=True) as link:
+        link.execute("""INSERT INTO "Rows" (at, x) VALUES ('2024-01-01 00:00:03+00', 4)""")
+        assert values(found, 1, "x") == [4.0]
+
+
+def test_a_time_of_infinity_costs_its_row(postgres_server: servers.Server) -> None:
+    url = postgres_url(postgres_server)
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("CREATE TABLE endless (id bigserial, at timestamptz, day date, noted timestamp)")
+        link.execute("""INSERT INTO endless (at, day, noted) VALUES ('2024-01-01', '2024-01-01', '2024-01-01'),
+                     ('infinity', NULL, NULL), ('2024-01-02', '-infinity', NULL), ('2024-01-03', NULL, '12024-01-01'),
+                     ('2024-01-04', NULL, NULL)""")
+    with reading(wb.feeds.postgres("endless", url, time="at", cursor="id", every=0.01)) as found:
+        assert values(found, 2, "id") == [1, 5]
+        assert found.state.dead == {"a time that is infinite or out of range": 3}
+        assert found.place == 5
+
+
+def test_numbers_of_any_length_and_identifiers_are_read_as_their_columns_say(postgres_server: servers.Server) -> None:
+    url = postgres_url(postgres_server)
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("CREATE TABLE exact (at bigint, n numeric(10, 2), u uuid)")
+        link.execute(f"INSERT INTO exact VALUES (1, 1.50, '{UUID(int=7)}'), (2, 'NaN', NULL), (3, NULL, NULL)")
+    with reading(wb.feeds.postgres("exact", url, time="at", cursor="at", every=0.01)) as found:
+        batches = rows(found, 3)
+        assert found.state.dead == {}
+    n, u = ([value for batch in batches for value in batch.column(name).to_arrow().to_pylist()] for name in "nu")
+    assert (n[0], n[1] != n[1], n[2], u) == (1.5, True, None, [str(UUID(int=7)), None, None])
+    fields = {"at": "int64", "n": pa.decimal128(10, 2)}
+    with reading(wb.feeds.postgres("exact", url, time="at", cursor="n", every=0.01, schema=fields)) as found:
+        assert values(found, 1, "n") == [Decimal("1.50")]
+
+
+def test_a_table_may_be_made_anew_and_rows_without_a_cursor_are_left(postgres_server: servers.Server) -> None:
+    url = postgres_url(postgres_server)
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("CREATE TABLE anew (id int, at int)")
+        link.execute("INSERT INTO anew VALUES (1, 1), (NULL, 2)")
+        with reading(wb.feeds.postgres("anew", url, time="at", cursor="id", every=0.01, retry_s=(0.02, 0.1))) as found:
+            assert values(found, 1, "at") == [1]
+            time.sleep(0.3)  # the driver prepares what it asks again and again
+            link.execute("ALTER TABLE anew ALTER at TYPE bigint")
+            link.execute("INSERT INTO anew VALUES (2, 2)")
+            assert values(found, 1, "at") == [2]
+            link.execute("ALTER TABLE anew DROP id")
+            until(lambda: found.state.link == "reconnecting")
+            link.execute("DROP TABLE anew")
+            link.execute("CREATE TABLE anew (id int, at int)")
+            link.execute("INSERT INTO anew VALUES (3, 3)")
+            assert values(found, 1, "at") == [3]
+
+
+def test_a_cursor_may_be_bytes(postgres_server: servers.Server) -> None:
+    url = postgres_url(postgres_server)
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("DROP TABLE IF EXISTS in_bytes")
+        link.execute("CREATE TABLE in_bytes (id bytea, at int)")
+        link.execute("INSERT INTO in_bytes VALUES ('\\x00ff', 1), ('\\x6162', 2)")
+        feed = wb.feeds.postgres("in_bytes", url, time="at", cursor="id", every=0.01)
+        with reading(feed) as found:
+            assert values(found, 2, "at") == [1, 2]
+            link.execute("INSERT INTO in_bytes VALUES ('\\xff00', 3)")
+            assert values(found, 1, "at") == [3]
+            place = json.loads(json.dumps(found.place))
+        link.execute("INSERT INTO in_bytes VALUES ('\\xff01', 4)")
+        with reading(feed, place) as found:
+            assert values(found, 1, "at") == [4]
+
+
+def test_rows_that_are_too_new_wait_for_slower_transactions(postgres_server: servers.Server) -> None:
+    url = postgres_url(postgres_server)
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("CREATE TABLE settling (id bigserial, at timestamptz)")
+        link.execute("INSERT INTO settling (at) VALUES (now() - interval '1 minute'), (now() + interval '1 minute')")
+    feed = wb.feeds.postgres("settling", url, time="at", cursor="id", every=0.01, settle="2 seconds")
+    with reading(feed) as found:
+        assert values(found, 1, "id") == [1]
+        assert [next(found) for _ in range(3)] == [None] * 3
