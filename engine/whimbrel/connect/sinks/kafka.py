@@ -15,7 +15,7 @@ from whimbrel.connect.vain import why_vain
 from whimbrel.errors import MissingExtraError, PlanError, SinkError, near_match
 from whimbrel.plan.sink import Sink, Token
 
-_LOOK_S, _GRACE_S = 0.1, 2.0
+_LOOK_S, _GRACE_S, _ANSWER_S = 0.1, 2.0, 10.0
 
 
 class KafkaSink(Sink):
@@ -90,6 +90,8 @@ class KafkaSink(Sink):
         """Wait for something, as long as brokers take messages, or may do so again."""
         while not done():
             self._producer.poll(_LOOK_S)
+            if time.monotonic() - self._heard > _ANSWER_S:
+                self.trouble = self.trouble or f"no broker answers at {self._config['bootstrap.servers']}"
             patience_s = _GRACE_S if self.trouble and self.stopped.is_set() else self.patience_s
             if self._errors or time.monotonic() - self._heard > patience_s:
                 why = self._errors[0] if self._errors else f"{len(self._producer):,} messages were not taken"

@@ -18,6 +18,7 @@ from whimbrel.plan.sink import Sink, Token
 
 _FIRST_S, _MOST_S, _LOOK_S = 0.1, 5.0, 0.01
 _MOST_ROWS = 100_000
+_ANSWER_S = 10.0
 
 
 class ServerSink(Sink):
@@ -45,6 +46,19 @@ class ServerSink(Sink):
     kind: str
     lost: tuple[type[Exception], ...] = (OSError,)
     refused: tuple[type[Exception], ...] = ()
+    _trouble = ""
+    _asked_at: float | None = None
+
+    @property
+    def trouble(self) -> str:
+        """Also while a client waits without end for a server that says nothing."""
+        asked_at = self._asked_at
+        silent = asked_at is not None and time.monotonic() - asked_at > _ANSWER_S
+        return self._trouble or ("the server does not answer" if silent else "")
+
+    @trouble.setter
+    def trouble(self, said: str) -> None:
+        self._trouble = said
 
     @abstractmethod
     def _connect(self, schema: pa.Schema, rows: int) -> None:
@@ -106,6 +120,7 @@ class ServerSink(Sink):
 
     def _do(self, step: Callable[[], None]) -> bool:
         """Do it, if the server is there; from now on it is waited for, if it is not."""
+        self._asked_at = time.monotonic()
         try:
             step()
         except self.lost as error:
@@ -113,6 +128,8 @@ class ServerSink(Sink):
             return False
         except self.refused as error:
             raise self._failed(error) from error
+        finally:
+            self._asked_at = None
         return True
 
     def _wait_for(self, error: Exception) -> None:

@@ -7,6 +7,7 @@ import json
 import signal
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import confluent_kafka
@@ -17,6 +18,8 @@ import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, until, values
 from tests.engine.connect.feeds.relay import Relay
+from tests.engine.connect.sinks.test_server_away import says_nothing
+from whimbrel.connect.sinks import kafka as kafka_sink
 
 pytestmark = pytest.mark.kafka
 
@@ -190,3 +193,10 @@ def test_a_feed_whose_broker_says_nothing_is_not_live(broker: servers.Server, gr
         send(broker, topic, 2)
         assert values(found, 1, "at") == [2]
         until(lambda: found.state.link == "live")
+
+
+def test_a_sink_whose_broker_says_nothing_says_so(broker: servers.Server, tmp_path: Path,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_sink, "_ANSWER_S", 0.3)
+    said = says_nothing(broker, wb.sinks.kafka("settled", f"127.0.0.1:{broker.port}"), tmp_path)
+    assert said == f"no broker answers at 127.0.0.1:{broker.port}"

@@ -19,6 +19,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from tests.engine.connect.feeds.relay import Relay
+from whimbrel.connect.sinks import server_sink
 from whimbrel.errors import SinkError
 
 ROWS = 200
@@ -57,6 +58,20 @@ def on_nats(url: str, subject: str, found: list[int]) -> None:
 def redis_rows(port: int) -> list[int]:
     with redis.Redis(port=port) as link:
         return [json.loads(fields[b"row"])["start"] for _, fields in link.xrange("out")]
+
+
+def says_nothing(server: servers.Server, sink: wb.sinks.Sink, folder: Path) -> str:
+    """What a run says whose server is frozen while half of its rows come; then it goes on."""
+    more = threading.Event()
+    run = half_by_half(more).start(to=sink, checkpoints=wb.Checkpoints(folder / "state", every="50ms"))
+    until(lambda: run.metrics.settled_rows >= ROWS // 2 - 1)
+    with server.frozen():
+        more.set()
+        until(lambda: run.metrics.sink)
+        said = run.metrics.sink
+    assert run.wait(PATIENCE_S)
+    assert (run.state, run.error, run.metrics.sink) == ("finished", None, "")
+    return said
 
 
 def goes_on(server: servers.Server, sink: wb.sinks.Sink, folder: Path, how: signal.Signals = signal.SIGTERM) -> None:
@@ -119,6 +134,18 @@ def test_a_sink_waits_for_a_server_that_is_not_there_yet(tmp_path: Path) -> None
     with servers.running(server):
         assert run.wait(PATIENCE_S)
         assert (run.error, run.metrics.sink, redis_rows(server.port)) == (None, "", list(range(ROWS)))
+
+
+@pytest.mark.postgres
+def test_a_server_that_says_nothing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_sink, "_ANSWER_S", 0.3)
+    with servers.running(servers.postgres(tmp_path / "postgres")) as server:
+        url = f"postgresql://test@127.0.0.1:{server.port}/postgres"
+        until(lambda: servers.accepts(url))
+        said = says_nothing(server, wb.sinks.postgres("out", url, key=["start"]), tmp_path)
+        assert said == "the server does not answer"
+        with psycopg.connect(url) as link:
+            assert link.execute("SELECT count(*) FROM out").fetchone() == (ROWS,)
 
 
 @pytest.mark.parametrize("kind", ["mqtt", "nats", "redis"])
