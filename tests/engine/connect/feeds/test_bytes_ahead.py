@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from paho.mqtt import publish as mqtt
 
 import whimbrel as wb
+from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import reading, rows, until
+from whimbrel.connect.feeds import mqtt as mqtt_feed
 from whimbrel.connect.feeds.client import MOST_BYTES, Delivery, Pumped, as_many
 
 MIB = 1 << 20
@@ -79,3 +83,20 @@ def test_of_what_blocks_little_waits() -> None:
 def test_fewer_messages_are_asked_for_the_longer_they_are() -> None:
     before = [None, Delivery([b"short"] * 10), Delivery([bytes(MIB)] * 10), Delivery([bytes(20 * MIB)])]
     assert [as_many(each, 5000) for each in before] == [100, 1000, 16, 1]
+
+
+@pytest.mark.mosquitto
+def test_a_broker_whose_messages_are_not_read_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its answer to a ping is behind them."""
+    monkeypatch.setattr(mqtt_feed, "_KEEPALIVE_S", 1)
+    with servers.running(servers.mosquitto(tmp_path)) as server:
+        feed = wb.feeds.mqtt("t", f"mqtt://127.0.0.1:{server.port}", time="at", schema={"at": "int64"}, qos=0,
+                             queue_rows=1)
+        with reading(feed) as found:
+            next(found)
+            until(lambda: found.state.link == "live")
+            mqtt.multiple([("t", line(at), 0) for at in range(60)], hostname="127.0.0.1", port=server.port)
+            until(lambda: found.state.queued_rows)
+            time.sleep(3)
+            assert sum(map(len, rows(found, 60))) == 60
+            assert found.state.reconnects == 0
