@@ -7,7 +7,14 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from whimbrel.aggregates.sum import add_exactly, exact_total, merge_exact, subtract_exactly
+from whimbrel.aggregates.exact_sum import (
+    NO_SUM,
+    add_exactly,
+    exact_total,
+    is_spoiled,
+    merge_exact,
+    subtract_exactly,
+)
 from whimbrel.errors import ExpressionError
 from whimbrel.plan import Aggregate, State, Steps
 
@@ -44,8 +51,8 @@ class Mean(Aggregate):
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         if not removable:
             return Steps(init=(0.0, 0), accumulate=average_in, merge=average_both, result=average, additive=True)
-        return Steps(init=(0.0, 0.0, 0, 0, 0, 0), accumulate=exact_in, deaccumulate=exact_out, merge=exact_both,
-                     result=exact_average, additive=True)
+        return Steps(init=(*NO_SUM, 0), accumulate=exact_in, deaccumulate=exact_out, merge=exact_both,
+                     result=exact_average, additive=True, spoiled=is_spoiled)
 
 
 def average_in(state: State, value: Any) -> State:
@@ -63,18 +70,18 @@ def average(state: State) -> Any:
 
 
 def exact_in(state: State, value: Any) -> State:
-    return (*add_exactly(state[:5], float(value)), state[5] + 1)
+    return (*add_exactly(state[:6], float(value)), state[6] + 1)
 
 
 def exact_out(state: State, value: Any) -> State:
-    return (*subtract_exactly(state[:5], float(value)), state[5] - 1)
+    return (*subtract_exactly(state[:6], float(value)), state[6] - 1)
 
 
 def exact_both(left: State, right: State) -> State:
-    return (*merge_exact(left[:5], right[:5]), left[5] + right[5])
+    return (*merge_exact(left[:6], right[:6]), left[6] + right[6])
 
 
 def exact_average(state: State) -> Any:
-    if state[5] == 0:
+    if state[6] == 0:
         return None
-    return exact_total(state[:5]) / state[5]
+    return exact_total(state[:6]) / state[6]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,16 +17,25 @@ from whimbrel.aggregates.distances import (
     sample_deviation_of,
     sample_variance_of,
 )
-from whimbrel.aggregates.sum import (
+from whimbrel.aggregates.exact_sum import (
+    NO_SUM,
+    SMALLEST,
     add_exactly,
+    are_gone,
+    exact_total,
+    is_spoiled,
+    larger_of_both,
+    merge_exact,
+    subtract_exactly,
+    two_sum,
+    with_larger,
+)
+from whimbrel.aggregates.sum import (
     add_float,
     add_floats,
     add_integer,
     add_integers,
-    exact_total,
     float_total,
-    merge_exact,
-    subtract_exactly,
     subtract_integer,
 )
 from whimbrel.errors import ExpressionError
@@ -78,8 +88,8 @@ class SumOfSquares(Aggregate):
                          result=integer_squares, additive=True)
         if not removable:
             return Steps(init=(0.0,), accumulate=add_square, merge=add_floats, result=float_total, additive=True)
-        return Steps(init=(0.0, 0.0, 0, 0, 0), accumulate=add_square_exactly, deaccumulate=subtract_square_exactly,
-                     merge=merge_exact, result=exact_total, additive=True)
+        return Steps(init=NO_SUM, accumulate=add_square_exactly, deaccumulate=subtract_square_exactly,
+                     merge=merge_exact, result=exact_total, additive=True, spoiled=is_spoiled)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,6 +110,16 @@ class Spread(Aggregate):
             return pa.float64()
         raise ExpressionError(f"{self.name} of {input_type} has no meaning.", where=self.show(),
                               hint=f"{self.name} takes numbers and bools")
+
+    @staticmethod
+    def of_moments(result: Callable[[Any], Any], of_distances: Callable[[Any], Any], *, removable: bool) -> Steps:
+        """The algebra that ends with such results."""
+        steps = Steps(init=_NO_MOMENTS, accumulate=moments_in, merge=moments_of_both, result=result, additive=True,
+                      twice=from_mean(of_distances))
+        if not removable:
+            return steps
+        return replace(steps, init=_NO_SIZED, accumulate=sized_in, deaccumulate=sized_out, merge=sized_of_both,
+                       spoiled=are_spoiled)
 
     @property
     def options(self) -> str:
@@ -134,9 +154,9 @@ class Var(Spread):
     name: ClassVar[str] = "var"
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
-        return Steps(init=_NO_MOMENTS, accumulate=moments_in, deaccumulate=moments_out, merge=moments_of_both,
-                     result=sample_variance if self.sample else population_variance, additive=True,
-                     twice=from_mean(sample_variance_of if self.sample else population_variance_of))
+        return self.of_moments(
+            sample_variance if self.sample else population_variance,
+            sample_variance_of if self.sample else population_variance_of, removable=removable)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,9 +187,9 @@ class Std(Spread):
     name: ClassVar[str] = "std"
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
-        return Steps(init=_NO_MOMENTS, accumulate=moments_in, deaccumulate=moments_out, merge=moments_of_both,
-                     result=sample_deviation if self.sample else population_deviation, additive=True,
-                     twice=from_mean(sample_deviation_of if self.sample else population_deviation_of))
+        return self.of_moments(
+            sample_deviation if self.sample else population_deviation,
+            sample_deviation_of if self.sample else population_deviation_of, removable=removable)
 
 
 def square_in(state: State, value: Any) -> State:
@@ -201,12 +221,16 @@ def add_square(state: State, value: Any) -> State:
 
 def add_square_exactly(state: State, value: Any) -> State:
     square, error = square_parts(value)
-    return add_exactly(add_exactly(state, square), error)
+    state = add_exactly(state, square)
+    total, off = two_sum(state[0], error)
+    return (total, state[1] + off, *state[2:])
 
 
 def subtract_square_exactly(state: State, value: Any) -> State:
     square, error = square_parts(value)
-    return subtract_exactly(subtract_exactly(state, square), error)
+    state = subtract_exactly(state, square)
+    total, off = two_sum(state[0], -error)
+    return (total, state[1] + off, *state[2:])
 
 
 def square_parts(value: Any) -> Any:
@@ -229,8 +253,11 @@ def product_error(left: Any, right: Any, product: Any) -> Any:
 _NO_MOMENTS: State = (0.0, 0.0, 0.0, 0.0, 0.0, 0, 0)
 """Sum and its error, sum of squares, its error and the error of that, rows, rows that are not finite.
 
-The squares have one error more: an outlier that leaves must not take the digits of what stays with it.
+The squares have one error more: they differ by the square of what values differ by.
 """
+
+_NO_SIZED: State = (*_NO_MOMENTS, SMALLEST, 0)
+"""The same; where the size of the largest values begins, and how many have it."""
 
 
 def moments_in(state: State, value: Any) -> State:
@@ -240,11 +267,18 @@ def moments_in(state: State, value: Any) -> State:
     return (*moved(state, x, 1.0), state[5] + 1, state[6])
 
 
-def moments_out(state: State, value: Any) -> State:
+def sized_in(state: State, value: Any) -> State:
+    size = abs(float(value))
+    if not size < _LARGEST_FLOAT:
+        return (*moments_in(state[:7], value), *state[7:])
+    return (*moments_in(state[:7], value), *with_larger(state[7], state[8], size))
+
+
+def sized_out(state: State, value: Any) -> State:
     x = float(value)
     if not -_LARGEST_FLOAT < x < _LARGEST_FLOAT:
-        return (*state[:5], state[5] - 1, state[6] - 1)
-    return (*moved(state, x, -1.0), state[5] - 1, state[6])
+        return (*state[:5], state[5] - 1, state[6] - 1, *state[7:])
+    return (*moved(state, x, -1.0), state[5] - 1, state[6], state[7], state[8] - (abs(x) >= state[7]))
 
 
 def moved(state: State, x: Any, sign: Any) -> Any:
@@ -262,22 +296,23 @@ def plus(total: Any, error: Any, rest: Any, value: Any, value_error: Any) -> Any
     return total, error, rest + (lost + more)
 
 
-def two_sum(left: Any, right: Any) -> Any:
-    """A sum of floats and what rounding took from it (Knuth)."""
-    total = left + right
-    part = total - left
-    return total, (left - (total - part)) + (right - part)
-
-
 def moments_of_both(left: State, right: State) -> State:
     total, off = two_sum(left[0], right[0])
     squares, error, rest = plus(left[2], left[3], left[4] + right[4], right[2], right[3])
     return (total, left[1] + right[1] + off, squares, error, rest, left[5] + right[5], left[6] + right[6])
 
 
+def sized_of_both(left: State, right: State) -> State:
+    return (*moments_of_both(left[:7], right[:7]), *larger_of_both(left[7], left[8], right[7], right[8]))
+
+
+def are_spoiled(state: State) -> Any:
+    return are_gone(state[7], state[8])
+
+
 def deviations(state: State) -> Any:
     """Sum of squared distances from the mean: what two large sums differ by."""
-    total, off, squares, error, rest, rows, _ = state
+    total, off, squares, error, rest, rows = state[:6]
     square, square_error = square_parts(total)
     part = square / rows
     taken = part * rows

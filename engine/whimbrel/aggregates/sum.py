@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 
+from whimbrel.aggregates.exact_sum import (
+    NO_SUM,
+    add_exactly,
+    exact_total,
+    is_spoiled,
+    merge_exact,
+    subtract_exactly,
+)
 from whimbrel.errors import ExpressionError
 from whimbrel.plan import Aggregate, State, Steps
 
@@ -56,8 +63,8 @@ class Sum(Aggregate):
         if not removable:
             return Steps(init=(0.0,), accumulate=add_float, merge=add_floats, result=float_total, additive=True,
                          always=True)
-        return Steps(init=(0.0, 0.0, 0, 0, 0), accumulate=add_exactly, deaccumulate=subtract_exactly,
-                     merge=merge_exact, result=exact_total, additive=True, always=True)
+        return Steps(init=NO_SUM, accumulate=add_exactly, deaccumulate=subtract_exactly, merge=merge_exact,
+                     result=exact_total, additive=True, always=True, spoiled=is_spoiled)
 
 
 def add_integer(state: State, value: Any) -> State:
@@ -100,48 +107,3 @@ def add_floats(left: State, right: State) -> State:
 
 def float_total(state: State) -> Any:
     return state[0]
-
-
-def add_exactly(state: State, value: Any) -> State:
-    """Add to (sum, rounding error, NaNs, +infs, -infs).
-
-    The error of every addition is kept, and what is not finite is counted apart: a NaN that leaves the window leaves
-    the sum as well.
-    """
-    total, error, nans, ups, downs = state
-    if value != value:
-        return (total, error, nans + 1, ups, downs)
-    if value == np.inf:
-        return (total, error, nans, ups + 1, downs)
-    if value == -np.inf:
-        return (total, error, nans, ups, downs + 1)
-    summed = total + value
-    part = summed - total
-    return (summed, error + ((total - (summed - part)) + (value - part)), nans, ups, downs)
-
-
-def subtract_exactly(state: State, value: Any) -> State:
-    total, error, nans, ups, downs = state
-    if value != value:
-        return (total, error, nans - 1, ups, downs)
-    if value == np.inf:
-        return (total, error, nans, ups - 1, downs)
-    if value == -np.inf:
-        return (total, error, nans, ups, downs - 1)
-    return add_exactly(state, -value)
-
-
-def merge_exact(left: State, right: State) -> State:
-    total, error, nans, ups, downs = add_exactly(left, right[0])
-    return (total, error + right[1], nans + right[2], ups + right[3], downs + right[4])
-
-
-def exact_total(state: State) -> Any:
-    total, error, nans, ups, downs = state
-    if nans > 0 or (ups > 0 and downs > 0):
-        return np.nan
-    if ups > 0:
-        return np.inf
-    if downs > 0:
-        return -np.inf
-    return total + error

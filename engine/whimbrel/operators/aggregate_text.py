@@ -21,7 +21,7 @@ def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
     """The loop that applies a schedule of operations to the state of one aggregate."""
     stacks = two_stacks(steps)
     roles = ["accumulate", "deaccumulate"]
-    roles += (["result"] if part is Part.WHOLE else []) + (["merge"] if stacks else [])
+    roles += (["result"] if part is Part.WHOLE else []) + (["merge"] if stacks else ["spoiled"])
     imports, functions = bind_steps(steps, "", roles)
     fields = range(len(steps.init))
     state = ", ".join(f"state{field}" for field in fields)
@@ -37,13 +37,13 @@ def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
         "from whimbrel.kernels.primitives.table import index",
         "",
         "",
-        f"def replay(count, kind, who, which, slot, target, {_each('value', columns)}, valid,",
+        f"def replay(first, count, kind, who, which, slot, target, {_each('value', columns)}, valid,",
         f"           {_each('held', columns)}, held_valid, moment, held_sync, held_other, head, after, stale,",
         f"           {_each('shown', outputs(steps, part))}, shown_valid, {out_names(steps, part)}, out_valid,",
         "           start, held_start,",
         *([f"           front, last, newest, newer, {_suffixes(steps)},"] if stacks else []),
         f"           {state}):",
-        "    for step in range(count):",
+        "    for step in range(first, count):",
         "        operation = kind[step]",
         "        group = index(who[step])",
         "        if operation == 0:  # the row enters",
@@ -59,8 +59,9 @@ def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
         "        elif operation == 1:  # the row leaves",
         *_leave(steps, part),
         "        elif operation == 2:  # the value is shown",
-        *_recompute(steps, part),
+        *(_recompute(steps, part) if steps.deaccumulate is None else []),
         *(_both_stacks(steps) if stacks else [f"            state = {_load(steps)}"]),
+        *(_recompute_spoiled(steps, part) if steps.spoiled is not None else []),
         "            to = target[step]",
         *_show(steps, part),
         "            if shown_valid.shape[0]:",
@@ -298,11 +299,22 @@ def _both_stacks(steps: Steps) -> Sequence[str]:
 
 
 def _recompute(steps: Steps, part: Part) -> Sequence[str]:
-    """A row cannot be taken back: compute the group afresh from the rows that are active at this moment."""
-    if steps.deaccumulate is not None:
-        return []
+    """A row cannot be taken back: compute the group afresh."""
+    return ["            if stale[group]:", *_afresh(steps, part), "                stale[group] = False"]
+
+
+def _recompute_spoiled(steps: Steps, part: Part) -> Sequence[str]:
     return [
-        "            if stale[group]:",
+        "            if spoiled(state):",
+        "                if head.shape[0] == 0:",
+        "                    return step  # the rows of a group do not hang together yet",
+        *_afresh(steps, part),
+    ]
+
+
+def _afresh(steps: Steps, part: Part) -> Sequence[str]:
+    """The state of the rows of a group that are active at this moment."""
+    return [
         "                now = moment[target[step]]",
         f"                state = ({literals(steps)},)",
         "                place = head[group]",
@@ -311,5 +323,4 @@ def _recompute(steps: Steps, part: Part) -> Sequence[str]:
         f"                        state = accumulate(state, {_row('held', 'place', steps, part, 'held_start')})",
         "                    place = after[place]",
         f"                {stored('state', 'group', range(len(steps.init)), 'state')}",
-        "                stale[group] = False",
     ]

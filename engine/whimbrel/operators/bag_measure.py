@@ -94,13 +94,13 @@ class BagMeasure(Measurement):
         return ((self.values.encode(column),), NO_MASK if valid is None else frozen(valid),
                 batch.first_start if self.bag.timed else _NONE)
 
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs) -> None:
+    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs, first: int = 0) -> None:
         given, valid, start = inputs
         values = given[0] if given else _NONE
         out, out_valid = outs
         bag, count = self.bag, schedule.operations
         self.sizes[bags.TOLD] = 0
-        step = 0
+        step = first
         while True:
             step = int(_replay(
                 step, count, schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target,

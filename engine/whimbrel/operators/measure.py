@@ -60,6 +60,8 @@ class Measure(Measurement):
         if part is Part.MERGED:
             assert steps.merge is not None
             steps = replace(steps, accumulate=steps.merge, deaccumulate=None, timed=False)
+        if not remembers or steps.deaccumulate is None:
+            steps = replace(steps, spoiled=None)
         self.name, self.part = name, part
         self.aggregate = aggregate
         input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
@@ -140,15 +142,18 @@ class Measure(Measurement):
                               hint="cast the column to float64 first")
         return values.astype(self.value_dtypes[0], copy=False)
 
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs) -> None:
+    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs,
+              first: int = 0) -> int | None:
         values, valid, start = inputs
         if not values:  # no row is read
             values = tuple(frozen(_NONE.astype(dtype)) for dtype in self.value_dtypes)
         held_sync, held_other, head, after = remembered
-        self.replay(schedule.operations, schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target,
-                    *values, valid, *self.held, self.held_valid, schedule.sync, held_sync, held_other, head, after,
-                    self.stale, *self.shown, self.shown_valid, *outs, start, self.held_start,
-                    *self.stacks, *self.suffixes, *self.state)
+        stopped: int | None = self.replay(
+            first, schedule.operations, schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target,
+            *values, valid, *self.held, self.held_valid, schedule.sync, held_sync, held_other, head, after,
+            self.stale, *self.shown, self.shown_valid, *outs, start, self.held_start,
+            *self.stacks, *self.suffixes, *self.state)
+        return stopped
 
     def columns(self, outs: Outs, rows: int, storage: Storage | None = None) -> list[Column]:
         copied = np.copy if storage is None else storage.copy

@@ -19,7 +19,7 @@ Inputs = tuple[tuple[Array, ...], Mask, Array]
 """Per row: values as int64 or float64, whether it counts (empty: everywhere), start (empty unless it matters)."""
 
 Remembered = tuple[Array, Array, Array, Array]
-"""Start, end, and the chains (head per group, next per slot) of the rows that are kept."""
+"""Start, end, and the chains (head per group: empty without chains; next per slot) of the rows that are kept."""
 
 
 class Measurement(ABC):
@@ -61,8 +61,12 @@ class Measurement(ABC):
         """What it takes of each row."""
 
     @abstractmethod
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs) -> None:
-        """Replay a schedule: update the state of each group and write what is to be shown."""
+    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs,
+              first: int = 0) -> int | None:
+        """Replay a schedule, from one of its operations on: update states of groups and write what is to be shown.
+
+        Returns the operation that could not be done for want of chains; None when all are done.
+        """
 
     @abstractmethod
     def columns(self, outs: Outs, rows: int, storage: Storage | None = None) -> list[Column]:

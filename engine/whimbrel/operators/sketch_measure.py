@@ -69,7 +69,7 @@ class SketchMeasure(Measurement):
         moments = np.stack([batch.sync, batch.first_start])
         return (self.sketch.encode(column),), NO_MASK if valid is None else frozen(valid), moments
 
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs) -> None:
+    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs, first: int = 0) -> None:
         out, out_valid = outs
         count = schedule.operations
         kind, who = schedule.kind[:count], schedule.who[:count].astype(np.int64)

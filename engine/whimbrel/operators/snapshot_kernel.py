@@ -23,15 +23,16 @@ from whimbrel.kernels.primitives.snapshots import (
     OPEN_ROW,
     SINCE,
     USED,
+    chain,
     snapshot_schedule,
 )
 from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, Measure, extend, told_in_words
-from whimbrel.operators.measurement import Inputs, Measurement
+from whimbrel.operators.measurement import Inputs, Measurement, Remembered
 from whimbrel.operators.schedule import ROOM, Outs, Schedule
 
 Array = np.ndarray[Any, Any]
 
-_schedule = Compiled(snapshot_schedule)
+_schedule, _chain = Compiled(snapshot_schedule), Compiled(chain)
 _NONE = frozen(np.empty(0, np.int64))
 _NO_GROUPS = frozen(np.empty(0, np.int32))
 SLOTS_AT_FIRST = GROUPS_AT_FIRST
@@ -64,6 +65,7 @@ class SnapshotKernel(Kernel):
         self.measures = list(measures)
         self.condition = condition
         self.linked = any(measure.looks_back for measure in self.measures)
+        """Whether the rows of a group hang in a chain: from the first time on that one is walked along."""
         self.scalars = np.zeros(9, np.int64)
         self.scalars[NOW] = MIN_TIME
         self.ends, self.end_slots, self.free, self.gone = (np.zeros(SLOTS_AT_FIRST, np.int64) for _ in range(4))
@@ -121,10 +123,18 @@ class SnapshotKernel(Kernel):
 
     def _replay(self, inputs: Sequence[Inputs]) -> list[Batch]:
         outs = self.schedule.outs([measure.out_dtypes for measure in self.measures])
-        remembered = (self.held_sync, self.held_other, self.head, self.after)
         for measure, given, buffers in zip(self.measures, inputs, outs, strict=True):
-            measure.apply(self.schedule, given, remembered, buffers)
+            stopped = measure.apply(self.schedule, given, self._remembered, buffers)
+            if stopped is not None:
+                _chain(self.scalars, self.free, self.held_group, self.head, self.after, self.before)
+                self.linked = True
+                measure.apply(self.schedule, given, self._remembered, buffers, stopped)
         return [self._batch(outs)] if self.schedule.outputs else []
+
+    @property
+    def _remembered(self) -> Remembered:
+        head = self.head if self.linked else self.head[:0]
+        return self.held_sync, self.held_other, head, self.after
 
     def _batch(self, outs: Sequence[Outs]) -> Batch:
         schedule, rows = self.schedule, self.schedule.outputs

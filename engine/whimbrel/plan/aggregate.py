@@ -80,6 +80,9 @@ class Steps:
         Whether there is a value of every state, that of no rows too.
     timed : bool
         Whether accumulate and deaccumulate take a third argument: the start of the row, in ticks.
+    spoiled : callable, optional
+        state -> whether rows that were taken back may have left less of it than its rows deserve; a group is then
+        computed afresh from those that are left.
     twice : TwoPasses, optional
         What computes the same, but for rounding, where all values lie together: if it needs less for each.
     """
@@ -92,6 +95,7 @@ class Steps:
     timed: bool = False
     additive: bool = False
     always: bool = False
+    spoiled: Callable[[Any], Any] | None = None
     twice: TwoPasses | None = None
 
 

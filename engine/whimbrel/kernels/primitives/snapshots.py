@@ -121,10 +121,7 @@ def snapshot_schedule(
             cells[cell + ACTIVE] += 1
             held_sync[place], held_other[place], held_group[place] = sync[row], other[row], mine
             if linked:
-                after[place], before[place] = head[mine], -1
-                if head[mine] >= 0:
-                    before[head[mine]] = place
-                head[mine] = place
+                link(place, mine, head, after, before)
             if other[row] == INF:
                 pass
             elif scalars[DISORDERLY]:
@@ -148,6 +145,23 @@ def snapshot_schedule(
     count[0] = operations
     count[1] = outputs
     return -1 if finished else row
+
+
+def link(place: Any, mine: Any, head: Array, after: Array, before: Array) -> None:
+    after[place], before[place] = head[mine], -1
+    if head[mine] >= 0:
+        before[head[mine]] = place
+    head[mine] = place
+
+
+def chain(scalars: Array, free: Array, held_group: Array, head: Array, after: Array, before: Array) -> None:
+    """Make the chains of all groups, which have none yet; rows that are gone since the last step still hang in them."""
+    head[:] = -1
+    taken = np.ones(scalars[USED], np.bool_)
+    taken[free[: scalars[FREE]]] = False
+    for place in range(scalars[USED]):
+        if taken[place]:
+            link(place, held_group[place], head, after, before)
 
 
 def unlink_gone(

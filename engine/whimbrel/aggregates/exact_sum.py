@@ -1,0 +1,98 @@
+"""Sums of floats that also leave: rounding errors are kept, and whoever leaves takes along all that it brought.
+
+Two floats hold 106 bits of a sum. A value that is larger than others by more than that takes their last digits, and
+they do not come back when it leaves; nor does anything from a sum that left what floats can hold. So the values of
+the largest size are counted: when the last of them has left, the sum is spoiled, and computed afresh from its rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from whimbrel.plan import State
+
+_WIDTH_BITS = 32
+_WIDTH = 2.0**_WIDTH_BITS
+"""How far values of one size may differ: what is left of the 106 bits is for how many there are."""
+
+_OFFSET_BITS = 16
+"""Sizes begin at 2**16 times a power of the width, rather than in the middle of many people's numbers."""
+
+SMALLEST = 2.0**-1008
+"""What is below, all taken together, fits into two floats."""
+
+NO_SUM: State = (0.0, 0.0, SMALLEST, 0, 0, 0)
+"""The sum and its rounding error; where the size of the largest values begins, and how many have it; how many values
+are not finite, and how many more of them are inf than -inf."""
+
+
+def add_exactly(state: State, value: Any) -> State:
+    total, error, low, large, odd, up = state
+    size = abs(value)
+    if not size < np.inf:
+        return (total, error, low, large, odd + 1, up + sign_of(value))
+    low, large = with_larger(low, large, size)
+    total, off = two_sum(total, value)
+    return (total, error + off, low, large, odd, up)
+
+
+def subtract_exactly(state: State, value: Any) -> State:
+    total, error, low, large, odd, up = state
+    size = abs(value)
+    if not size < np.inf:
+        return (total, error, low, large, odd - 1, up - sign_of(value))
+    total, off = two_sum(total, -value)
+    return (total, error + off, low, large - (size >= low), odd, up)
+
+
+def merge_exact(left: State, right: State) -> State:
+    total, off = two_sum(left[0], right[0])
+    low, large = larger_of_both(left[2], left[3], right[2], right[3])
+    return (total, left[1] + right[1] + off, low, large, left[4] + right[4], left[5] + right[5])
+
+
+def exact_total(state: State) -> Any:
+    total, error, _, _, odd, up = state
+    if odd > 0:
+        return np.inf if up == odd else -np.inf if up == -odd else np.nan
+    return total + error if abs(total) < np.inf else total
+
+
+def is_spoiled(state: State) -> Any:
+    return are_gone(state[2], state[3]) or not abs(state[0]) < np.inf
+
+
+def two_sum(left: Any, right: Any) -> Any:
+    """A sum of floats and what rounding took from it (Knuth)."""
+    total = left + right
+    part = total - left
+    return total, (left - (total - part)) + (right - part)
+
+
+def sign_of(value: Any) -> Any:
+    """1 of inf, -1 of -inf, 0 of NaN."""
+    return int(value > 0) - int(value < 0)
+
+
+def with_larger(low: Any, large: Any, size: Any) -> Any:
+    """Where the size of the largest values begins, and how many there are, with one value more."""
+    if size < low:
+        return low, large
+    if size < low * _WIDTH:
+        return low, large + 1
+    places = (math.frexp(size)[1] - 1 - _OFFSET_BITS) // _WIDTH_BITS
+    return math.ldexp(1.0, places * _WIDTH_BITS + _OFFSET_BITS), 1
+
+
+def larger_of_both(low: Any, large: Any, other_low: Any, other_large: Any) -> Any:
+    if low == other_low:
+        return low, large + other_large
+    return (low, large) if low > other_low else (other_low, other_large)
+
+
+def are_gone(low: Any, large: Any) -> Any:
+    """Whether all values of the size of the largest have left, so that what they took is missed."""
+    return large == 0 and low > SMALLEST
