@@ -33,9 +33,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _warm(_told: argparse.Namespace) -> int:
-    from whimbrel.kernels import cache_directory
+    from whimbrel.kernels import cache_directory, keeps_code
     from whimbrel.stream.warm import warm
 
+    if not keeps_code():
+        print(f"nothing compiled: it cannot be kept in {cache_directory()}, which cannot be written. "
+              "WHIMBREL_CACHE names another folder.", file=sys.stderr)
+        return 1
     began = time.perf_counter()
     for query in warm():
         print(f"  {query[:100]}")

@@ -71,6 +71,11 @@ def _writable_directory() -> Path:
         return Path(_of_this_process().name)
 
 
+def keeps_code() -> bool:
+    """Whether compiled code is there for later processes; where the cache cannot be written it goes with this one."""
+    return _writable_directory().is_relative_to(cache_directory())
+
+
 @functools.cache
 def _of_this_process() -> tempfile.TemporaryDirectory[str]:
     """A directory that goes when the process does."""
