@@ -26,6 +26,8 @@ _REPEATED_BYTES = 4
 """Text that takes fewer bytes a value is stored as a dictionary, and cheaper to keep as one than to spell out."""
 _MOST_OPEN = 64
 """Files that are left open."""
+_FEW_ROWS = 8192
+"""Row groups of fewer take longer to begin than to decode: they are read together."""
 WHOLE_BYTES = 128 << 20
 """Row groups up to here are decoded at once, which is a fifth faster."""
 
@@ -64,8 +66,8 @@ class ParquetFiles:
     def __init__(self, files: Sequence[Path], *, where: str) -> None:
         self.paths = files
         self._where = where
+        self._written = {file: _written(file) for file in files}
         footers = [self._footer(file) for file in files]
-        self._written = [(status.st_size, status.st_mtime_ns) for status in (file.stat() for file in files)]
         schemas = [schema for _, schema in footers]
         for file, schema in zip(files[1:], schemas[1:], strict=True):
             self._check_same(schemas[0], file, schema)
@@ -122,7 +124,7 @@ class ParquetFiles:
 
     def stamp(self) -> str:
         """Sizes, times of writing and footers, as they were when the files were opened."""
-        digest = blake2b(repr(self._written).encode(), digest_size=16)
+        digest = blake2b(repr([self._written[file] for file in self.paths]).encode(), digest_size=16)
         for footer in self._footers:
             sink = pa.BufferOutputStream()
             footer.write_metadata_file(sink)
@@ -160,7 +162,7 @@ class ParquetFiles:
         """What is decoded by one reader at a time: a row group, or some small ones of a file."""
         for file, footer, kept in zip(self.paths, self._footers, self._kept, strict=True):
             sizes = _sizes(footer, kept)
-            for first, stop in pairwise(_spans(sizes)):
+            for first, stop in pairwise(_spans(sizes, BATCH_ROWS)):  # enough to open the file again for each
                 rows = sum(sizes[first:stop])
                 if offset < rows:
                     yield self._decode(file, footer, columns, kept[first:stop], offset)
@@ -170,12 +172,15 @@ class ParquetFiles:
                 skip: int) -> Generator[pa.RecordBatch]:
         try:
             with self._reader(file, footer) as reader:
+                self._check_unchanged(file)
                 for data in _record_batches(reader, columns, row_groups):
                     if skip < data.num_rows:
                         yield data.slice(skip)
                     skip = max(0, skip - data.num_rows)
         except (OSError, pa.ArrowException) as error:
+            self._check_unchanged(file)
             raise self._broken(file, error) from None
+        self._check_unchanged(file)
 
     def _reader(self, file: Path, footer: pq.FileMetaData) -> AbstractContextManager[pq.ParquetFile]:
         left_open = self._left_open
@@ -204,6 +209,12 @@ class ParquetFiles:
         return pq.ParquetFile(file, metadata=footer, read_dictionary=list(repeated), coerce_int96_timestamp_unit="us",
                               pre_buffer=False)
 
+    def _check_unchanged(self, file: Path) -> None:
+        """A footer says where things are, and what is in them, in the file that it was read from alone."""
+        if _written(file) not in (None, self._written[file]):  # what was removed while it is open stays as it was
+            raise SourceError(f"{str(file)!r} was written anew after it was opened.", where=self._where,
+                              hint="call read_parquet again for what is there now; write new data into new files")
+
     def _broken(self, file: Path, error: Exception) -> SourceError:
         cause = " ".join(str(error).split())
         return SourceError(f"{str(file)!r} cannot be read as Parquet: {cause[:160]}", where=self._where,
@@ -221,23 +232,34 @@ class ParquetFiles:
 
 
 def _record_batches(reader: pq.ParquetFile, columns: list[str], row_groups: list[int]) -> Iterator[pa.RecordBatch]:
-    """Columns of small row groups are decoded whole, side by side; of large ones piece by piece."""
-    for number in row_groups:
-        if reader.metadata.row_group(number).total_byte_size <= WHOLE_BYTES:
-            yield from reader.read_row_group(number, columns=columns).to_batches(BATCH_ROWS)
+    """Columns of small row groups are decoded whole, side by side; of tiny ones together; of large ones in pieces."""
+    for first, stop in pairwise(_spans(_sizes(reader.metadata, row_groups), _FEW_ROWS)):
+        together = row_groups[first:stop]
+        if sum(reader.metadata.row_group(number).total_byte_size for number in together) <= WHOLE_BYTES:
+            data = reader.read_row_groups(together, columns=columns)
+            yield from (data.combine_chunks() if len(together) > 1 else data).to_batches(BATCH_ROWS)
         else:
-            yield from reader.iter_batches(BATCH_ROWS, row_groups=[number], columns=columns)
+            yield from reader.iter_batches(BATCH_ROWS, row_groups=together, columns=columns)
 
 
 def _sizes(footer: pq.FileMetaData, row_groups: Sequence[int]) -> list[int]:
     return [footer.row_group(number).num_rows for number in row_groups]
 
 
-def _spans(sizes: Sequence[int]) -> list[int]:
-    """Where parts of row groups of these sizes begin, large enough to open the file again for each; and the end."""
+def _written(file: Path) -> tuple[int, int] | None:
+    """Size and time of the last writing; None where there is no file."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def _spans(sizes: Sequence[int], enough: int) -> list[int]:
+    """Where parts of row groups of these sizes begin that have enough rows, all but the last; and the end."""
     begins, rows = [0], 0
     for number, size in enumerate(sizes):
-        if rows >= BATCH_ROWS:
+        if rows >= enough:
             begins.append(number)
             rows = 0
         rows += size

@@ -46,6 +46,27 @@ def test_only_the_footer_is_read_at_first(log: Path) -> None:
     assert ParquetSource(log, time="t").rows == ROWS
 
 
+@pytest.mark.parametrize("read", (0, 1))
+def test_a_file_that_was_written_anew_is_not_read_by_what_the_old_one_said(tmp_path: Path, read: int) -> None:
+    path, rows = tmp_path / "log.parquet", 2_000_000
+    pq.write_table(pa.table({"t": np.arange(rows), "x": np.zeros(rows)}), path, row_group_size=rows // 20)
+    found = ParquetSource(path, time="t").read(["x"])
+    for _ in range(read):
+        next(found)
+    pq.write_table(pa.table({"t": np.arange(rows), "x": np.ones(rows)}), path, row_group_size=rows // 20)
+    with pytest.raises(SourceError, match=r"log\.parquet' was written anew after it was opened") as told:
+        list(found)
+    assert told.value.where == f"read_parquet({str(path)!r}, time='t')"
+
+
+def test_many_tiny_row_groups_are_read_together(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.parquet"
+    pq.write_table(LOG, path, row_group_size=1, use_dictionary=["key"])
+    source = ParquetSource(path, time="t")
+    assert [len(batch) for batch in batches(source, COLUMNS)] == [ROWS]
+    assert rows(source, COLUMNS, offset=7) == EXPECTED[7:]
+
+
 @pytest.mark.parametrize("whole_bytes", (0, parquet_files.WHOLE_BYTES))
 @pytest.mark.parametrize("offset", (0, 1, 63, 64, 65, 499, 500, 700))
 def test_reading_from_a_row_gives_the_tail(log: Path, offset: int, whole_bytes: int,
