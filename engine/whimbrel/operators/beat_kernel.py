@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Schema, frozen, numpy_type, surroundings
+from whimbrel.batch import Batch, Column, Schema, check_reach, frozen, numpy_type, surroundings
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel
@@ -64,6 +64,8 @@ class BeatKernel(Kernel):
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch, held = batch.compact(), self.held[port]
+        period = max([self.period, *self.other_beats.values()])
+        check_reach(batch, (self.back + self.ahead + 3) * period, self.shown, in_order=True)
         if held and len(held[-1]) + len(batch) < _SHORT:
             batch = Batch.concat([held.pop(), batch])
         if len(batch):

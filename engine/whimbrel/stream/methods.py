@@ -106,7 +106,8 @@ class Methods:
         duration : str, timedelta or int (ticks), optional
             How long every event lasts.
         periodic : str, timedelta or int (ticks), optional
-            At which distance events follow each other, without gaps, and without overlaps.
+            At which distance events follow each other, without gaps, and without overlaps. Where a column says when
+            they end (``end=``) they may last less: say `duration`, too, and what follows runs without a timeline.
         non_overlapping : bool
             Whether no two events are active at one time.
         start_edges : bool

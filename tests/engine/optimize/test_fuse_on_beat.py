@@ -12,6 +12,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import Stream, WhimbrelError, col
+from whimbrel.errors import KernelError
 from whimbrel.kernels import Tier, tier
 from whimbrel.operators import beat_kernel
 from whimbrel.optimize import optimize
@@ -404,3 +405,19 @@ def test_little_is_remembered() -> None:
         for first in range(0, len(batch), 1_000):
             pipeline.push(0, batch.slice(first, first + 1_000))
     assert sum(kernel.buffered_rows for kernel in pipeline.kernels) < 100
+
+
+@pytest.mark.parametrize("first", (-2**63, -2**63 + 40, 2**63 - 10))
+def test_the_ends_of_time_are_refused_in_words(first: int) -> None:
+    log = wb.from_arrow({"at": [first, first + 1], "x": [1, 2]}, time="at").assume(periodic=1)
+    with pytest.raises(KernelError, match=f"The time {first} is too near the end of time for windows of"):
+        means(log, 50).collect()
+
+
+def test_events_with_ends_run_on_a_beat_where_their_duration_is_known() -> None:
+    at = np.arange(50) * 5
+    log = wb.from_arrow({"at": at, "until": at + 5, "x": at}, time="at", end="until").select("x")
+    known = means(log.assume(periodic=5, duration=5), 15)
+    assert "on_beat" in known.explain()
+    assert "on_beat" not in means(log.assume(periodic=5), 15).explain()
+    assert known.collect().equals(means(log.assume(periodic=5), 15).collect())
