@@ -37,11 +37,13 @@ def _queries() -> list[Stream]:
     }
     pattern = event(col.x % 2 == 0).then(event(col.x % 2 == 1))
     filtered = events.where(col.x > 3)
+    outlier = from_arrow({"at": [0, 1, 2], "y": [1e30, 1.0, 1.0]}, time="at")  # missed when it has left
     return [
         events.group_by("k").tumbling_window(8).aggregate(**measures),
         filtered.group_by("name").tumbling_window(8).aggregate(**measures),
         events.group_by("k", "name").hopping_window(8, 4).aggregate(**measures),
         filtered.group_by("k").sliding_window(8).aggregate(**measures),
+        outlier.sliding_window(2).aggregate(total=sum(col.y)),
         events.sliding_window(64).aggregate(least=min(col.name), names=collect(col.name)),
         events.select("k", "x").join(events.select("k", "y").sliding_window(4), on="k"),
         events.select("k", "x").join(events.select("k", "y").sliding_window(4), on="k", how="full"),
