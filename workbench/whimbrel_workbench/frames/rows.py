@@ -112,7 +112,8 @@ class Rows:
         if earlier is None:
             return replace(row, fresh=True)
         pairs = enumerate(zip(row.cells, earlier.cells, strict=True))
-        return replace(row, changed=frozenset(cell for cell, (now, before) in pairs if now != before))
+        changed = frozenset(cell for cell, (now, before) in pairs if now != before)
+        return replace(row, changed=changed, fresh=False)
 
 
 def rows(result: Result, columns: Columns) -> Rows:
