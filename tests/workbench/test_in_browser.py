@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.workbench.lab import Open
+from whimbrel_workbench.frames.looks import LINGER_S
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -63,7 +64,7 @@ def test_buttons_steer_the_run(open_notebook: Open, tmp_path: Path) -> None:
     notebook.cell(1).get_by_role("button", name="Pause", exact=True).focus()
     notebook.page.keyboard.press("Enter")
     notebook.wait_for_text(1, "paused")
-    time.sleep(1)
+    time.sleep(LINGER_S + 1)  # until marks of what changed have faded
     still = notebook.look(chart)
     time.sleep(2)
     assert notebook.look(chart) == still
@@ -75,7 +76,7 @@ def test_buttons_steer_the_run(open_notebook: Open, tmp_path: Path) -> None:
     notebook.wait_for_text(1, "stopped")
     notebook.run(2)
     notebook.wait_for_text(2, "stopped")
-    time.sleep(1)
+    time.sleep(LINGER_S + 1)
     kept = notebook.look(chart)
     time.sleep(2)
     assert notebook.look(chart) == kept
