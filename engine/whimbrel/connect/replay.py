@@ -16,14 +16,13 @@ from whimbrel.batch import Batch, Column, Ticks
 from whimbrel.clock import MIN_TIME
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.arrival_time import ArrivalTime
-from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.instant import Instant, first_tick
 from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.promise import promise
 from whimbrel.connect.replay_clock import INFINITE, ReplayClock, checked_speed
-from whimbrel.connect.replayed import USUAL_SPEED, Chunks, Replayed
+from whimbrel.connect.replayed import PIECE_ROWS, USUAL_SPEED, Chunks, Replayed
 from whimbrel.errors import PlanError, SourceError
-from whimbrel.kernels import ascends
+from whimbrel.kernels import ascends, ordered, with_gaps
 from whimbrel.plan.source import Source
 
 _DAY_S = 86_400
@@ -171,9 +170,9 @@ class Replay(Source):
         parts = cast(Generator[Batch], self._source.read(list(dict.fromkeys([*columns, self._order])), row))
         with closing(parts):
             # A clock waits for a replay until it knows when its next rows come: not long before they do.
-            for batch in (part.slice(first, first + BATCH_ROWS)
-                          for part in parts for first in range(0, len(part), BATCH_ROWS)):
-                came = self._checked(batch.column(self._order), last, row)
+            for piece in (part.slice(first, first + PIECE_ROWS)
+                          for part in parts for first in range(0, len(part), PIECE_ROWS)):
+                batch, came = self._checked(piece, last, row)
                 kept = len(came) if self._end is None else int(np.searchsorted(came, self._end))
                 if kept:
                     yield batch.slice(0, kept).select(columns), came[:kept]
@@ -182,16 +181,19 @@ class Replay(Source):
                 last = int(came[-1])
                 row += len(came)
 
-    def _checked(self, column: Column, last: int, first_row: int) -> Ticks:
+    def _checked(self, batch: Batch, last: int, first_row: int) -> tuple[Batch, Ticks]:
+        """Rows and when they came, in order; where that is their time, whoever comes next need not look again."""
+        column = batch.column(self._order)
         if column.valid is not None and not column.valid.all():
             raise SourceError(f"Row {first_row + int(np.argmin(column.valid)):,} never came: {self._order!r} is null.",
                               where=self._where, hint="rows count from 0; drop rows without an arrival first")
         came = _ticks(column)
-        if came[0] < last or not ascends(came):
+        batch = with_gaps(batch) if self.in_order else batch
+        if came[0] < last or not (ordered(batch) if self.in_order else ascends(came)):
             row = first_row + (0 if came[0] < last else 1 + int(np.argmax(came[1:] < came[:-1])))
             raise SourceError(f"Row {row:,} came before the row in front of it: {self._order!r} goes back.",
                               where=self._where, hint=self._order_hint())
-        return came
+        return batch, came
 
     def _order_hint(self) -> str:
         if self.arrival is None:

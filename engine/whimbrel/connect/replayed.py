@@ -8,7 +8,6 @@ import numpy as np
 
 from whimbrel.batch import Batch, Ticks
 from whimbrel.connect.arrival_time import ArrivalTime
-from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.follower import NEVER, Follower
 from whimbrel.connect.replay_clock import ReplayClock
 from whimbrel.errors import PlanError
@@ -17,6 +16,8 @@ Chunks = Generator[tuple[Batch, Ticks] | None]
 """Rows of a log with the tick at which each comes, in order; None where the reader may do something else meanwhile."""
 
 USUAL_SPEED = 1000
+PIECE_ROWS = 1 << 20
+"""Most rows that are handed on at once."""
 
 
 class Replayed(Iterator["Batch | None"]):
@@ -112,7 +113,7 @@ class Replayed(Iterator["Batch | None"]):
     def _hand_on(self, rows: Batch, tick: int) -> Batch:
         """Rows that have come up to a tick."""
         begin = self._at
-        self._at = min(int(np.searchsorted(self._due, tick, side="right")), begin + BATCH_ROWS)
+        self._at = min(int(np.searchsorted(self._due, tick, side="right")), begin + PIECE_ROWS)
         self.came = self._arrivals.nanoseconds(int(self._due[self._at - 1]))
         if self._at < len(rows):
             self.due = self._arrivals.nanoseconds(int(self._due[self._at]))

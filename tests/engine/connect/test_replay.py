@@ -96,8 +96,8 @@ def test_time_stands_still_while_nobody_reads() -> None:
 
 
 def test_a_batch_is_never_too_large() -> None:
-    feed = replay(log([0] * 600_000), 1, machine=StoppedClock())
-    assert [len(batch or ()) for batch in feed.read([])] == [262_144, 262_144, 75_712]
+    feed = replay(log([0] * 2_200_000), 1, machine=StoppedClock())
+    assert [len(batch or ()) for batch in feed.read([])] == [1_048_576, 1_048_576, 102_848]
 
 
 def test_the_machine_s_clock_paces_too() -> None:

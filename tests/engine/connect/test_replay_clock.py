@@ -82,11 +82,11 @@ def test_the_speed_can_change_while_it_plays() -> None:
 def test_a_clock_waits_for_whoever_is_behind() -> None:
     machine = StoppedClock()
     clock = ReplayClock(INFINITE, _machine=machine)
-    fast, slow = (Replay(log(list(range(300_000))), clock=clock, reorder_latency=60).read(["x"]) for _ in range(2))
-    assert (heard(fast, 1), heard(slow, 1)) == (262_144, 262_144)
+    fast, slow = (Replay(log(list(range(1_100_000))), clock=clock, reorder_latency=60).read(["x"]) for _ in range(2))
+    assert (heard(fast, 1), heard(slow, 1)) == (1_048_576, 1_048_576)
     assert heard(fast, 3) == 0
     machine.time += 10
-    assert heard(fast, 1) == 300_000 - 262_144, "nobody waits for one that reads no more"
+    assert heard(fast, 1) == 1_100_000 - 1_048_576, "nobody waits for one that reads no more"
 
 
 def test_setting_it_reads_up_to_there_and_time_goes_on_from_there() -> None:
