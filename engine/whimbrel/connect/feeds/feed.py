@@ -157,6 +157,10 @@ class Feed(Source):
         """The place behind rows with these offsets, where the columns are those that the broker itself has."""
         return None
 
+    def is_another(self, before: Place, after: Place) -> bool:
+        """Whether what is read was made anew between two places, so that offsets of one say nothing of the other."""
+        return False
+
     def first_place(self) -> Place:
         """Where to look for a sample; default: where the feed begins."""
         return None

@@ -109,8 +109,10 @@ class _HandingOver(Reading):
                 self._feed_place = self._seam.place_in(self._both.feed)
             self._feed = cast(Reading, self._both.feed.read(self._needed, Position(0, self._feed_place)))
             self._feed.bell, self._feed.keeps_place, self._feed.relief = self._bell, self.keeps_place, self.relief
-        batch = next(self._feed)
+        before, batch = self._feed_place, next(self._feed)
         self._feed_place = self._feed.place
+        if self._both.feed.is_another(before, self._feed_place):
+            self._seam.begin_anew()
         return None if batch is None else self._told(batch)
 
     def _told(self, batch: Batch) -> Batch | None:

@@ -28,6 +28,8 @@ _FETCH_AGAIN_MS = 10  # where the library has enough and waits for us; its own s
 _CONNECT_AGAIN_MS = 20  # doubled each time; half of it is between any two connections, also the first ones
 _ATTEMPT_S = 10.0
 _LOOK_S = 0.5
+_SETTLED_S = 1.0
+"""When a topic is looked at first that is never at its end: the connection that asks for its id takes some time."""
 _GROUP, _BROKER = "the group", "the broker"
 _LOOK = "topic.metadata.refresh.interval.ms"
 _TOPIC = "topic"
@@ -116,6 +118,10 @@ class KafkaFeed(Feed):
             return None
         return {str(partition): number + 1 for partition, number in last.items()}
 
+    def is_another(self, before: Place, after: Place) -> bool:
+        topics = {place.get(_TOPIC) for place in (before, after) if isinstance(place, dict)}
+        return len(topics - {None}) == 2
+
 
 class _Consumer(Client):
     """Its place: by partition, the offset of the next message; and the topic's id, where it is known."""
@@ -138,12 +144,13 @@ class _Consumer(Client):
             "fetch.message.max.bytes": _FETCHED_BYTES, "reconnect.backoff.ms": _CONNECT_AGAIN_MS,
             "queued.max.messages.kbytes": _MOST_AHEAD_KB, _LOOK: 10_000, **feed.config}
         self._look_s = int(config[_LOOK]) / 1000
-        self._look_at = monotonic() + self._look_s
+        self._look_at = monotonic() + min(self._look_s, _SETTLED_S)
         self._consumer = feed.library.Consumer(config)
         self._id = TopicId(feed.topic, feed.library, {
             "bootstrap.servers": feed.servers, "log_level": 0,
             **{name: value for name, value in feed.config.items() if name != "on_commit"}})  # it is of consumers alone
-        self._id.ask()
+        if self._topic is not None:
+            self._id.ask()
         try:
             numbers = [] if feed.group is not None else self._partitions()
             self._go_on_in_the_same_topic()
@@ -253,6 +260,8 @@ class _Consumer(Client):
         elif not messages:
             if self._lost is not None:
                 raise ConnectionError(self._lost)
+            if not self._id.was_asked:
+                self._id.ask()
             if not self._has_new_id:
                 self._look_behind()
                 return None

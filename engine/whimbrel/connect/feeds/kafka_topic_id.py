@@ -25,15 +25,20 @@ class TopicId:
     """
 
     def __init__(self, topic: str, library: Any, config: Mapping[str, Any]) -> None:
-        from confluent_kafka.admin import AdminClient
-
-        self._topic, self._library = topic, library
-        self._link: Any = AdminClient({**config})
+        self._topic, self._library, self._config = topic, library, config
+        self._link: Any = None
         self._asked: Any = None
+
+    @property
+    def was_asked(self) -> bool:
+        return self._link is not None
 
     def ask(self) -> None:
         """Begin to ask, where nobody waits for an answer yet."""
+        from confluent_kafka.admin import AdminClient
+
         if self._asked is None:
+            self._link = self._link or AdminClient({**self._config})
             topics = self._library.TopicCollection([self._topic])
             self._asked = self._link.describe_topics(topics, request_timeout=_ANSWER_S)[self._topic]
 

@@ -77,6 +77,10 @@ class NatsFeed(Feed):
     def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
         return last.get(None) if offset == "sequence" and offset in self.beside.names else None
 
+    def is_another(self, before: Place, after: Place) -> bool:
+        made = {place[1] for place in (before, after) if isinstance(place, list)}
+        return len(made - {""}) == 2
+
 
 class _Puller(Client):
     """Its place: the sequence number of the last message, and when the stream was made, where that is known.

@@ -49,6 +49,10 @@ class Seam(ABC):
         return None
 
     @abstractmethod
+    def begin_anew(self) -> None:
+        """What the feed reads was made anew: from now on its offsets are not those of the history."""
+
+    @abstractmethod
     def state(self) -> Any:
         """What it remembers, as JSON."""
 
@@ -96,6 +100,9 @@ class ByOffset(Seam):
 
     def place_in(self, feed: Feed) -> Place:
         return feed.place_behind(self.offset, self.within, self._last)
+
+    def begin_anew(self) -> None:
+        self._last = {}
 
     def state(self) -> str:
         return _text(pa.array(list(self._last), self._type), pa.array(list(self._last.values()), pa.int64()))
@@ -148,6 +155,9 @@ class ByTime(Seam):
 
     def of_feed(self, rows: Batch) -> Batch:
         return self._kept(rows, np.asarray(rows.column(self.columns[0]).values) >= self.cut)
+
+    def begin_anew(self) -> None:
+        """It does not go by offsets."""
 
     def state(self) -> Any:
         return []
@@ -208,6 +218,9 @@ class ByKey(Seam):
         for part in self._recent:
             table.ids(_key(part.sync, [part.column(name) for name in self.columns]), len(part))
         return table
+
+    def begin_anew(self) -> None:
+        """It does not go by offsets."""
 
     def state(self) -> list[Any]:
         parts = [] if self._told is None else [self._told]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,6 +180,20 @@ def test_a_topic_of_more_partitions_that_is_made_anew_is_read_from_its_beginning
         make_anew(broker, topic, *range(100, 120))
         assert values(found, 20, "x") == [10 * at for at in range(100, 120)]
         assert found.state.missed == {"a topic that began anew": 1}
+
+
+def test_offsets_of_a_history_say_nothing_of_a_topic_that_is_made_anew(broker: servers.Server) -> None:
+    topic = f"history-{uuid.uuid4()}"
+    send(broker, topic, *range(10))
+    history = wb.from_arrow({"at": range(6), "x": range(6), "offset": range(6)}, time="at")
+    live = feed(broker, topic, config={"topic.metadata.refresh.interval.ms": 200})
+    run = history.then(live, offset="offset").start()
+    until(lambda: run.metrics.rows == 10 and run.metrics.feeds[topic].behind_rows == 0)
+    time.sleep(1.5)  # until the topic's id is known
+    make_anew(broker, topic, *range(100, 105))
+    until(lambda: run.metrics.rows == 15)
+    assert run.metrics.feeds[topic].missed == {"a topic that began anew": 1}
+    run.stop()
 
 
 @pytest.mark.fault("kafka", "server frozen")
