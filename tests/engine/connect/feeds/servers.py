@@ -141,6 +141,10 @@ def postgres(folder: Path) -> Server:
         "wal_level=logical", "-k", ""], folder)
 
 
+def postgres_url(server: Server) -> str:
+    return f"postgresql://test:hunter2@127.0.0.1:{server.port}/postgres"
+
+
 def accepts(url: str) -> bool:
     """Whether PostgreSQL does more than listen."""
     try:

@@ -23,19 +23,15 @@ pytestmark = pytest.mark.postgres
 @pytest.fixture(scope="module")
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]:
     with servers.running(servers.postgres(tmp_path_factory.mktemp("postgres"))) as server:
-        until(lambda: servers.accepts(postgres_url(server)))
+        until(lambda: servers.accepts(servers.postgres_url(server)))
         yield server
-
-
-def postgres_url(server: servers.Server) -> str:
-    return f"postgresql://test:hunter2@127.0.0.1:{server.port}/postgres"
 
 
 @pytest.mark.fault("postgres", "broker stopped and restarted")
 @pytest.mark.fault("postgres", "client gone meanwhile")
 @pytest.mark.fault("postgres", "wrong schema")
 def test_rows_of_a_table_are_read_as_they_are_added(postgres_server: servers.Server) -> None:
-    url = postgres_url(postgres_server)
+    url = servers.postgres_url(postgres_server)
     with psycopg.connect(url, autocommit=True) as link:
         link.execute('CREATE TABLE "Rows" (id bigserial PRIMARY KEY, at timestamptz, x double precision, k text)')
         link.execute("""INSERT INTO "Rows" (at, x, k) VALUES ('2024-01-01 00:00:01+00', 1.5, 'a'), (NULL, 2, 'b')""")
@@ -60,7 +56,7 @@ def test_rows_of_a_table_are_read_as_they_are_added(postgres_server: servers.Ser
 
 
 def test_a_time_of_infinity_costs_its_row(postgres_server: servers.Server) -> None:
-    url = postgres_url(postgres_server)
+    url = servers.postgres_url(postgres_server)
     with psycopg.connect(url, autocommit=True) as link:
         link.execute("CREATE TABLE endless (id bigserial, at timestamptz, day date, noted timestamp)")
         link.execute("""INSERT INTO endless (at, day, noted) VALUES ('2024-01-01', '2024-01-01', '2024-01-01'),
@@ -73,7 +69,7 @@ def test_a_time_of_infinity_costs_its_row(postgres_server: servers.Server) -> No
 
 
 def test_numbers_of_any_length_and_identifiers_are_read_as_their_columns_say(postgres_server: servers.Server) -> None:
-    url = postgres_url(postgres_server)
+    url = servers.postgres_url(postgres_server)
     with psycopg.connect(url, autocommit=True) as link:
         link.execute("CREATE TABLE exact (at bigint, n numeric(10, 2), u uuid)")
         link.execute(f"INSERT INTO exact VALUES (1, 1.50, '{UUID(int=7)}'), (2, 'NaN', NULL), (3, NULL, NULL)")
@@ -88,7 +84,7 @@ def test_numbers_of_any_length_and_identifiers_are_read_as_their_columns_say(pos
 
 
 def test_a_table_may_be_made_anew_and_rows_without_a_cursor_are_left(postgres_server: servers.Server) -> None:
-    url = postgres_url(postgres_server)
+    url = servers.postgres_url(postgres_server)
     with psycopg.connect(url, autocommit=True) as link:
         link.execute("CREATE TABLE anew (id int, at int)")
         link.execute("INSERT INTO anew VALUES (1, 1), (NULL, 2)")
@@ -107,7 +103,7 @@ def test_a_table_may_be_made_anew_and_rows_without_a_cursor_are_left(postgres_se
 
 
 def test_a_cursor_may_be_bytes(postgres_server: servers.Server) -> None:
-    url = postgres_url(postgres_server)
+    url = servers.postgres_url(postgres_server)
     with psycopg.connect(url, autocommit=True) as link:
         link.execute("DROP TABLE IF EXISTS in_bytes")
         link.execute("CREATE TABLE in_bytes (id bytea, at int)")
@@ -124,7 +120,7 @@ def test_a_cursor_may_be_bytes(postgres_server: servers.Server) -> None:
 
 
 def test_rows_that_are_too_new_wait_for_slower_transactions(postgres_server: servers.Server) -> None:
-    url = postgres_url(postgres_server)
+    url = servers.postgres_url(postgres_server)
     with psycopg.connect(url, autocommit=True) as link:
         link.execute("CREATE TABLE settling (id bigserial, at timestamptz)")
         link.execute("INSERT INTO settling (at) VALUES (now() - interval '1 minute'), (now() + interval '1 minute')")

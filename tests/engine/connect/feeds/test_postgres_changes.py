@@ -28,17 +28,13 @@ QUICK: Any = {"every": 0.01, "retry_s": (0.02, 0.1)}
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]:
     with servers.running(servers.postgres(tmp_path_factory.mktemp("changes"))) as started:
-        until(lambda: servers.accepts(url_of(started)))
+        until(lambda: servers.accepts(servers.postgres_url(started)))
         yield started
-
-
-def url_of(server: servers.Server) -> str:
-    return f"postgresql://test:hunter2@127.0.0.1:{server.port}/postgres"
 
 
 def do(server: servers.Server, *statements: str) -> None:
     """Statements of one transaction."""
-    with psycopg.connect(url_of(server)) as link:
+    with psycopg.connect(servers.postgres_url(server)) as link:
         for statement in statements:
             link.execute(statement)
 
@@ -59,12 +55,12 @@ def test_inserts_updates_and_deletions_are_told_when_they_are_committed(server: 
     do(server, "CREATE TABLE orders (id bigint PRIMARY KEY, x double precision, k text, at timestamptz, odd point)",
        "CREATE TABLE others (id bigint)", "INSERT INTO orders VALUES (1, 1.5, 'before the slot')",
        "CREATE PUBLICATION all_of_them FOR ALL TABLES")
-    feed = wb.feeds.postgres_changes("public.orders", url_of(server), time="committed", slot="orders",
+    feed = wb.feeds.postgres_changes("public.orders", servers.postgres_url(server), time="committed", slot="orders",
                                      publication="all_of_them", beside=["change", "committed", "lsn"], **QUICK)
     assert feed.schema.show() == ("id: int64, x: double, k: string, at: timestamp[us, tz=UTC], change: string, "
                                   "committed: timestamp[us, tz=UTC], lsn: int64")
     assert "hunter2" not in f"{feed.explain()}{feed!r}"
-    with reading(feed) as found, psycopg.connect(url_of(server)) as undone:
+    with reading(feed) as found, psycopg.connect(servers.postgres_url(server)) as undone:
         begin(found)
         undone.execute("INSERT INTO orders VALUES (99, 0, 'never committed')")
         do(server, "INSERT INTO orders VALUES (2, 'NaN', 'ü', '2024-01-01 00:00:01.5+02'), (3, NULL, NULL, NULL)")
@@ -83,7 +79,7 @@ def test_inserts_updates_and_deletions_are_told_when_they_are_committed(server: 
 
 def test_a_time_that_python_does_not_have_costs_its_row(server: servers.Server) -> None:
     do(server, "CREATE TABLE untold (id bigint, until timestamptz, n numeric, u uuid)")
-    feed = wb.feeds.postgres_changes("untold", url_of(server), time="committed", slot="untold", **QUICK)
+    feed = wb.feeds.postgres_changes("untold", servers.postgres_url(server), time="committed", slot="untold", **QUICK)
     with reading(feed) as found:
         begin(found)
         do(server, "INSERT INTO untold VALUES (1, 'infinity')",
@@ -100,7 +96,7 @@ def test_a_time_that_python_does_not_have_costs_its_row(server: servers.Server) 
 def test_long_values_that_stayed_are_told_where_the_old_row_is(server: servers.Server) -> None:
     do(server, "CREATE TABLE notes (id bigint PRIMARY KEY, x double precision, k text)",
        "ALTER TABLE notes ALTER k SET STORAGE EXTERNAL", "ALTER TABLE notes REPLICA IDENTITY FULL")
-    feed = wb.feeds.postgres_changes("notes", url_of(server), time="committed", slot="notes", **QUICK)
+    feed = wb.feeds.postgres_changes("notes", servers.postgres_url(server), time="committed", slot="notes", **QUICK)
     with reading(feed) as found:
         begin(found)
         do(server, "INSERT INTO notes VALUES (1, 1, repeat('long', 5000))")
@@ -114,7 +110,8 @@ def test_long_values_that_stayed_are_told_where_the_old_row_is(server: servers.S
 def test_an_update_that_does_not_tell_a_long_value_is_no_row_with_null(server: servers.Server) -> None:
     do(server, "CREATE TABLE untoasted (id bigint PRIMARY KEY, x double precision, k text)",
        "ALTER TABLE untoasted ALTER k SET STORAGE EXTERNAL")
-    feed = wb.feeds.postgres_changes("untoasted", url_of(server), time="committed", slot="untoasted", **QUICK)
+    feed = wb.feeds.postgres_changes("untoasted", servers.postgres_url(server), time="committed",
+                                     slot="untoasted", **QUICK)
     with reading(feed) as found:
         begin(found)
         do(server, "INSERT INTO untoasted VALUES (1, 1, repeat('long', 5000)), (2, 1, NULL)")
@@ -133,19 +130,19 @@ def test_a_partitioned_table_is_told_as_one(server: servers.Server) -> None:
        "CREATE TABLE parted_0 PARTITION OF parted FOR VALUES FROM (0) TO (10)",
        "CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (10) TO (20)",
        "CREATE PUBLICATION leaves FOR TABLE parted")
-    feed = wb.feeds.postgres_changes("parted", url_of(server), time="committed", slot="parted", **QUICK)
+    feed = wb.feeds.postgres_changes("parted", servers.postgres_url(server), time="committed", slot="parted", **QUICK)
     with reading(feed) as found:
         begin(found)
         do(server, "INSERT INTO parted VALUES (1), (11)")
         assert [one["id"] for one in told(found, 2)] == [1, 11]
-    silent = wb.feeds.postgres_changes("parted", url_of(server), time="committed", slot="leaves", **QUICK)
+    silent = wb.feeds.postgres_changes("parted", servers.postgres_url(server), time="committed", slot="leaves", **QUICK)
     with pytest.raises(SourceError, match=r"'leaves' does not tell of 'parted'(.|\n)*publish_via_partition_root"):
         silent.collect()
 
 
 def test_feeds_that_begin_at_once_make_their_slot_once(server: servers.Server) -> None:
     do(server, "CREATE TABLE shared (id bigint)")
-    feed = wb.feeds.postgres_changes("shared", url_of(server), time="committed", slot="shared", **QUICK)
+    feed = wb.feeds.postgres_changes("shared", servers.postgres_url(server), time="committed", slot="shared", **QUICK)
     runs = [feed.select("id").start() for _ in range(4)]
     until(lambda: all(run.error or run.metrics.feeds["shared"].link == "live" for run in runs))
     do(server, "INSERT INTO shared VALUES (1)")
@@ -160,7 +157,7 @@ def test_feeds_that_begin_at_once_make_their_slot_once(server: servers.Server) -
 @pytest.mark.fault("postgres_changes", "client gone meanwhile")
 def test_changes_go_on_when_the_server_does_and_none_is_missed_meanwhile(server: servers.Server) -> None:
     do(server, "CREATE TABLE lasting (id bigint)")
-    feed = wb.feeds.postgres_changes("lasting", url_of(server), time="committed", slot="lasting", **QUICK)
+    feed = wb.feeds.postgres_changes("lasting", servers.postgres_url(server), time="committed", slot="lasting", **QUICK)
     with reading(feed) as found:
         begin(found)
         do(server, "INSERT INTO lasting VALUES (1)")
@@ -169,7 +166,7 @@ def test_changes_go_on_when_the_server_does_and_none_is_missed_meanwhile(server:
         until(lambda: found.state.link == "reconnecting")
         assert "hunter2" not in found.state.error
         server.start()
-        until(lambda: servers.accepts(url_of(server)))
+        until(lambda: servers.accepts(servers.postgres_url(server)))
         do(server, "INSERT INTO lasting VALUES (2)")
         assert values(found, 1, "id") == [2]
         place = json.loads(json.dumps(found.place))
@@ -181,7 +178,7 @@ def test_changes_go_on_when_the_server_does_and_none_is_missed_meanwhile(server:
 def test_the_server_keeps_what_is_in_no_checkpoint_and_what_it_has_not_kept_is_said(server: servers.Server,
                                                                                     tmp_path: Path) -> None:
     do(server, "CREATE TABLE kept (id bigint)")
-    feed = wb.feeds.postgres_changes("kept", url_of(server), time="committed", slot="kept", **QUICK)
+    feed = wb.feeds.postgres_changes("kept", servers.postgres_url(server), time="committed", slot="kept", **QUICK)
 
     def started() -> wb.Run:
         return feed.select("id").start(to=wb.sinks.parquet(tmp_path / "out"),
@@ -212,7 +209,8 @@ def test_what_is_not_known_of_a_change_is_refused() -> None:
 
 def test_no_more_is_asked_for_at_once_where_rows_are_long(server: servers.Server) -> None:
     do(server, "CREATE TABLE long_rows (at bigint, x text)", "ALTER TABLE long_rows ALTER x SET STORAGE EXTERNAL")
-    feed = wb.feeds.postgres_changes("long_rows", url_of(server), time="at", slot="long_rows", **QUICK).node.op
+    feed = wb.feeds.postgres_changes("long_rows", servers.postgres_url(server), time="at", slot="long_rows",
+                                     **QUICK).node.op
     assert isinstance(feed, Feed)
     with contextlib.closing(feed.connect(None)) as client:
         for at in range(12):
