@@ -19,7 +19,7 @@ class _ClosedIfRefused(ssl.SSLSocket):
 
 
 def closing_context(context: ssl.SSLContext | None = None) -> ssl.SSLContext:
-    """The context, or the default one, whose sockets are closed when their handshake fails."""
+    """The context itself, or the default one: from now on its sockets are closed when their handshake fails."""
     context = context or ssl.create_default_context()
     context.sslsocket_class = _ClosedIfRefused
     return context
