@@ -28,6 +28,7 @@ _FETCH_AGAIN_MS = 10  # where the library has enough and waits for us; its own s
 _CONNECT_AGAIN_MS = 20  # doubled each time; half of it is between any two connections, also the first ones
 _ATTEMPT_S = 10.0
 _LOOK_S = 0.5
+_BEHIND_S = 0.05  # the library asks a thread of its own
 _SETTLED_S = 1.0
 """When a topic is looked at first that is never at its end: the connection that asks for its id takes some time."""
 _GROUP, _BROKER = "the group", "the broker"
@@ -133,6 +134,7 @@ class _Consumer(Client):
         self._has_new_id = self._began_anew = False
         self._lost: str | None = None
         self._behind: int | None = None
+        self._behind_at = monotonic()
         self.answered = feed.group is not None  # without a group there is a word from every partition, also empty ones
         self._backlog: Backlog | None = None
         self.missed: Counter[str] = Counter()
@@ -272,7 +274,8 @@ class _Consumer(Client):
             if self._feed.drops_tombstones:
                 messages = [message for message in messages if message.value() is not None]
             values = [message.value() or b"" for message in messages]
-        self._look_behind()
+        if monotonic() > self._behind_at:
+            self._look_behind()
         return Delivery(values, self._where(), {field.name: list(map(_BESIDE_OF[field.name], messages))
                                                 for field in self._feed.beside})
 
@@ -401,7 +404,7 @@ class _Consumer(Client):
             if offset is None and self._feed.group is None:  # it is read whole, and nothing was handed on yet
                 offset = max(low, 0)
             behind += 0 if offset is None else max(high - offset, 0)
-        self._behind = behind
+        self._behind, self._behind_at = behind, monotonic() + _BEHIND_S
 
     def acknowledge(self, place: Place) -> None:
         if self._feed.group is None or not place:

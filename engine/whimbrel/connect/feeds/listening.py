@@ -51,7 +51,7 @@ class Listening(Reading):
 
     def __init__(self, feed: Feed, columns: tuple[str, ...], place: Place) -> None:
         self.feed, self.columns, self.place, self.relief = feed, columns, place, feed.relief
-        self._queue: deque[tuple[pa.Table, Place]] = deque()
+        self._queue: deque[tuple[pa.Table, int, Place]] = deque()
         self._waiting = self._waiting_bytes = 0
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -110,12 +110,12 @@ class Listening(Reading):
         rows = bytes_ = 0
         place: Place = None
         while self._queue:
-            more = self._queue[0][0]
-            if parts and (rows + more.num_rows > BATCH_ROWS or bytes_ + more.nbytes > most_bytes):
+            more, size, behind = self._queue[0]
+            if parts and (rows + more.num_rows > BATCH_ROWS or bytes_ + size > most_bytes):
                 break
-            rows, bytes_ = rows + more.num_rows, bytes_ + more.nbytes
+            rows, bytes_, place = rows + more.num_rows, bytes_ + size, behind
             parts.append(more)
-            place = self._queue.popleft()[1]
+            self._queue.popleft()
         self._waiting -= rows
         self._waiting_bytes -= bytes_
         return parts, place
@@ -326,13 +326,14 @@ class Listening(Reading):
         """Let rows wait; where there are too many, give some up or hold the client back."""
         pace = self.feed.pace
         sheds_rows = pace.overload is not None and self.relief is None
+        size = _size(rows)
         with self._changed:
             began = monotonic()
             if not sheds_rows:
                 self._changed.wait_for(self._has_room, timeout=None)
-            self._queue.append((rows, place))
+            self._queue.append((rows, size, place))
             self._waiting += rows.num_rows
-            self._waiting_bytes += rows.nbytes
+            self._waiting_bytes += size
             if sheds_rows and self._full() > 1:
                 self._give_up_some(str(pace.overload))
                 self._changed.wait_for(lambda: self._full() <= 1 or self._stop.is_set(), timeout=None)
@@ -344,14 +345,14 @@ class Listening(Reading):
         return self._full() < 1 or self._stop.is_set()
 
     def _give_up_some(self, rule: str) -> None:
-        waiting = as_batch(pa.concat_tables([rows for rows, _ in self._queue]))
+        waiting = as_batch(pa.concat_tables([rows for rows, _, _ in self._queue]))
         assert self.feed.pace.overload is not None
         kept = self.feed.pace.overload.keep(waiting)
         self._shed[rule] += waiting.num_rows - kept.num_rows
-        place = self._queue[-1][1]
+        size, place = _size(kept), self._queue[-1][2]
         self._queue.clear()
-        self._queue.append((pa.Table.from_batches([kept]), place))
-        self._waiting, self._waiting_bytes = kept.num_rows, kept.nbytes
+        self._queue.append((pa.Table.from_batches([kept]), size, place))
+        self._waiting, self._waiting_bytes = kept.num_rows, size
 
     def _given_up(self) -> dict[str, int]:
         relief = self.relief
@@ -395,6 +396,13 @@ def _link(client: Client) -> dict[str, str]:
     """What a feed says of a client that was connected."""
     live = client.answered and not client.waiting_for
     return {"link": "live" if live else "connecting", "waiting_for": client.waiting_for}
+
+
+def _size(rows: pa.Table | pa.RecordBatch) -> int:
+    """Bytes of rows; counted piece by piece, which takes long, only where the types do not say it."""
+    if all(pa.types.is_primitive(type_) for type_ in rows.schema.types):
+        return sum(-(-rows.num_rows * type_.bit_width // 8) for type_ in rows.schema.types)
+    return rows.nbytes
 
 
 def _words(messages: Any, number: int) -> bytes:
