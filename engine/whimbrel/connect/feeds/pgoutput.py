@@ -44,8 +44,8 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
-    """Changes that became visible together.
+class Commit:
+    """The end of a transaction: what came before it, behind the last one, became visible together.
 
     Attributes
     ----------
@@ -53,12 +53,10 @@ class Transaction:
         Microseconds since 1970.
     end : int
         The place in the log behind it.
-    changes : tuple of Change
     """
 
     committed_us: int
     end: int
-    changes: tuple[Change, ...]
 
 
 @dataclass
@@ -86,28 +84,25 @@ class _Text:
         return found
 
 
-def transactions(messages: Iterable[bytes]) -> Iterator[Transaction]:
-    """Whole transactions, in the order of their commits.
+def changes(messages: Iterable[bytes]) -> Iterator[Change | Commit]:
+    """What became of rows, transaction by transaction, in the order of their commits.
 
     Parameters
     ----------
     messages : iterable of bytes
-        Of one call of the server's functions, which describes each table before it is named.
+        Of one call of the server's functions, which describes each table before it is named. None is held.
     """
     relations: dict[int, Relation] = {}
-    changes: list[Change] = []
     for message in messages:
         text, kind = _Text(message), message[:1]
-        if kind == b"B":
-            changes = []
-        elif kind == b"R":
+        if kind == b"R":
             number = text.number("!I")
             relations[number] = _relation(text)
         elif kind in _KINDS:
-            changes.append(_change(_KINDS[kind], relations[text.number("!I")], text))
+            yield _change(_KINDS[kind], relations[text.number("!I")], text)
         elif kind == b"C":
             _, _, end, committed = text.numbers("!bqqq")
-            yield Transaction(committed + _EPOCH_US, end, tuple(changes))
+            yield Commit(committed + _EPOCH_US, end)
 
 
 def _relation(text: _Text) -> Relation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from decimal import Decimal
 from typing import Any, Unpack
 from uuid import UUID
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import PATIENCE, checked_conninfo, shown_cause, without_secrets
 from whimbrel.connect.arguments import check_name, check_seconds
-from whimbrel.connect.feeds.client import Client, Delivery, Place, as_many
+from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place, size
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.records import Records
@@ -158,7 +159,6 @@ class _Table(Client):
         from psycopg.rows import dict_row
 
         self._feed, self._place = feed, place
-        self._before: Delivery | None = None
         self._link = feed.open()
         self._rows = self._link.cursor(row_factory=dict_row)
         settled = [] if feed.settle is None else [
@@ -180,23 +180,31 @@ class _Table(Client):
             self._wait_s -= timeout_s
             return None
         ask = self._first if self._place is None else self._further
-        most = as_many(self._before, _MOST_ROWS)
-        told = {"place": self._place, "settle": self._feed.settle, "most": most}
+        told = {"place": self._place, "settle": self._feed.settle, "most": _MOST_ROWS}
         try:
-            found = self._rows.execute(ask, told).fetchall()
+            found, bytes_ = self._found(ask, told)
         except self._feed.library.DataError:
             _let_texts_stand(self._rows)
-            found = self._rows.execute(ask, told).fetchall()
-        if len(found) < most:
+            found, bytes_ = self._found(ask, told)
+        if len(found) < _MOST_ROWS and bytes_ < MOST_BYTES:
             self._wait_s = self._feed.every
         if not found:
             return None
         last = found[-1][self._feed.cursor]
         self._place = last if isinstance(last, int) else _literal(last)
         self._make_plain(found)
-        came = Delivery([row for row in found if self._is_told(row)], self._place)
-        self._before = came if came.messages else self._before
-        return came
+        return Delivery([row for row in found if self._is_told(row)], self._place, counted=bytes_)
+
+    def _found(self, ask: Any, told: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
+        """Rows, and about what they take: as they come, until that is much, however long they are behind short ones."""
+        found, bytes_ = [], 0
+        with closing(self._rows.stream(ask, told)) as coming:
+            for row in coming:
+                found.append(row)
+                bytes_ += size(row)
+                if bytes_ >= MOST_BYTES:
+                    break
+        return found, bytes_
 
     def _make_plain(self, rows: Sequence[dict[str, Any]]) -> None:
         for column in self._rows.description:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Unpack
 
 import pyarrow as pa
 
 from whimbrel.connect.addresses import PATIENCE, checked_conninfo
 from whimbrel.connect.arguments import check_name, check_seconds
-from whimbrel.connect.feeds.client import Client, Delivery, Place, as_many
+from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
-from whimbrel.connect.feeds.pgoutput import Change, Transaction, transactions
+from whimbrel.connect.feeds.pgoutput import Change, changes
 from whimbrel.connect.feeds.postgres import UNTOLD_TIME, columns_of, plain
 from whimbrel.connect.feeds.records import Records
 from whimbrel.errors import MissingExtraError, PlanError, SourceError, near_match
 
-_MOST_CHANGES = 10_000
+_MOST_ROWS = 10_000
 _STEP_BYTES = 16 << 20
-"""So much of the log may pass without a change of this table before the server is told that it was read."""
+"""So much of the log is asked for at once, or may pass without a change before the server is told that it was read."""
+_LOOK_S = 5.0
+_ADVANCE = "SELECT pg_replication_slot_advance(%s, %s::pg_lsn)"
 _UNTOLD = "an update that does not tell a long value which it left alone: it needs REPLICA IDENTITY FULL"
 _BESIDE = {"change": pa.string(), "committed": pa.timestamp("us", "UTC"), "lsn": pa.int64()}
 
@@ -37,6 +40,8 @@ class PostgresChangesFeed(Feed):
     The server does not tell long values (TOAST, from 2 kB on) that an update left alone, unless the table's replica
     identity is full: such an update is a dead letter. Say ``ALTER TABLE ... REPLICA IDENTITY FULL``, or give a `schema`
     without these columns. A partitioned table is told as one, by a publication with ``publish_via_partition_root``.
+    A publication does not tell of another table that has the name later, unless it is of all: the query ends with an
+    error, then.
 
     Parameters
     ----------
@@ -103,7 +108,10 @@ class _Changes(Client):
         from psycopg.adapt import Transformer
 
         self._feed, self._wait_s = feed, 0.0
-        self._most = 1  # transaction: how long they are nobody knows yet
+        self._span, self._bytes = _STEP_BYTES, 0
+        self._coming: Iterator[Delivery] = iter(())
+        self._look_at = clock.monotonic() + _LOOK_S
+        self._gone_at: int | None = None
         self._link = feed.open()
         try:
             safe = self._prepare(place)
@@ -111,11 +119,11 @@ class _Changes(Client):
             self._ask("SELECT pg_copy_logical_replication_slot(%s, %s, true)", feed.slot, self._copy)
             self._place = safe if place is None else place
             if self._place > safe:
-                self._ask("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", self._copy, _lsn(self._place))
+                self._ask(_ADVANCE, self._copy, _lsn(self._place))
         except BaseException:
             self._link.close()
             raise
-        self._safe = safe
+        self._safe = self._taken = safe
         self._types = Transformer(self._link)
 
     def _ask(self, words: str, *told: Any) -> list[Any]:
@@ -150,34 +158,60 @@ class _Changes(Client):
         if not self._ask("SELECT 1 FROM pg_publication WHERE pubname = %s", feed.publication):
             self._link.execute(sql.SQL("CREATE PUBLICATION {} FOR TABLE {} WITH (publish_via_partition_root = true)"
                                        ).format(name, sql.Identifier(*feed.table)))
-        told = self._ask("SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = %s", feed.publication)
-        if not any(each[-len(feed.table):] == tuple(feed.table) for each in told):
-            table = sql.Identifier(*feed.table).as_string(self._link)
-            raise SourceError(
-                f"The publication {feed.publication!r} does not tell of {'.'.join(feed.table)!r}.", where=feed.call,
-                hint=f"ALTER PUBLICATION {name.as_string(self._link)} ADD TABLE {table}; or, of a partitioned table, "
-                     "... SET (publish_via_partition_root = true)")
+        if not self._tells():
+            raise self._not_told(".", "or, of a partitioned table, ... SET (publish_via_partition_root = true)")
+
+    def _tells(self) -> bool:
+        """Whether the publication tells of a table of this name."""
+        told = self._ask("SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = %s",
+                         self._feed.publication)
+        return any(self._is_of(each) for each in told)
+
+    def _is_of(self, name: Sequence[str]) -> bool:
+        """Whether a table's name, in parts, is that of this feed."""
+        return tuple(name[-len(self._feed.table):]) == tuple(self._feed.table)
+
+    def _not_told(self, why: str, hint: str) -> SourceError:
+        from psycopg import sql
+
+        feed = self._feed
+        name, table = (sql.Identifier(*each).as_string(self._link) for each in ([feed.publication], feed.table))
+        return SourceError(f"The publication {feed.publication!r} does not tell of {'.'.join(feed.table)!r}{why}",
+                           where=feed.call, hint=f"ALTER PUBLICATION {name} ADD TABLE {table}; {hint}")
+
+    def _look(self) -> None:
+        """Look from time to time whether the table is told of still: what was told before is read to its end first."""
+        if self._gone_at is None and clock.monotonic() >= self._look_at:
+            self._look_at = clock.monotonic() + _LOOK_S
+            if not self._tells():
+                self._gone_at = self._ask("SELECT (pg_current_wal_lsn() - '0/0')::int8")[0][0]
+        elif self._gone_at is not None and self._read_on() >= self._gone_at:
+            raise self._not_told(" any more: it was renamed, dropped or made anew. Its changes since then are missing.",
+                                 "or give the name that it has now")
 
     def receive(self, timeout_s: float) -> Delivery | None:
         if self._wait_s > 0:
             clock.sleep(min(self._wait_s, timeout_s))
             self._wait_s -= timeout_s
             return None
-        told = self._ask("SELECT data FROM pg_logical_slot_get_binary_changes(%s, NULL, %s, 'proto_version', '1',"
-                         " 'publication_names', %s)", self._copy, self._most, self._feed.publication)
-        messages = [data for data, in told]
-        if messages:
-            self._most = as_many(Delivery(messages), _MOST_CHANGES)
-        found = list(transactions(messages))
-        if found:
-            self._place = found[-1].end
-            return self._delivery(found)
-        self._wait_s = self._feed.every
-        read = self._read_to(self._copy)
-        if read is None or read - self._place < _STEP_BYTES:
+        came = next(self._coming, None)
+        if came is None:
+            self._pass_on()
+            self._look()
+            self._coming = self._deliveries()
+            came = next(self._coming, None)
+        return self._moved_on() if came is None else came
+
+    def _moved_on(self) -> Delivery | None:
+        """The place behind what the log has of others."""
+        passed = self._read_on() - self._place
+        at_end = passed < self._span
+        self._wait_s = self._feed.every if at_end else 0.0
+        self._span = _STEP_BYTES if at_end else 2 * self._span  # what a long transaction begins with is read each time
+        if passed < _STEP_BYTES:
             return None
-        self._place = read
-        return self._delivery([])
+        self._place += passed
+        return self._delivery([], {name: [] for name in _BESIDE})
 
     def _read_to(self, slot: str) -> int | None:
         """How far a slot has read the server's log; None where there is no such slot."""
@@ -185,24 +219,57 @@ class _Changes(Client):
                           slot)
         return int(found[0][0]) if found else None
 
-    def _delivery(self, found: Sequence[Transaction]) -> Delivery:
+    def _read_on(self) -> int:
+        """How far its own copy of the slot has read."""
+        return self._read_to(self._copy) or self._place
+
+    def _deliveries(self) -> Iterator[Delivery]:
+        """What the log tells further on, in whole transactions: together, until they are many or long."""
+        self._bytes = 0
         rows: list[dict[str, Any]] = []
         beside: dict[str, list[Any]] = {name: [] for name in _BESIDE}
-        for each in found:
-            for change in each.changes:
-                if change.relation.name[-len(self._feed.table):] != tuple(self._feed.table):
-                    continue
-                if not self._feed.told_of.isdisjoint(change.untold):
-                    self._feed.letters.refuse(repr(change.values).encode(), _UNTOLD)
-                    continue
-                try:
-                    rows.append(self._row(change))
-                except self._feed.library.DataError:  # the driver's word for times that Python does not have
-                    self._feed.letters.refuse(repr(change.values).encode(), UNTOLD_TIME)
-                    continue
-                for name, value in (("change", change.kind), ("committed", each.committed_us), ("lsn", each.end)):
-                    beside[name].append(value)
-        return Delivery(rows, self._place, {field.name: beside[field.name] for field in self._feed.beside})
+        found = False
+        for each in changes(self._messages()):
+            if isinstance(each, Change):
+                row = self._told(each)
+                if row is not None:
+                    rows.append(row)
+                    beside["change"].append(each.kind)
+                continue
+            for name, value in (("committed", each.committed_us), ("lsn", each.end)):
+                beside[name] += [value] * (len(rows) - len(beside[name]))
+            self._place, self._span, found = each.end, _STEP_BYTES, True
+            if self._bytes >= MOST_BYTES or len(rows) >= _MOST_ROWS:
+                yield self._delivery(rows, beside)
+                rows, beside, found = [], {name: [] for name in _BESIDE}, False
+        if found:
+            yield self._delivery(rows, beside)
+
+    def _delivery(self, rows: list[dict[str, Any]], beside: dict[str, list[Any]]) -> Delivery:
+        bytes_, self._bytes = self._bytes, 0
+        return Delivery(rows, self._place, {field.name: beside[field.name] for field in self._feed.beside}, bytes_)
+
+    def _messages(self) -> Iterator[bytes]:
+        """What the log tells further on, as it comes: however much that is, little of it is here at once."""
+        told = (self._copy, _lsn(self._place + self._span), self._feed.publication)
+        for data, in self._link.cursor().stream(
+                "SELECT data FROM pg_logical_slot_get_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1',"
+                " 'publication_names', %s)", told, binary=True):
+            self._bytes += len(data)
+            yield data
+
+    def _told(self, change: Change) -> dict[str, Any] | None:
+        """A row of the table; None of others, and of letters."""
+        if not self._is_of(change.relation.name):
+            return None
+        if self._feed.told_of.isdisjoint(change.untold):
+            try:
+                return self._row(change)
+            except self._feed.library.DataError:  # the driver's word for times that Python does not have
+                self._feed.letters.refuse(repr(change.values).encode(), UNTOLD_TIME)
+        else:
+            self._feed.letters.refuse(repr(change.values).encode(), _UNTOLD)
+        return None
 
     def _row(self, change: Change) -> dict[str, Any]:
         """Values as the database's driver reads them."""
@@ -215,12 +282,19 @@ class _Changes(Client):
         return row
 
     def acknowledge(self, place: Place) -> None:
-        if place is not None and place > self._safe:
-            self._ask("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", self._feed.slot, _lsn(place))
-            self._safe = place
+        """Passed on when all that was asked for has come: until then the connection is taken."""
+        self._taken = max(self._taken, place or 0)
+
+    def _pass_on(self) -> None:
+        if self._taken > self._safe:
+            self._ask(_ADVANCE, self._feed.slot, _lsn(self._taken))
+            self._safe = self._taken
 
     def close(self) -> None:
         self._link.close()
+        if self._taken > self._safe:
+            with suppress(OSError, self._feed.library.Error), self._feed.open() as link:
+                link.execute(_ADVANCE, (self._feed.slot, _lsn(self._taken)))
 
 
 def _lsn(place: int) -> str:

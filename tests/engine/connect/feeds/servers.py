@@ -138,7 +138,7 @@ def postgres(folder: Path) -> Server:
         assert made.returncode == 0, made.stderr
     return Server("postgres", lambda port, _: [
         "-D", str(data), "-p", str(port), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c",
-        "wal_level=logical", "-k", ""], folder)
+        "wal_level=logical", "-c", "max_replication_slots=20", "-k", ""], folder)
 
 
 def postgres_url(server: Server) -> str:

@@ -17,7 +17,7 @@ from pyarrow import parquet
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
-from whimbrel.connect.feeds import Feed, Reading
+from whimbrel.connect.feeds import Feed, Reading, postgres_changes
 from whimbrel.connect.feeds.client import MOST_BYTES
 from whimbrel.errors import PlanError, SourceError
 
@@ -207,16 +207,49 @@ def test_what_is_not_known_of_a_change_is_refused() -> None:
         wb.feeds.postgres_changes("t", "postgresql://127.0.0.1:1/db", time="at", beside=["user"])
 
 
+@pytest.mark.parametrize("how", ["DROP TABLE lost", "ALTER TABLE lost RENAME TO found"])
+def test_a_table_that_is_told_of_no_more_is_said_behind_what_was_told(how: str, server: servers.Server,
+                                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_changes, "_LOOK_S", 0.1)
+    do(server, "DROP TABLE IF EXISTS lost, found", "CREATE TABLE lost (id bigint)")
+    slot = f"lost_{len(how)}"
+    feed = wb.feeds.postgres_changes("lost", servers.postgres_url(server), time="committed", slot=slot, **QUICK)
+    with reading(feed) as found:
+        begin(found)
+        do(server, "INSERT INTO lost VALUES (1)")
+        do(server, how, "CREATE TABLE lost (id bigint)", "INSERT INTO lost VALUES (2)")
+        assert values(found, 1, "id") == [1]
+        with pytest.raises(SourceError, match="does not tell of 'lost' any more: it was renamed, dropped or made anew"):
+            rows(found, 1)
+
+
+def test_a_table_that_is_made_anew_is_read_on_where_all_are_told_of(server: servers.Server,
+                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_changes, "_LOOK_S", 0.0)
+    do(server, "CREATE TABLE anew (id bigint)", "CREATE PUBLICATION all_tables FOR ALL TABLES")
+    feed = wb.feeds.postgres_changes("anew", servers.postgres_url(server), time="committed", slot="anew",
+                                     publication="all_tables", **QUICK)
+    with reading(feed) as found:
+        begin(found)
+        do(server, "INSERT INTO anew VALUES (1)")
+        do(server, "ALTER TABLE anew RENAME TO before", "CREATE TABLE anew (id bigint)", "INSERT INTO anew VALUES (2)",
+           "INSERT INTO before VALUES (3)")
+        do(server, "INSERT INTO anew VALUES (4)")
+        assert values(found, 3, "id") == [1, 2, 4]
+
+
 def test_no_more_is_asked_for_at_once_where_rows_are_long(server: servers.Server) -> None:
     do(server, "CREATE TABLE long_rows (at bigint, x text)", "ALTER TABLE long_rows ALTER x SET STORAGE EXTERNAL")
     feed = wb.feeds.postgres_changes("long_rows", servers.postgres_url(server), time="at", slot="long_rows",
                                      **QUICK).node.op
     assert isinstance(feed, Feed)
     with contextlib.closing(feed.connect(None)) as client:
+        with psycopg.connect(servers.postgres_url(server), autocommit=True) as link:  # short ones tell nothing of them
+            link.execute("DO 'BEGIN FOR i IN 1..1000 LOOP INSERT INTO long_rows VALUES (0); COMMIT; END LOOP; END'")
         for at in range(12):
             do(server, f"INSERT INTO long_rows VALUES ({at}, repeat('x', {MOST_BYTES // 4}))")
-        came: list[int] = []
-        while sum(came) < 12:
+        came: list[list[dict[str, Any]]] = []
+        while sum(map(len, came)) < 1012:
             delivery = client.receive(1.0)
-            came.append(0 if delivery is None else len(delivery.messages))
-        assert max(came) <= 8
+            came.append([] if delivery is None else [*delivery.messages])
+        assert max(sum("x" in row for row in rows) for rows in came) <= 4
