@@ -215,6 +215,24 @@ def test_points_are_counted_anew_where_a_reader_moves(open_page: Open, tmp_path:
         assert page.problems == []
 
 
+def test_a_drag_that_begins_slowly_pans_and_points_are_counted_while_it_lasts(open_page: Open) -> None:
+    """Bokeh took it for a press, and told nobody where the chart was before the button was let go."""
+    with served(Dashboard("Points", {"delays": LOG.view(kind="density", y="delay")})) as server:
+        page = open_page(server.exposure.url)
+        wait_for_chart(page)
+        page.get_by_text("finished").locator("visible=true").first.wait_for()
+        wait_until(lambda: sum(cells(page)[4]) == ROWS and covers(page), page)
+        box = page.locator("main .bk-Figure").first.bounding_box()
+        before = cells(page)
+        page.mouse.move(box["x"] + 500, box["y"] + 150)
+        page.mouse.down()
+        page.wait_for_timeout(500)
+        page.mouse.move(box["x"] + 492, box["y"] + 150, steps=4)
+        wait_until(lambda: cells(page) != before and covers(page), page, timeout_s=10)
+        page.mouse.up()
+        assert page.problems == []
+
+
 def test_who_may_steer_steers_for_all(open_page: Open, tmp_path: Path) -> None:
     with served(BOARD, control=True) as server:
         page, other = open_page(server.exposure.url), open_page(server.exposure.url)

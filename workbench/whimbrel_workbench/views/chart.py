@@ -22,6 +22,10 @@ HEIGHT_PX: Final = 320
 _FEWER_TICKS: Final = """
     axis.ticker.desired_num_ticks = Math.min(6, Math.max(2, Math.floor(cb_obj.inner_width / 75)))
 """
+# Bokeh takes a button that is down for 0.3 s for a press, which means nothing to a chart, and hears no drag after it.
+_HEAR_SLOW_DRAGS: Final = """
+    for (const {canvas} of cb_context.index.find(cb_obj)) canvas.ui_event_bus.ui_gestures._start_timeout = () => {}
+"""
 _CHIP_PX: Final = 10
 """Between the ticks and what the axis is called: a chip stands beside it, and is taller than a word."""
 
@@ -48,7 +52,8 @@ def chart(style: Style, *hovers: HoverTool, height_px: int = HEIGHT_PX, tools: s
     for axis in fig.axis:
         _quieten(axis)
     fig.xaxis[0].axis_label_standoff = _CHIP_PX
-    fig.js_on_change("inner_width", CustomJS(args={"axis": fig.xaxis[0]}, code=_FEWER_TICKS))
+    fig.js_on_change("inner_width", CustomJS(args={"axis": fig.xaxis[0]}, code=_FEWER_TICKS),
+                     CustomJS(code=_HEAR_SLOW_DRAGS))
     for grid in fig.grid:
         grid.update(grid_line_color=None if style.show_grid is False else GRID, grid_line_alpha=0.22)
     return fig

@@ -33,15 +33,23 @@ _FOLLOW: Final = """
     const pointed_at = Date.now() - (chip.pointed_at_ms ?? 0) < 10_000
     chip.visible = held || (pointed_at && moved)
     if (held || pointed_at) return
-    figure.x_range.setv({start, end})
-    if (y.length) figure.y_range.setv({start: y[0], end: y[1]})
-    else figure.y_range.factors = names
+    x_range.followed = [start, end]
+    y_range.followed = y
+    x_range.setv({start, end})
+    if (y.length) y_range.setv({start: y[0], end: y[1]})
+    else y_range.factors = names
     if (height) figure.height = height
 """
+# Bokeh says that ranges were changed when a drag has ended, and half a second behind a wheel's last turn: meanwhile the
+# next frame would take a chart back, and points would not be counted where the reader is.
 _HOLD: Final = """
-    figure.x_range.tags = ["held"]
+    const {x_range, y_range} = figure
+    const moved = ({start, end, followed}) => followed?.length && (start != followed[0] || end != followed[1])
+    if (!moved(x_range) && !moved(y_range)) return
+    if (!x_range.tags.includes("held")) x_range.tags = ["held"]
     chip.visible = true
 """
+_MOVES: Final = ("pan", "wheel", "pinch", "rangesupdate")
 _LET_GO: Final = """
     figure.x_range.tags = []
     chip.pointed_at_ms = 0
@@ -86,9 +94,9 @@ class Follow:
             return CustomJS(args=models, code=code)
 
         self._chip.js_on_change("tags", then(_FOLLOW))
-        if any(room_px):
-            fig.js_on_change("inner_width", then(_FOLLOW))
-        fig.js_on_event("rangesupdate", then(_HOLD))
+        fig.js_on_change("inner_width", then(_FOLLOW))
+        for move in _MOVES:
+            fig.js_on_event(move, then(_HOLD))
         fig.js_on_event("reset", then(_LET_GO + _FOLLOW))
         fig.js_on_event("mousemove", then("chip.pointed_at_ms = Date.now()"))
         fig.js_on_event("mouseleave", then("chip.pointed_at_ms = 0" + _FOLLOW))
