@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from whimbrel.batch import Batch, Column, Mask, Ticks
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.columnar import ColumnarSource
+from whimbrel.connect.known_gaps import KnownGaps
 from whimbrel.connect.partitions import Partitions
 from whimbrel.connect.row_groups import may_meet
 from whimbrel.errors import MissingExtraError, SchemaError, SourceError
@@ -29,6 +30,8 @@ _BATCH_ROWS = 1 << 20
 class ArrowSource(ColumnarSource):
     """A table in memory; rows are shared with it, not copied, where the types allow.
 
+    The table may not change, nor arrays that it shares memory with: the order of its rows is looked at once.
+
     Parameters
     ----------
     data : pyarrow.Table, pyarrow.RecordBatch, dict of lists, or any object with ``__arrow_c_stream__``
@@ -41,6 +44,8 @@ class ArrowSource(ColumnarSource):
     Attributes
     ----------
     table : pyarrow.Table
+    known_gaps : KnownGaps or None
+        Where rows are in order.
 
     Raises
     ------
@@ -65,6 +70,7 @@ class ArrowSource(ColumnarSource):
         super().__init__(self.table.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                          late=late, name=name or "table", rows=self.table.num_rows, where=where,
                          partition=partition)
+        self.known_gaps = KnownGaps() if self.disorder.reorder_latency == 0 else None
 
     @property
     def nbytes(self) -> int:
@@ -89,7 +95,7 @@ class ArrowSource(ColumnarSource):
 
     def excerpt(self, first: int, stop: int) -> Source:
         twin = copy.copy(self)
-        vars(twin).update(table=self.table.slice(first, stop - first), rows=stop - first)
+        vars(twin).update(table=self.table.slice(first, stop - first), rows=stop - first, known_gaps=None)
         vars(twin).pop("_times", None)
         return twin
 
@@ -98,7 +104,10 @@ class ArrowSource(ColumnarSource):
 
     def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
         whole = self._in_one_piece(columns)
-        return super()._read(columns, offset) if whole is None else whole.read(offset, self.table.num_rows)
+        if whole is not None:
+            return whole.read(offset, self.table.num_rows)
+        batches = super()._read(columns, offset)
+        return batches if self.known_gaps is None else self.known_gaps.told(batches, offset)
 
     def _in_one_piece(self, columns: Sequence[str]) -> RecordExcerpts | None:
         needed = self.table.select(self.timeline.needed(columns))
@@ -147,10 +156,14 @@ class RecordExcerpts(Excerpts):
 
     def __init__(self, source: ArrowSource, rows: pa.RecordBatch, columns: Sequence[str]) -> None:
         super().__init__(source, columns)
-        self._rows, self._timeline = rows, source.timeline
+        self._rows, self._timeline, self._known_gaps = rows, source.timeline, source.known_gaps
         self._shared = self._timeline.shared(rows, columns)
 
     def read(self, first: int, stop: int) -> Iterator[Batch | None]:
+        batches = self._batches(first, stop)
+        return batches if self._known_gaps is None else self._known_gaps.told(batches, first)
+
+    def _batches(self, first: int, stop: int) -> Iterator[Batch]:
         for row in range(first, stop, _BATCH_ROWS):
             end = min(row + _BATCH_ROWS, stop)
             if self._shared is None:
