@@ -1,8 +1,9 @@
 """Sums of floats that also leave: rounding errors are kept, and whoever leaves takes along all that it brought.
 
 Two floats hold 106 bits of a sum. A value that is larger than others by more than that takes their last digits, and
-they do not come back when it leaves; nor does anything from a sum that left what floats can hold. So the values of
-the largest size are counted: when the last of them has left, the sum is spoiled, and computed afresh from its rows.
+they do not come back when it leaves. So the values of the largest size are counted: when the last of them has left,
+the sum is spoiled, and computed afresh from its rows. Nor would anything come back from a sum that left what floats can
+hold: as long as values are so large that few of them do, it is kept in a unit in which it never does.
 """
 
 from __future__ import annotations
@@ -24,9 +25,14 @@ _OFFSET_BITS = 16
 SMALLEST = 2.0**-1008
 """What is below, all taken together, fits into two floats."""
 
+_HUGE = 2.0 ** (30 * _WIDTH_BITS + _OFFSET_BITS)
+"""A size: of smaller values 2**47 can be added up."""
+
+_HUGE_UNIT = 2.0**64
+
 NO_SUM: State = (0.0, 0.0, SMALLEST, 0, 0, 0)
-"""The sum and its rounding error; where the size of the largest values begins, and how many have it; how many values
-are not finite, and how many more of them are inf than -inf."""
+"""The sum and its rounding error, in another unit where values are huge; where the size of the largest values begins, and
+how many have it; how many values are not finite, and how many more of them are inf than -inf."""
 
 
 def add_exactly(state: State, value: Any) -> State:
@@ -34,7 +40,10 @@ def add_exactly(state: State, value: Any) -> State:
     size = abs(value)
     if not size < np.inf:
         return (total, error, low, large, odd + 1, up + sign_of(value))
+    before = low
     low, large = with_larger(low, large, size)
+    if low >= _HUGE:
+        total, error, value = in_unit(total, before, low), in_unit(error, before, low), value / _HUGE_UNIT
     total, off = two_sum(total, value)
     return (total, error + off, low, large, odd, up)
 
@@ -44,25 +53,31 @@ def subtract_exactly(state: State, value: Any) -> State:
     size = abs(value)
     if not size < np.inf:
         return (total, error, low, large, odd - 1, up - sign_of(value))
-    total, off = two_sum(total, -value)
+    total, off = two_sum(total, -in_unit(value, SMALLEST, low))
     return (total, error + off, low, large - (size >= low), odd, up)
 
 
 def merge_exact(left: State, right: State) -> State:
-    total, off = two_sum(left[0], right[0])
     low, large = larger_of_both(left[2], left[3], right[2], right[3])
-    return (total, left[1] + right[1] + off, low, large, left[4] + right[4], left[5] + right[5])
+    total, off = two_sum(in_unit(left[0], left[2], low), in_unit(right[0], right[2], low))
+    error = in_unit(left[1], left[2], low) + in_unit(right[1], right[2], low) + off
+    return (total, error, low, large, left[4] + right[4], left[5] + right[5])
 
 
 def exact_total(state: State) -> Any:
-    total, error, _, _, odd, up = state
+    total, error, low, _, odd, up = state
     if odd > 0:
         return np.inf if up == odd else -np.inf if up == -odd else np.nan
-    return total + error if abs(total) < np.inf else total
+    return (total + error) * (_HUGE_UNIT if low >= _HUGE else 1.0)
 
 
 def is_spoiled(state: State) -> Any:
-    return are_gone(state[2], state[3]) or not abs(state[0]) < np.inf
+    return are_gone(state[2], state[3])
+
+
+def in_unit(part: Any, low: Any, wanted: Any) -> Any:
+    """A part of a sum whose largest values begin at `low`, in the unit of one whose begin at `wanted`, no lower."""
+    return part / _HUGE_UNIT if low < _HUGE and wanted >= _HUGE else part
 
 
 def two_sum(left: Any, right: Any) -> Any:

@@ -23,6 +23,7 @@ from whimbrel.aggregates.exact_sum import (
     add_exactly,
     are_gone,
     exact_total,
+    in_unit,
     is_spoiled,
     larger_of_both,
     merge_exact,
@@ -222,14 +223,14 @@ def add_square(state: State, value: Any) -> State:
 def add_square_exactly(state: State, value: Any) -> State:
     square, error = square_parts(value)
     state = add_exactly(state, square)
-    total, off = two_sum(state[0], error)
+    total, off = two_sum(state[0], in_unit(error, SMALLEST, state[2]))
     return (total, state[1] + off, *state[2:])
 
 
 def subtract_square_exactly(state: State, value: Any) -> State:
     square, error = square_parts(value)
     state = subtract_exactly(state, square)
-    total, off = two_sum(state[0], -error)
+    total, off = two_sum(state[0], -in_unit(error, SMALLEST, state[2]))
     return (total, state[1] + off, *state[2:])
 
 

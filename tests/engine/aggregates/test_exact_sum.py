@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -82,3 +83,29 @@ def test_sizes_are_counted() -> None:
     assert is_spoiled(subtract_exactly(state, 1e30))
     halves = [add_exactly(add_exactly(NO_SUM, left), right) for left, right in pairwise(values)]
     assert merge_exact(halves[3], halves[4])[2:] == merge_exact(halves[4], halves[3])[2:] == (*state[2:3], 2, 0, 0)
+
+
+def test_a_sum_beyond_all_floats_is_kept_as_long_as_it_stays() -> None:
+    states = [add_exactly(NO_SUM, value) for value in (3.0, 1.7e308, 1.7e308, 1e300, -1e306)]
+    state = states[0]
+    for other in states[1:]:
+        state = merge_exact(state, other)
+    assert exact_total(state) == INF
+    assert not is_spoiled(state)
+    state = subtract_exactly(subtract_exactly(state, 1.7e308), 3.0)
+    assert exact_total(state) == pytest.approx(1.7e308 - 1e306 + 1e300, rel=1e-15)
+    assert not is_spoiled(state)
+    assert is_spoiled(subtract_exactly(subtract_exactly(state, 1.7e308), -1e306))
+
+
+def test_huge_values_and_squares_of_large_ones_are_summed_as_others_are() -> None:
+    random = np.random.default_rng(4)
+    x = random.normal(size=300) * 10.0 ** random.choice([0, 145, 148, 149, 300, 307], size=300)
+    x[100:130] = random.normal(size=30)
+    log = wb.from_arrow({"at": np.arange(300), "x": x}, time="at")
+    windows = log.sliding_window(5).aggregate(s=wb.sum(col.x), q=wb.sum_of_squares(col.x).where(abs(col.x) < 1e153))
+    for row in windows.collect().to_pylist()[4:300]:
+        mine = x[row["start"] - 4 : row["start"] + 1]
+        assert row["s"] == pytest.approx(math.fsum(mine), rel=1e-13, abs=1e-13 * np.abs(mine).max())
+        small = mine[np.abs(mine) < 1e153]
+        assert row["q"] == pytest.approx(math.fsum(small * small), rel=1e-13)
