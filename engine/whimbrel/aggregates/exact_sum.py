@@ -31,8 +31,8 @@ _HUGE = 2.0 ** (30 * _WIDTH_BITS + _OFFSET_BITS)
 _HUGE_UNIT = 2.0**64
 
 NO_SUM: State = (0.0, 0.0, SMALLEST, 0, 0, 0)
-"""The sum and its rounding error, in another unit where values are huge; where the size of the largest values begins, and
-how many have it; how many values are not finite, and how many more of them are inf than -inf."""
+"""The sum and its rounding error, in another unit where values are huge; where the size of the largest values begins,
+and how many have it; how many values are not finite, and how many more of them are inf than -inf."""
 
 
 def add_exactly(state: State, value: Any) -> State:

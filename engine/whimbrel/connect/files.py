@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from whimbrel.connect.folder_columns import names_columns
 from whimbrel.errors import SourceError, near_match
 
 FilePath = str | os.PathLike[str]
@@ -25,10 +26,10 @@ def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Pa
     Raises
     ------
     SourceError
-        When there is no such file, or the directory keeps columns in its folders' names.
+        When there is no such file, or one directory of several keeps columns in its folders' names.
     """
     if not isinstance(path, (str, os.PathLike)):
-        files = [file for each in path for file in parquet_files(each, where=where)]
+        files = [file for each in path for file in _without_folder_columns(each, where)]
         if not files:
             raise SourceError("The list of files is empty.", where=where, hint="name at least one file")
         return files
@@ -53,10 +54,14 @@ def _in_directory(directory: Path, where: str) -> list[Path]:
     if not files:
         raise SourceError(f"There is no .parquet file in {str(directory)!r}.", where=where,
                           hint=_nearby(directory / "*"))
-    if any("=" in part for part in files[0].relative_to(directory).parts[:-1]):
+    return files
+
+
+def _without_folder_columns(path: FilePath, where: str) -> list[Path]:
+    files, directory = parquet_files(path, where=where), Path(path).expanduser()
+    if directory.is_dir() and names_columns(directory, files[0]):
         raise SourceError(f"{str(directory)!r} keeps columns in the names of its folders ({files[0].parent.name}).",
-                          where=where, hint="read it with pyarrow.dataset.dataset(..., partitioning='hive').to_table() "
-                                            "and from_arrow, or with Spark and from_spark")
+                          where=where, hint="read it alone, not in a list: read_parquet(\"folder\", ...)")
     return files
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Generator, Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -16,6 +17,7 @@ from whimbrel.batch import Mask, Ticks
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.columnar import ColumnarSource
 from whimbrel.connect.files import FilePath, parquet_files
+from whimbrel.connect.folder_columns import FolderColumns
 from whimbrel.connect.parquet_excerpts import ParquetExcerpts
 from whimbrel.connect.parquet_files import ParquetFiles
 from whimbrel.connect.partitions import Partitions
@@ -35,7 +37,8 @@ class ParquetSource(ColumnarSource):
     Parameters
     ----------
     path : str, path or iterable of them
-        A file, several files, a directory or a glob pattern.
+        A file, several files, a directory or a glob pattern. Folders of a directory may name columns, as in
+        ``day=2024-01-02``: files are then read in the order of these values.
     time, end, arrival, reorder_latency, late, partition
         As in :class:`~whimbrel.connect.columnar.TimedSource`.
     name : str, optional
@@ -68,8 +71,10 @@ class ParquetSource(ColumnarSource):
                  name: str | None = None, partition: str | Partitions | None = None) -> None:
         shown = repr(str(path)) if isinstance(path, (str, Path)) else "..."
         where = f"read_parquet({shown}, time={time!r})"
-        files = parquet_files(path, where=where)
-        self._files = ParquetFiles(files, where=where)
+        files, directory = parquet_files(path, where=where), _directory(path)
+        folders = None if directory is None else FolderColumns(directory, files, where=where)
+        files = files if folders is None else folders.in_order()
+        self._files = ParquetFiles(files, where=where, folders=folders)
         super().__init__(self._files.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                          late=late, name=name or _name(path, files), rows=self._files.rows, where=where,
                          partition=partition)
@@ -152,6 +157,11 @@ def _joined(first: Ticks, wanted: int) -> np.ndarray[Any, Any]:
             begins.append(number)
             begin = row
     return np.array(begins, np.int64)
+
+
+def _directory(path: FilePath | Iterable[FilePath]) -> Path | None:
+    directory = Path(path).expanduser() if isinstance(path, (str, os.PathLike)) else None
+    return directory if directory is not None and directory.is_dir() else None
 
 
 def _name(path: FilePath | Iterable[FilePath], files: list[Path]) -> str:

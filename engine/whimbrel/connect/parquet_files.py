@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from itertools import pairwise
@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from whimbrel.batch import Column
 from whimbrel.connect.columnar import BATCH_ROWS
+from whimbrel.connect.folder_columns import FolderColumns
 from whimbrel.connect.read_ahead import read_ahead
-from whimbrel.connect.row_groups import may_hold, smallest_and_largest
+from whimbrel.connect.row_groups import may_meet, smallest_and_largest
 from whimbrel.errors import SchemaError, SourceError
 from whimbrel.expr import Expr
 
@@ -44,6 +45,8 @@ class ParquetFiles:
         In the order in which they are read.
     where : str
         The user's call, for errors.
+    folders : FolderColumns, optional
+        Columns that the folders of these files name.
 
     Attributes
     ----------
@@ -60,18 +63,19 @@ class ParquetFiles:
     SourceError
         For an empty or broken file. A broken page is noticed when it is read.
     SchemaError
-        For files of different schemas.
+        For files of different schemas, or that hold a column that their folders name.
     """
 
-    def __init__(self, files: Sequence[Path], *, where: str) -> None:
+    def __init__(self, files: Sequence[Path], *, where: str, folders: FolderColumns | None = None) -> None:
         self.paths = files
         self._where = where
+        self._folders = folders
         self._written = {file: _written(file) for file in files}
         footers = [self._footer(file) for file in files]
         schemas = [schema for _, schema in footers]
         for file, schema in zip(files[1:], schemas[1:], strict=True):
             self._check_same(schemas[0], file, schema)
-        self.schema = schemas[0].remove_metadata()
+        self.schema = self._with_folders(schemas[0].remove_metadata())
         self.rows = sum(footer.num_rows for footer, _ in footers)
         physical = footers[0][0].schema
         columns = [physical.column(index) for index in range(len(physical))]
@@ -84,8 +88,8 @@ class ParquetFiles:
 
     def where(self, conditions: Sequence[Expr]) -> ParquetFiles:
         """Without the row groups none of whose rows can meet all conditions."""
-        kept = [[number for number in groups if may_hold(footer.row_group(number), self.schema, conditions)]
-                for footer, groups in zip(self._footers, self._kept, strict=True)]
+        kept = [[number for number in groups if may_meet(self._ends(file, footer, number), conditions)]
+                for file, footer, groups in zip(self.paths, self._footers, self._kept, strict=True)]
         twin = copy.copy(self)
         vars(twin).update(_kept=kept, rows=sum(sum(_sizes(*each)) for each in zip(self._footers, kept, strict=True)))
         return twin
@@ -119,8 +123,8 @@ class ParquetFiles:
 
     def holding(self, conditions: Sequence[Expr]) -> list[bool]:
         """Of each row group, whether some of its rows may meet all conditions."""
-        return [may_hold(footer.row_group(number), self.schema, conditions)
-                for footer, kept in zip(self._footers, self._kept, strict=True) for number in kept]
+        return [may_meet(self._ends(file, footer, number), conditions)
+                for file, footer, kept in zip(self.paths, self._footers, self._kept, strict=True) for number in kept]
 
     def stamp(self) -> str:
         """Sizes, times of writing and footers, as they were when the files were opened."""
@@ -144,10 +148,20 @@ class ParquetFiles:
 
     def bounds(self, name: str) -> list[tuple[int, Column]] | None:
         """Rows of each row group, and the smallest and largest value of a column in it; None if one is unknown."""
-        found = [(footer.row_group(number).num_rows, smallest_and_largest(footer.row_group(number), self.schema, name))
-                 for footer, kept in zip(self._footers, self._kept, strict=True) for number in kept]
+        found = [(footer.row_group(number).num_rows, self._ends(file, footer, number)(name))
+                 for file, footer, kept in zip(self.paths, self._footers, self._kept, strict=True) for number in kept]
         known = [(rows, ends) for rows, ends in found if ends is not None]
         return known if len(known) == len(found) else None
+
+    def _ends(self, file: Path, footer: pq.FileMetaData, number: int) -> Callable[[str], Column | None]:
+        """What tells the smallest and the largest value of a column in a row group."""
+        group = footer.row_group(number)
+
+        def ends(name: str) -> Column | None:
+            told = None if self._folders is None else self._folders.ends(file, name)
+            return smallest_and_largest(group, self.schema, name) if told is None else told
+
+        return ends
 
     def record_batches(self, columns: Sequence[str], offset: int) -> Generator[pa.RecordBatch]:
         """Rows from `offset` on with these columns, at most :data:`BATCH_ROWS` at a time."""
@@ -173,9 +187,11 @@ class ParquetFiles:
         try:
             with self._reader(file, footer) as reader:
                 self._check_unchanged(file)
-                for data in _record_batches(reader, columns, row_groups):
+                inside = [name for name in columns if name in reader.schema_arrow.names]
+                for data in _record_batches(reader, inside or reader.schema_arrow.names[:1], row_groups):
                     if skip < data.num_rows:
-                        yield data.slice(skip)
+                        rows = data.slice(skip)
+                        yield rows if self._folders is None else self._folders.added(file, rows, columns)
                     skip = max(0, skip - data.num_rows)
         except (OSError, pa.ArrowException) as error:
             self._check_unchanged(file)
@@ -219,6 +235,14 @@ class ParquetFiles:
         cause = " ".join(str(error).split())
         return SourceError(f"{str(file)!r} cannot be read as Parquet: {cause[:160]}", where=self._where,
                            hint="the file is damaged, still being written, or of another format")
+
+    def _with_folders(self, fields: pa.Schema) -> pa.Schema:
+        for field in self._folders.fields if self._folders is not None else ():
+            if field.name in fields.names:
+                raise SchemaError(f"Column {field.name!r} is in the files, and in the names of their folders.",
+                                  where=self._where, hint="give the files one by one to read what they hold")
+            fields = fields.append(field)
+        return fields
 
     def _check_same(self, fields: pa.Schema, file: Path, found: pa.Schema) -> None:
         if found.equals(fields):

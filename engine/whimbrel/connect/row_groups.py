@@ -22,17 +22,12 @@ _SAME: dict[str, Comparison] = {turned: turned for turned in _TURNED.values()}
 _OPPOSITE: dict[Comparison, Comparison] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
-def may_hold(group: pq.RowGroupMetaData, fields: pa.Schema, conditions: Sequence[Expr]) -> bool:
-    """Whether some row of a row group may meet all conditions; True wherever nobody knows.
-
-    Conditions that compare a column with values, and what `&`, `|` and `~` make of them, are looked at, on the
-    smallest and the largest value of the column.
-    """
-    return may_meet(lambda name: smallest_and_largest(group, fields, name), conditions)
-
-
 def may_meet(ends: Callable[[str], Column | None], conditions: Sequence[Expr]) -> bool:
-    """Whether a row may meet all conditions, going by the smallest and the largest value of each column."""
+    """Whether a row may meet all conditions, going by the smallest and the largest value of each column.
+
+    Conditions that compare a column with values, and what `&`, `|` and `~` make of them, are looked at; True wherever
+    nobody knows.
+    """
     return all(_may_meet(ends, condition) for condition in conditions)
 
 

@@ -22,7 +22,8 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
     Parameters
     ----------
     path : str, path, or several
-        A file, a folder, or a pattern such as ``"logs/*.parquet"``.
+        A file, a folder, or a pattern such as ``"logs/*.parquet"``. Where folders in a folder name columns, such as
+        ``day=2024-01-02``, these are columns of the rows in them, and files are read in the order of their values.
     time : str
         The event-time column: a timestamp, a date, or integers.
     end : str, optional
@@ -52,6 +53,8 @@ def from_arrow(data: Any, *, time: str, end: str | None = None, arrival: str | N
                reorder_latency: Duration | None = None, late: str | None = None,
                partition: str | Partitions | None = None, name: str | None = None) -> Stream:
     """Events of a table in memory: Arrow, Polars, DuckDB, or a dict of lists. Parameters as in :func:`read_parquet`.
+
+    The table stays as it is, and so do arrays that it shares memory with: the order of its rows is looked at once.
 
     Examples
     --------

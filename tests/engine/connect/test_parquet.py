@@ -134,13 +134,6 @@ def test_a_missing_folder_pattern_and_list_are_named(tmp_path: Path) -> None:
         ParquetSource([], time="t")
 
 
-def test_columns_kept_in_folder_names_are_not_lost_silently(tmp_path: Path) -> None:
-    (tmp_path / "day=1").mkdir()
-    pq.write_table(LOG, tmp_path / "day=1" / "a.parquet")
-    with pytest.raises(SourceError, match=r"keeps columns in the names of its folders \(day=1\)"):
-        ParquetSource(tmp_path, time="t")
-
-
 def test_a_file_that_is_empty_or_cut_short_is_refused(log: Path) -> None:
     whole = log.read_bytes()
     log.write_bytes(b"")
