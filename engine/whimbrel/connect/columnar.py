@@ -56,6 +56,7 @@ class TimedSource(Source):
         self.time = time
         self.arrival = arrival
         self.longest = 1 if end is None else None
+        self.hidden = self.timeline.hidden
         promised = promise(reorder_latency, late, self.schema.unit, default=self._default_latency(), where=where)
         self.disorder = in_partitions(promised, partition, self.schema, where=where)
         self.rows = rows

@@ -97,7 +97,7 @@ class Replay(Source):
         self.schema = source.schema
         self.time = source.time
         self.arrival = source.arrival
-        self.longest = source.longest
+        self.longest, self.hidden = source.longest, source.hidden
         self.in_order = self._order == self.time
         self.rows = source.rows if start is None and end is None else None
         known = source.disorder

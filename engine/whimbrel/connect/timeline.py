@@ -61,6 +61,12 @@ class Timeline:
                                       hint="both integers, both with a time zone or both without")
         return Timeline(schema, time, end, where)
 
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Columns that have the names of lifetimes' ends in an answer, and are others."""
+        ends = (("start", self.time), ("end", self.end))
+        return tuple(name for name, shown in ends if name in self.schema.names and name != shown)
+
     def needed(self, columns: Sequence[str]) -> list[str]:
         """The columns to read so that rows with these payload columns can be made."""
         return list(dict.fromkeys([*columns, self.time, *([self.end] if self.end else [])]))

@@ -14,6 +14,7 @@ from whimbrel.plan.partition import partition_columns
 from whimbrel.plan.properties import Apart, Beat, Grid, Properties
 from whimbrel.plan.reach import Reach
 from whimbrel.plan.relief import Relief
+from whimbrel.plan.shown import check_shown
 from whimbrel.plan.sink import Sink, Token
 from whimbrel.plan.source import (
     Blocks,
@@ -32,7 +33,7 @@ __all__ = [
     "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Blocks", "Disorder",
     "Exact", "Excerpt", "Excerpts", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Operator", "Operators",
     "Part", "Position", "Promising", "Properties", "Pruned", "Reach", "Relief", "Sink", "Sketch", "Source", "State",
-    "Steps", "Summary", "Token", "TwoPasses", "Unsorted", "Wanted", "ceil_to", "check_lookahead", "earlier", "explain",
-    "explain_together", "floor_to", "fluent", "is_ordered", "later", "partition_columns", "reads_exactly",
-    "reads_lifetime", "rewrite", "walk",
+    "Steps", "Summary", "Token", "TwoPasses", "Unsorted", "Wanted", "ceil_to", "check_lookahead", "check_shown",
+    "earlier", "explain", "explain_together", "floor_to", "fluent", "is_ordered", "later", "partition_columns",
+    "reads_exactly", "reads_lifetime", "rewrite", "walk",
 ]

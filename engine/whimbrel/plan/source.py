@@ -175,6 +175,8 @@ class Source(ABC):
         True for a feed: rows become known as time passes, and :meth:`read` yields None while there is none.
     relief : Relief or None
         What it asks of the windows behind it while its rows come faster than they are taken.
+    hidden : tuple of str
+        Columns called ``start`` or ``end`` that are not the start or the end of its rows.
     after : str
         What is read before it and where that ends, as a checkpoint knows it; empty: nothing.
     """
@@ -192,6 +194,7 @@ class Source(ABC):
     read_of: str = ""
     live: bool = False
     relief: Relief | None = None
+    hidden: tuple[str, ...] = ()
     after: str = ""
 
     def again(self) -> Source | None:
@@ -304,6 +307,7 @@ class Promising(Source):
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.schema, self.rows, self.live, self.edges = source.schema, source.rows, source.live, source.edges
         self.disorder, self.longest, self.after = disorder, source.longest, source.after
+        self.hidden = source.hidden
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         return self.source.read(columns, offset)

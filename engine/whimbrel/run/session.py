@@ -10,7 +10,7 @@ from whimbrel.batch import Batch
 from whimbrel.connect import ReplayClock
 from whimbrel.errors import WhimbrelError
 from whimbrel.optimize import optimize_together
-from whimbrel.plan import Node
+from whimbrel.plan import Node, check_shown
 from whimbrel.run.answer import Answer
 from whimbrel.run.marks import Mark, Marks
 from whimbrel.run.metrics import Snapshot
@@ -48,6 +48,8 @@ class Session:
 
     def __init__(self, *plans: Node, keep_rows: int | None = None, hurry: bool = False,
                  rewindable: bool = False) -> None:
+        for plan in plans:
+            check_shown(plan)
         self.plans = plans
         self.pipeline = Pipeline(*optimize_together(plans))
         self.reader = Reader(self.pipeline, hurry=hurry)

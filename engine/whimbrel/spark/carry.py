@@ -11,7 +11,7 @@ from whimbrel.batch import Schema, table_schema
 from whimbrel.connect import ArrowSource
 from whimbrel.errors import MissingExtraError, PlanError
 from whimbrel.operators import GroupAggregate
-from whimbrel.plan import Disorder, Node, Source
+from whimbrel.plan import Disorder, Node, Source, check_shown
 from whimbrel.run import Piece, in_ranges
 from whimbrel.spark.cause import failure, interrupted
 from whimbrel.spark.divide import Before, Exchange, How, Stage, divide
@@ -53,6 +53,7 @@ class Carriage:
                  native: bool | None = None) -> None:
         _check_session(spark)
         self.plan, self.spark, self.native = plan, spark, native
+        check_shown(plan)
         for source in plan.sources():
             _check_source(source)
         if exchange not in (None, *get_args(Exchange)):

@@ -14,7 +14,7 @@ from whimbrel.batch import Schema, table_schema
 from whimbrel.clock import INF, MIN_TIME, duration_ticks
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.optimize import optimize
-from whimbrel.plan import Disorder, Node, Source
+from whimbrel.plan import Disorder, Node, Source, check_shown
 from whimbrel.run.checkpoint import words
 from whimbrel.spark.book import Book, Entry
 from whimbrel.spark.cause import failure
@@ -48,6 +48,7 @@ class SparkRun:
                  available_now: bool) -> None:
         trigger: dict[str, Any] = {"availableNow": True} if available_now else _each(every) if every else {}
         self._feed = _feed_of(plan)
+        check_shown(plan)
         sink.check(plan.schema, _WHERE)
         self._spark = self._feed.frame.sparkSession
         told_apart(plan.schema.names, self._spark, _WHERE)

@@ -105,7 +105,8 @@ def serve(query: Stream, *, flight: Address | None = 0, websocket: Address | Non
     origins : sequence of str
         Pages that may connect to the WebSocket, such as ``"https://dashboards.example"``.
     keep_rows : int
-        Settled rows to keep for clients that come later, or again.
+        Settled rows that clients begin with that come later. As many again are kept for those that come again, or read
+        slowly.
     checkpoints : Checkpoints, optional
         As in :meth:`Stream.start`.
 

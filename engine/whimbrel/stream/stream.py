@@ -18,7 +18,7 @@ from whimbrel.clock import Duration
 from whimbrel.connect.instant import Instant
 from whimbrel.elsewhere import STREAM, absent
 from whimbrel.errors import PlanError
-from whimbrel.expr import Column, Expr, Keys, named_columns, named_words, type_of
+from whimbrel.expr import Column, Expr, Keys, check_name, named_columns, named_words, type_of
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Operators, Sink, Source, check_lookahead, explain
 from whimbrel.progress import Progress
@@ -69,7 +69,8 @@ class Stream(Methods):
         every = (*self.keys, *named_columns("group_by", names, keys))
         if not every:
             raise PlanError("group_by() needs a key.", where="group_by()", hint='such as group_by("origin")')
-        for _, expr in every:
+        for name, expr in every:
+            check_name(name, "group_by")
             type_of(expr, self.schema, where=f"group_by({named_words(every)})")
         return replace(self, keys=every)
 

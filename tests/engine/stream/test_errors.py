@@ -18,12 +18,27 @@ def log() -> wb.Stream:
     return wb.from_arrow(LOG, time="at", name="log")
 
 
+def other() -> wb.Stream:
+    return wb.from_arrow({"at": [1, 2], "end": [5, 6]}, time="at", name="log")
+
+
 MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
     "unknown column": (
         lambda: log().where(col.prise > 1),
         ["There is no column 'prise'.", "where(col.prise > 1)", "did you mean 'price'?"],
     ),
     "unknown key": (lambda: log().group_by("nam"), ["There is no column 'nam'.", "did you mean 'name'?"]),
+    "column in the place of lifetimes": (
+        lambda: log().select("price", end=1), ["Every result has a column 'end' already.", "select(end=...)"]),
+    "key in the place of lifetimes": (
+        lambda: other().group_by("end"), ["Every result has a column 'end' already.", "group_by(end=...)"]),
+    "hidden column": (
+        lambda: other().where(col.end > 5).collect(),
+        ["The column 'end' of log has no place in the answer", "columns of log", 'give end="end" if it is that',
+         "select(..., ended=col.end)"]),
+    "hidden time": (
+        lambda: wb.from_arrow({"at": [1], "start": [7]}, time="at").collect(),
+        ["The column 'start' of table has no place", 'give time="start"', "started=col.start"]),
     "not a condition": (
         lambda: log().where(col.price + 1),
         ["must be true or false", "where(col.price + 1)", "compare it"],

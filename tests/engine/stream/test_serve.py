@@ -211,13 +211,26 @@ def test_rows_that_are_forgotten_are_missed_by_name() -> None:
         rows.write(pa.record_batch({"x": list(range(first, first + 10))}))
         if first == 0:
             assert next(reading)[0] == 0
-    with pytest.raises(WhimbrelError, match=r"Row 10 is forgotten; rows from 70 on are kept"):
+    with pytest.raises(WhimbrelError, match=r"Row 10 is forgotten; rows from 50 on are kept"):
         next(reading)
     rows.close()
     late = [(first, batch.num_rows) for first, batch in rows.read(0, lambda: False)]
-    assert late == [(70, 10), (80, 10), (90, 10)]
+    assert late == [(75, 5), (80, 10), (90, 10)]
     assert [(first, batch["x"].to_pylist()) for first, batch in rows.read(87, lambda: False)] == [
         (87, [87, 88, 89]), (90, list(range(90, 100)))]
+
+
+def test_who_begins_on_a_full_server_is_not_too_slow_at_once() -> None:
+    rows = Published(keep_rows=25)
+    rows.open(pa.schema({"x": pa.int64()}), 0, None)
+    for first in range(0, 100, 10):
+        rows.write(pa.record_batch({"x": list(range(first, first + 10))}))
+    begun = rows.read(0, lambda: False)
+    found = next(begun)[1]["x"].to_pylist()
+    for first in (100, 110):  # as many as were kept come before it reads on
+        rows.write(pa.record_batch({"x": list(range(first, first + 10))}))
+    rows.close()
+    assert found + [x for _, batch in begun for x in batch["x"].to_pylist()] == list(range(75, 120))
 
 
 def test_whoever_goes_on_where_another_run_was_is_told() -> None:

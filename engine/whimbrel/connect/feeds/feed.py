@@ -133,6 +133,7 @@ class Feed(Source):
         self.timeline = Timeline.of(fields, time=time, end=end, arrival=self.arrival, where=self.call)
         self.schema, self.time = self.timeline.schema, time
         self.longest = 1 if end is None else None
+        self.hidden = self.timeline.hidden
         self.disorder = in_partitions(
             promise(told.get("reorder_latency"), told.get("late") or "drop", self.schema.unit, default=0,
                     where=self.call), told.get("partition"), self.schema, where=self.call)

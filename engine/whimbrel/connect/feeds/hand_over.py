@@ -39,6 +39,7 @@ class HandOver(Source):
         self.history, self.feed, self.seam = history, feed, seam
         self.name, self.schema, self.time = feed.name, history.schema, history.time
         self.arrival, self.relief = history.arrival, feed.relief
+        self.hidden = (*history.hidden, *feed.hidden)
         self.after = f"a history, {seam.show()}"
         latencies = [source.disorder.reorder_latency for source in (history, feed)]
         known = [latency for latency in latencies if latency is not None]

@@ -23,7 +23,8 @@ class Published(Sink):
     Parameters
     ----------
     keep_rows : int
-        How many are kept for readers that come later.
+        How many readers begin with that come later. As many again are kept behind these, so that they can read what
+        they begin with while more comes.
 
     Attributes
     ----------
@@ -56,9 +57,14 @@ class Published(Sink):
         with self._news:
             self._batches.append(rows)
             self._rows += rows.num_rows
-            while len(self._batches) > 1 and self._rows - self.first - self._batches[0].num_rows >= self.keep_rows:
+            while len(self._batches) > 1 and self._rows - self.first - self._batches[0].num_rows >= 2 * self.keep_rows:
                 self.first += self._batches.popleft().num_rows
             self._news.notify_all()
+
+    @property
+    def begins(self) -> int:
+        """The number of the row with which a reader begins that has none yet."""
+        return max(self.first, self._rows - self.keep_rows)
 
     def prepare(self) -> Token:
         return self.run
@@ -74,7 +80,7 @@ class Published(Sink):
         Parameters
         ----------
         row : int
-            0 stands for the oldest that is kept.
+            0 stands for the one with which new readers begin.
         gone : callable
             Whether the reader has left.
         run : str, optional
@@ -83,7 +89,7 @@ class Published(Sink):
         if run and run != self.run:
             raise SinkError(f"Row {row} is one of an earlier run; this one counts from 0 again.", where="serve(...)",
                             hint="serve with checkpoints=: then a run goes on where it was, and its clients do")
-        row = row or self.first
+        row = row or self.begins
         while not gone():
             with self._news:
                 if row < self.first:

@@ -63,7 +63,7 @@ class WebSocketServer:
         """Say which row comes first, to whom is let in."""
         if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
             row, _ = _asked(request)
-            response.headers[ROW] = row if row.isdigit() and int(row) else str(self._rows.first)
+            response.headers[ROW] = row if row.isdigit() and int(row) else str(self._rows.begins)
             response.headers[RUN] = self._rows.run
 
     def _talk(self, connection: Any) -> None:

@@ -1,0 +1,27 @@
+"""What an answer can show: the start and the end of a row's lifetime, and columns of other names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whimbrel.errors import PlanError
+
+if TYPE_CHECKING:
+    from whimbrel.plan.graph import Node
+
+
+def check_shown(plan: Node) -> None:
+    """Refuse to answer with a column that stands where the start or the end of lifetimes does, and is neither.
+
+    Raises
+    ------
+    PlanError
+    """
+    for source in plan.sources():
+        for name in source.hidden:
+            if name in plan.schema.names:
+                told = "time" if name == "start" else "end"
+                raise PlanError(
+                    f"The column {name!r} of {source.name} has no place in the answer: there {name!r} is a lifetime's.",
+                    where=f"the columns of {source.name}",
+                    hint=f'give {told}="{name}" if it is that; or another name, select(..., {name}ed=col.{name})')
