@@ -68,7 +68,10 @@ class Sink(ABC):
         """Take in settled rows."""
 
     def ready(self) -> bool:
-        """Whether it can be prepared without waiting for a server that is away. Asked again and again if it is not."""
+        """Whether it can be prepared without waiting for a server that is away, or frozen.
+
+        Asked right before it is prepared, and again and again if it is not ready: it may make what was written safe.
+        """
         return True
 
     @abstractmethod

@@ -8,7 +8,7 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -150,16 +150,26 @@ class Keeping:
     def take(self, session: Session, outs: Sequence[list[Batch]] | None) -> None:
         """Settled rows of a step; and a checkpoint, if it is time."""
         self._hand_on(session, outs)
-        due = time.monotonic() >= self._due
-        if due or any(map(self.trouble, range(len(self._sinks)))):
-            waiting = self._waiting()
-            if due and (self._checkpoints is None or not waiting):
-                self.write(session, waiting)
+        numbers = range(len(self._sinks))
+        if not self._may_write(self._waiting(filter(self.trouble, numbers))) or time.monotonic() < self._due:
+            return
+        self._complete(session)
+        waiting = self._waiting(numbers)  # for what was just written, too: nothing is added until it is prepared
+        if self._may_write(waiting):
+            self.write(session, waiting)
 
-    def _waiting(self) -> frozenset[int]:
-        """The numbers of sinks whose servers are waited for."""
+    def _may_write(self, waiting: AbstractSet[int]) -> bool:
+        """Whether sinks that wait for their servers let others be written; a checkpoint is of all of them."""
+        return self._checkpoints is None or not waiting
+
+    def _complete(self, session: Session) -> None:
+        for outs in session.complete():
+            self._hand_on(session, outs)
+
+    def _waiting(self, numbers: Iterable[int]) -> frozenset[int]:
+        """The numbers of sinks, among some, whose servers are waited for."""
         found = set()
-        for number in range(len(self._sinks)):
+        for number in numbers:
             with self._sink(number) as sink:
                 if sink is not None and not sink.ready():
                     found.add(number)
@@ -174,8 +184,7 @@ class Keeping:
 
     def write(self, session: Session, waiting: AbstractSet[int] = frozenset()) -> None:
         """Prepare, write down, commit; but for sinks that are `waiting` for their servers."""
-        for outs in session.complete():
-            self._hand_on(session, outs)
+        self._complete(session)
         tokens: list[Token] = [None] * len(self._sinks)
         going = [number for number in range(len(tokens)) if number not in waiting]
         for number in going:

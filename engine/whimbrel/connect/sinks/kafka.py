@@ -15,7 +15,7 @@ from whimbrel.connect.vain import why_vain
 from whimbrel.errors import MissingExtraError, PlanError, SinkError, near_match
 from whimbrel.plan.sink import Sink, Token
 
-_LOOK_S, _GRACE_S, _ANSWER_S = 0.1, 2.0, 10.0
+_LOOK_S, _HOLD_S, _GRACE_S, _ANSWER_S = 0.1, 1.0, 2.0, 10.0
 
 
 class KafkaSink(Sink):
@@ -116,8 +116,13 @@ class KafkaSink(Sink):
 
     def ready(self) -> bool:
         self._producer.poll(0)
-        impatient = self.stopped.is_set() or time.monotonic() - self._heard > self.patience_s
-        return not self.trouble or not len(self._producer) or bool(self._errors) or impatient
+        while len(self._producer) and not self.trouble and time.monotonic() - self._heard < _HOLD_S:
+            self._producer.poll(_LOOK_S)
+        silent_s = time.monotonic() - self._heard
+        if len(self._producer) and silent_s > _ANSWER_S:
+            self.trouble = self.trouble or f"no broker answers at {self._config['bootstrap.servers']}"
+        impatient = self.stopped.is_set() or silent_s > self.patience_s
+        return not len(self._producer) or bool(self._errors) or impatient
 
     def prepare(self) -> Token:
         self._wait(lambda: not self._errors and self._producer.flush(0) == 0)

@@ -83,6 +83,7 @@ class MqttSink(ServerSink):
         while self._waiting:
             if self._taken(_LOOK_S):
                 self._waiting.popleft()
+                self._heard()
                 until = time.monotonic() + _ANSWER_S
             elif self._gone or time.monotonic() > until:
                 raise ConnectionError(self._gone or f"{len(self._waiting):,} messages were not taken in "

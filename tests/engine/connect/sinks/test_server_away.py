@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import signal
 import threading
@@ -146,6 +147,39 @@ def test_a_server_that_says_nothing_is_said(tmp_path: Path, monkeypatch: pytest.
         assert said == "the server does not answer"
         with psycopg.connect(url) as link:
             assert link.execute("SELECT count(*) FROM out").fetchone() == (ROWS,)
+
+
+@pytest.mark.parametrize("kind", [pytest.param("mqtt", marks=pytest.mark.mosquitto),
+                                  pytest.param("postgres", marks=pytest.mark.postgres),
+                                  pytest.param("redis", marks=pytest.mark.redis)])
+def test_a_server_that_says_nothing_holds_up_neither_neighbours_nor_a_stop(kind: str, tmp_path: Path,
+                                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_sink, "_ANSWER_S", 0.3)
+    monkeypatch.setattr(server_sink, "_GRACE_S", 0.3)
+    program = servers.mosquitto if kind == "mqtt" else getattr(servers, kind)
+
+    async def rows() -> AsyncIterator[dict[str, int]]:
+        for at in itertools.count():
+            yield {"at": at}
+            await asyncio.sleep(0.01)
+
+    with servers.running(program(tmp_path / kind)) as server:
+        url = f"postgresql://test@127.0.0.1:{server.port}/postgres" if kind == "postgres" else (
+            f"{kind}://127.0.0.1:{server.port}")
+        until(lambda: kind != "postgres" or servers.accepts(url))
+        told: Any = {"key": ["start"]} if kind == "postgres" else {}
+        feed = wb.feeds.iterator(rows, time="at", schema={"at": "int64"})
+        waiting, going = wb.start(feed, feed.select("at"), to=[getattr(wb.sinks, kind)("out", url, **told), None])
+        with server.frozen():
+            until(lambda: waiting.metrics.sink == "the server does not answer")
+            before = going.metrics.rows
+            until(lambda: going.metrics.rows > before + 50)
+            waiting.stop()
+            going.stop()
+            assert waiting.wait(PATIENCE_S)
+            assert going.wait(PATIENCE_S)
+            until(lambda: waiting.error is not None)
+        assert (going.error, isinstance(waiting.error, SinkError)) == (None, True)
 
 
 @pytest.mark.parametrize("kind", ["mqtt", "nats", "redis"])
