@@ -131,7 +131,7 @@ class _Consumer(Client):
         self._feed, self._library = feed, feed.library
         self._place: dict[str, int] = {number: offset for number, offset in place.items() if number != _TOPIC}
         self._topic: str | None = place.get(_TOPIC)
-        self._has_new_id = self._began_anew = False
+        self._has_new_id = self._began_anew = self._is_member = False
         self._lost: str | None = None
         self._behind: int | None = None
         self._behind_at = monotonic()
@@ -224,7 +224,7 @@ class _Consumer(Client):
         return self._library.TopicPartition(self._feed.topic, number, self._place.get(str(number), begin))
 
     def _assigned(self, consumer: Any, partitions: Sequence[Any]) -> None:
-        self.waiting_for = ""
+        self.waiting_for, self._is_member = "", True
         consumer.assign([self._partition(each.partition) for each in partitions])
 
     def _revoked(self, consumer: Any, partitions: Sequence[Any]) -> None:
@@ -240,7 +240,10 @@ class _Consumer(Client):
         elif error.code() == codes._RESOLVE and "," not in self._feed.servers:  # noqa: SLF001
             self._lost = error.str()
         elif error.code() == codes._ALL_BROKERS_DOWN and self._lost is None:  # noqa: SLF001
-            self._lost = f"no broker answers at {self._feed.servers}: {error.str()}"
+            if self._is_member:  # as which it is known when they are back; another one would wait until it is not
+                self.waiting_for, self._look_at = self.waiting_for or _BROKER, monotonic()
+            else:
+                self._lost = f"no broker answers at {self._feed.servers}: {error.str()}"
 
     def receive(self, timeout_s: float) -> Delivery | None:
         if monotonic() > self._look_at:

@@ -54,13 +54,15 @@ def feed(broker: servers.Server, topic: str, **told: Any) -> wb.Stream:
 def test_a_topic_goes_on_when_its_broker_does(broker: servers.Server) -> None:
     send(broker, "lasting", 1, 2)
     asked = feed(broker, "lasting")
-    with reading(asked) as found:
-        assert values(found, 2, "x") == [10, 20]
+    with reading(asked) as found, reading(feed(broker, "lasting", group="lasting")) as member:
+        assert values(found, 2, "x") == values(member, 2, "x") == [10, 20]
         broker.stop(signal.SIGKILL)
         until(lambda: found.state.link == "reconnecting" and found.state.attempts > 1)
+        until(lambda: (member.state.link, member.state.waiting_for) == ("connecting", "the broker"))
         broker.start()
         send(broker, "lasting", 3)
-        assert values(found, 1, "offset") == [2]
+        assert values(found, 1, "offset") == values(member, 1, "offset") == [2]
+        until(lambda: member.state.link == "live")
         place = json.loads(json.dumps(found.place))
     send(broker, "lasting", 4)
     with reading(asked, place) as found:
