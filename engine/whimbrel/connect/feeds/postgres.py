@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time as clock
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from decimal import Decimal
@@ -152,13 +153,16 @@ def _let_texts_stand(cursor: Any) -> None:
 
 
 class _Table(Client):
-    """Its place: the cursor of the last row."""
+    """Its place: the cursor of the last row, and by what the table's storage was known, where it has one."""
 
     def __init__(self, feed: PostgresFeed, place: Place) -> None:
         from psycopg import sql
         from psycopg.rows import dict_row
 
-        self._feed, self._place = feed, place
+        self._feed = feed
+        self._storage: int | None
+        self._place, self._storage = place if isinstance(place, list) else (place, None)
+        self.missed: Counter[str] = Counter()
         self._link = feed.open()
         self._rows = self._link.cursor(row_factory=dict_row)
         settled = [] if feed.settle is None else [
@@ -172,6 +176,9 @@ class _Table(Client):
 
         known = sql.SQL("{} IS NOT NULL").format(sql.Identifier(feed.cursor))
         self._first, self._further = ask([known, *settled]), ask([newer, *settled])
+        self._has_older = sql.SQL("SELECT max({}) < %(place)s FROM {}").format(
+            sql.Identifier(feed.cursor), sql.Identifier(*feed.table))
+        self._name = sql.Identifier(*feed.table).as_string(self._link)
         self._wait_s = 0.0
 
     def receive(self, timeout_s: float) -> Delivery | None:
@@ -179,6 +186,7 @@ class _Table(Client):
             clock.sleep(min(self._wait_s, timeout_s))
             self._wait_s -= timeout_s
             return None
+        self._look_whether_it_began_anew()
         ask = self._first if self._place is None else self._further
         told = {"place": self._place, "settle": self._feed.settle, "most": _MOST_ROWS}
         try:
@@ -193,7 +201,22 @@ class _Table(Client):
         last = found[-1][self._feed.cursor]
         self._place = last if isinstance(last, int) else _literal(last)
         self._make_plain(found)
-        return Delivery([row for row in found if self._is_told(row)], self._place, counted=bytes_)
+        place = self._place if self._storage is None else [self._place, self._storage]
+        return Delivery([row for row in found if self._is_told(row)], place, counted=bytes_)
+
+    def _look_whether_it_began_anew(self) -> None:
+        """Read a table from its beginning that was emptied or made anew, and numbers its rows from before the place."""
+        storage, = self._link.execute("SELECT pg_relation_filenode(to_regclass(%s))::int8", (self._name,)).fetchone()
+        if storage in (None, self._storage):
+            return
+        if self._storage is not None and self._place is not None:
+            is_older, = self._link.execute(self._has_older, {"place": self._place}).fetchone()
+            if is_older is None:  # it has no rows yet
+                return
+            if is_older:
+                self._place = None
+                self.missed["a table that began anew"] += 1
+        self._storage = storage
 
     def _found(self, ask: Any, told: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
         """Rows, and about what they take: as they come, until that is much, however long they are behind short ones."""
