@@ -21,6 +21,9 @@ from whimbrel.operators.beat_needs import needs_of, reach_of
 from whimbrel.operators.beat_steps import Adjacent, Slid, Step, in_order
 from whimbrel.operators.beat_writer import BeatWriter, Leaf
 
+_PART = 16_384
+"""Places that are worked on at once: what windows write and others read stays in the cache."""
+
 
 @dataclass(frozen=True)
 class BeatText:
@@ -91,6 +94,8 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period:
     nullable = tuple(valid is not None for _, valid in result.columns)
     changing = result.changes is not None and not result.anew
     everywhere = result.present is None and not changing and not by_key
+    # What windows need to begin with is computed again for each part: a few times the reach should not matter.
+    in_parts = bool(loops) and not (masked or changing or writer.leads) and 16 * sum(reach_of(last)) <= _PART
     used = [name for name in SCALARS if any(f"{name}(" in line for line in body)]
     named = set(re.findall(r"\w+", "\n".join(body)))
     masks = tuple((kind, port) for port in sorted(writer.ports) for kind in ("there", "changes")
@@ -108,19 +113,15 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period:
           for module in dict.fromkeys(writer.imports.values())),
         *(f"from {SCALARS[name].__module__} import {name}" for name in used), "", "",
         *writer.definitions, *_wrapped("def beat(", parameters), *indented(body), "",
-        *(_each_key(parameters) if by_key else [])])
-    loop = load_text(text, "by_key" if by_key else "beat", writer.functions)
+        *(_each_key(parameters) if by_key else _each_part(parameters) if in_parts else [])])
+    loop = load_text(text, "by_key" if by_key else "in_parts" if in_parts else "beat", writer.functions)
     return BeatText(text, loop, tuple(writer.leads), masks, leaves, tuple(writer.scratch.values()), nullable, changing,
                     everywhere, result.anew)
 
 
 def _each_key(parameters: Sequence[str]) -> list[str]:
     """The function that runs the loop for each key, in its part of the arrays, and says where in them each row was."""
-    def part(name: str) -> str:
-        return f"{name}[begin:end]" if re.match("(there|changes|c|v)[0-9]", name) else (
-            f"{name}[rows:]" if name.startswith("out") else name)
-
-    given = ["bases[key]", "first", "end - begin", "times[key]", *map(part, parameters[4:])]
+    given = ["bases[key]", "first", "end - begin", "times[key]", *_part_of(parameters[4:], "begin:end")]
     return [
         "", *_wrapped("def by_key(", ["begins", "bases", "first", "times", *parameters[4:], "places"]),
         "    rows = 0",
@@ -131,6 +132,25 @@ def _each_key(parameters: Sequence[str]) -> list[str]:
         "            places[row] = begin + (out_sync[row] - times[key]) // period",
         "        rows += count[0]",
         "    count[0] = rows", ""]
+
+
+def _each_part(parameters: Sequence[str]) -> list[str]:
+    """The function that runs the loop for a few places at a time."""
+    given = ["base + done", "first", f"min(first + {_PART}, stop - done)", "time + done * period",
+             *_part_of(parameters[4:], "done:")]
+    return [
+        "", *_wrapped("def in_parts(", parameters),
+        "    rows = 0",
+        f"    for done in range(0, stop - first, {_PART}):",
+        *indented(indented([line.removesuffix(":") for line in _wrapped("beat(", given)])),
+        "        rows += count[0]",
+        "    count[0], count[3] = rows, time + first * period", ""]
+
+
+def _part_of(names: Sequence[str], places: str) -> list[str]:
+    """Of each array what one run of the loop reads, or writes behind the rows of those before."""
+    return [f"{name}[{places}]" if re.match("(there|changes|c|v)[0-9]", name) else (
+        f"{name}[rows:]" if name.startswith("out") else name) for name in names]
 
 
 def _wrapped(head: str, names: Sequence[str]) -> list[str]:

@@ -421,3 +421,20 @@ def test_events_with_ends_run_on_a_beat_where_their_duration_is_known() -> None:
     assert "on_beat" in known.explain()
     assert "on_beat" not in means(log.assume(periodic=5), 15).explain()
     assert known.collect().equals(means(log.assume(periodic=5), 15).collect())
+
+
+def test_places_are_worked_on_part_by_part() -> None:
+    x = np.random.default_rng(5).normal(size=40_001)
+    log = wb.from_arrow({"at": np.arange(len(x)), "x": x}, time="at").assume(periodic=1).select("x")
+    few, many = (log.sliding_window(width).aggregate(m=wb.mean(col.x)) for width in (3, 10))
+    above = few.cross_join(many, where=col.m > col.m_right)
+    steps = log.cross_join(log.select(before=col.x).shift(1)).select(d=col.x - col.before)
+    with tier("fused"):
+        rows = above.collect()
+        sums = steps.sliding_window(4).aggregate(s=wb.sum(col.d)).collect()
+    short, long = (np.convolve(x, np.ones(width), "valid") / width for width in (3, 10))
+    places = np.flatnonzero(short[7:] > long) + 9
+    inside = (rows["start"].to_numpy() >= 9) & (rows["start"].to_numpy() <= 40_000)
+    assert np.array_equal(rows["start"].to_numpy()[inside], places)
+    np.testing.assert_allclose(rows["m"].to_numpy()[inside], short[places - 2])
+    np.testing.assert_allclose(sums["s"].to_numpy()[3:40_000], x[4:] - x[:-4], atol=1e-12)
