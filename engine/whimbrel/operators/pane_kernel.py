@@ -124,11 +124,13 @@ class PaneKernel(Kernel):
     def _fused(self, batch: Batch) -> tuple[PaneText, Callable[..., int]] | None:
         """The generated loop for this batch's pattern of nulls, and for many groups or few, if it may be used now."""
         tier = forced_tier()
+        many = len(self.rows) > FAR
+        nulls = (many, batch.absent is not None, *[column.valid is not None for column in batch.columns])
+        if tier is None and nulls in self.compiled:  # so is almost every batch, of few rows or many
+            return self.texts[nulls], self.compiled[nulls]
         measures = [measure for measure in self.measures if isinstance(measure, Measure) and measure.fuses]
         if tier == "primitives" or len(measures) < len(self.measures):  # a bag is nothing for a loop of scalars
             return None
-        many = len(self.rows) > FAR
-        nulls = (many, batch.absent is not None, *(column.valid is not None for column in batch.columns))
         text = self.texts.get(nulls)
         if text is None:
             text = self.texts[nulls] = pane_text(measures, self.key_exprs, self.condition, batch, many=many)
