@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -102,3 +106,26 @@ def test_points_on_the_upper_edge_stay_when_the_window_moves() -> None:
         window = going.over(Extent(right, 1.0 + right), Extent(0.0, 1.0), 8, 4, (False, False))
         assert window.height == 4
         assert 50 <= going.counts(points, window)[-1].sum() <= 51
+
+
+def test_points_are_counted_where_datashader_is_broken(tmp_path: Path) -> None:
+    """A warning that was an error for a moment ended its thread, of which whatever ran then was told."""
+    (tmp_path / "datashader.py").write_text("import warnings\nwarnings.warn('old', UserWarning)\n", encoding="utf-8")
+    script = """
+import threading
+import numpy as np
+from whimbrel_workbench.views import raster
+raster.warm()
+for thread in threading.enumerate():
+    if thread.name == "whimbrel-datashader":
+        thread.join()
+one = np.array([0.5])
+window = raster.Window(raster.Extent(0.0, 1.0), raster.Extent(0.0, 1.0), 2, 2)
+print(raster.count((one, one, np.zeros(1, np.uint8)), window).sum())
+"""
+    program = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{script}"
+    done = subprocess.run([sys.executable, "-W", "error::UserWarning", "-c", program], capture_output=True, text=True,
+                          timeout=120, check=True)
+    assert done.stdout == "1\n"
+    assert "Datashader cannot be used" in done.stderr
+    assert "Exception in thread" not in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from whimbrel_workbench.frames.points import Piece, Points
 
 Counts = NDArray[np.uint32]
 
+_LOG: Final = logging.getLogger("whimbrel.view")
 _LIKE: Final = 0.05
 """Cells may be so much larger or smaller than asked for: beside a chart that moves longer numbers make it narrower."""
 _SAME: Final = 1e-6
@@ -225,6 +227,9 @@ def _compile() -> None:
             _by_datashader((few, few, np.zeros(4, np.uint8)), Window(Extent(0.1, 1.0), Extent(0.1, 1.0), 2, 2, log))
     except MissingExtraError:
         return  # NumPy goes on counting: the same picture, several times slower
+    except Exception:  # noqa: BLE001 - so it does where Datashader is broken, or where its warnings are errors
+        _LOG.warning("Datashader cannot be used, and points are counted several times slower.", exc_info=True)
+        return
     _ready.set()
 
 
