@@ -1,4 +1,4 @@
-"""I. What a reader waits for: the first picture, a mark for an event, another cell; in JupyterLab and in a dashboard.
+"""I. What a reader waits for: the first picture, a mark for an event, another cell, a gesture; in JupyterLab and a dashboard.
 
 In Chromium without a graphics card, on the same machine as the kernel, without internet.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page
 
+from bench import gestures
 from bench.figure import Figure
 from bench.ticker import ticker
 from tests.workbench.app.serving import served
@@ -72,6 +73,9 @@ def run(*, quick: bool) -> Iterator[Figure]:
             yield Figure("I served", "open -> first picture, cold", "s", firsts[0], "at most 2")
             yield Figure("I served", "open -> first picture, warm", "s", statistics.median(firsts[1:]), "at most 1")
             yield from _latencies("I served", page, seconds)
+            yield from gestures.wheel(page, f"{EVENTS_PER_S} Hz")
+            page.close()
+        yield from gestures.run(chromium, quick=quick)
 
 
 def _notebook(notebook: Notebook, seconds: float) -> Iterator[Figure]:

@@ -22,8 +22,8 @@ HEIGHT_PX: Final = 320
 _FEWER_TICKS: Final = """
     axis.ticker.desired_num_ticks = Math.min(6, Math.max(2, Math.floor(cb_obj.inner_width / 75)))
 """
-# Bokeh takes a button that is down for 0.3 s for a press, which means nothing to a chart, and hears no drag after it. For
-# each colour and width that it paints it asks the page's style, where ours are not: a fifth of the work of a redraw.
+# Bokeh takes a button that is down for 0.3 s for a press, which means nothing to a chart, and hears no drag after it.
+# For all that it paints it asks the page's style, where our colours and widths are not: a fifth of a redraw's work.
 _BE_QUICK: Final = """
     for (const {canvas, views} of cb_context.index.find(cb_obj)) {
         canvas.ui_event_bus.ui_gestures._start_timeout = () => {}
