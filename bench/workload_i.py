@@ -1,4 +1,4 @@
-"""I. What a reader waits for: the first picture, a mark for an event, another cell, a gesture; in JupyterLab and a dashboard.
+"""I. What a reader waits for: a picture, a mark for an event, another cell, a gesture; in JupyterLab and a dashboard.
 
 In Chromium without a graphics card, on the same machine as the kernel, without internet.
 """

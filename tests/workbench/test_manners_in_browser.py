@@ -184,6 +184,29 @@ def test_a_view_whose_kernel_is_silent_is_the_last_frame_for_so_long(open_notebo
 
 
 @pytest.mark.long
+def test_a_view_whose_cell_was_run_in_another_window_says_so(open_notebook: Open, tmp_path: Path) -> None:
+    """It said that the kernel does not answer."""
+    notebook = open_notebook("live")
+    notebook.run(1)
+    chart = notebook.wait_for_chart(1)
+    notebook.wait_for_change(chart, since=notebook.look(chart))
+    cell = notebook.cell(1)
+    page = notebook.page.context.browser.new_page(viewport={"width": 1280, "height": 1500})
+    other = Notebook(notebook.lab, page, notebook.name)
+    other.run(1)
+    moving = other.wait_for_chart(1)
+    said = cell.get_by_role("alert")
+    said.get_by_text("run again").wait_for()
+    time.sleep(4)
+    notebook.picture("run-elsewhere", tmp_path)
+    assert said.inner_text() == "Last frame: the cell was run again, or its output removed, in another window."
+    assert (chart.is_visible(), cell.locator(".state").is_visible()) == (True, False)
+    other.wait_for_change(moving, since=other.look(moving))
+    assert (notebook.problems, other.problems) == ([], [])
+    page.close()
+
+
+@pytest.mark.long
 def test_an_output_that_is_shown_beside_its_cell_is_the_last_frame_and_takes_nothing_with_it(
         open_notebook: Open, tmp_path: Path) -> None:
     """It was blank, and when it was closed the view in the notebook was gone, too."""

@@ -36,6 +36,9 @@ _DEAF_S: Final = 0.4
 _ANSWER: Final = "requestAnimationFrame(() => setTimeout(() => { source.value = source.placeholder }))"
 """When a page has painted what it was sent, it says so; a tab that nobody sees paints nothing and says nothing."""
 
+_ENDED: Final = "ended"
+"""Instead of a page's name: nothing more will come."""
+
 _LARGE_BYTES: Final = 1 << 16
 
 _served: set[str] = set()
@@ -149,6 +152,8 @@ class Output:
         with self._lock:
             if _open.pop(self.view, None) is None:
                 return
+            if self.reachable:  # heard where it is still there: in another window than that of the new run
+                self._sign.placeholder = _ENDED
             _, root, document, _ = state._views.pop(self.view, (None,) * 4)  # noqa: SLF001 - as Panel does
             if root is not None:
                 self._layout._cleanup(root)  # noqa: SLF001

@@ -112,14 +112,21 @@ window.whimbrel.attend = (view, drawn, sign, style) => {
   const hear = event => {
     if (event.sync !== false) return // what is changed here
     askedSince = 0
+    if (teller()?.placeholder === "ended") {
+      tell("Last frame: the cell was run again, or its output removed, in another window.")
+      return rest()
+    }
     tell("")
     if (style.disabled) look()
   }
-  const leave = () => {
+  const rest = () => {
     clearInterval(timer)
     eyes.disconnect()
     document.removeEventListener("visibilitychange", look)
     window.removeEventListener("pagehide", go)
+  }
+  const leave = () => {
+    rest()
     style.remove()
   }
   // A page that ends says so at once, instead of when the kernel has answered, and nothing after it.
