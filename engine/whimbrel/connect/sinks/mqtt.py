@@ -17,6 +17,8 @@ from whimbrel.connect.tls import closing_context
 from whimbrel.errors import MissingExtraError
 
 _ANSWER_S, _LOOK_S = 10.0, 0.05
+_MOST_WAITING = 10_000
+"""Messages that are on their way; the client has numbers for 65,535."""
 
 
 class MqttSink(ServerSink):
@@ -75,8 +77,8 @@ class MqttSink(ServerSink):
             about.UserProperty = ("row", str(self._row))
             self._waiting.append(self._client.publish(self.name, text, qos=self._qos, properties=about))
             self._row += 1
-        while self._waiting and self._taken(0.0):
-            self._waiting.popleft()
+        if len(self._waiting) > _MOST_WAITING:
+            self._settle()
 
     def _settle(self) -> None:
         until = time.monotonic() + _ANSWER_S
