@@ -11,7 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Schema
 from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Condition, Expr, columns_of, predicate, trace, type_of
-from whimbrel.kernels import Kernel, Stateless
+from whimbrel.kernels import Kernel, Stateless, kept_rows
 from whimbrel.plan import Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
 
 
@@ -92,7 +92,7 @@ def where(schema: Schema, *conditions: Condition) -> Where:
 
 
 class WhereKernel(Stateless):
-    """Marks rows as absent; moves the rest together only when few are left."""
+    """Marks rows as absent; moves the rest together only when few are left, or where they stay."""
 
     def __init__(self, condition: Expr) -> None:
         self.condition = condition
@@ -101,7 +101,9 @@ class WhereKernel(Stateless):
         kept = predicate(self.condition, batch)
         if batch.absent is not None:
             kept = kept & ~batch.absent
-        rows = np.count_nonzero(kept)
+        rows = int(np.count_nonzero(kept))
         if rows == len(batch):
             return batch
-        return batch.having(absent=~kept) if 2 * rows > len(batch) else batch.only(kept, self.storage)
+        if 2 * rows > len(batch) and self.storage is None:
+            return batch.having(absent=~kept)
+        return kept_rows(batch, kept, rows, self.storage)
