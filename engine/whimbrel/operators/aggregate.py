@@ -263,13 +263,15 @@ class GroupAggregate(Operator):
 
 
 @fluent
-def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOWN, /, *,
+def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOWN, /, *unnamed: Expr,
               emit: Literal["change", "close"] = "change", fill: bool | Mapping[str, Any] = False,
               **results: Expr) -> Sequence[Operator]:
     """Reduce each group's active events to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
 
     Parameters
     ----------
+    *unnamed
+        There can be none: each result has a name.
     **results : Aggregate or Expr
         Result columns, such as ``n=wb.count(), late=wb.count().where(col.late) / wb.count()``.
     emit : {"change", "close"}
@@ -280,6 +282,10 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
         any group: True for what aggregates say of no rows (a count of 0, no mean), a mapping for other values of
         some columns.
     """
+    if unnamed:
+        given = ", ".join(each.show() if isinstance(each, Expr) else repr(each) for each in unnamed)
+        raise PlanError("A result has no name.", where=f"aggregate({given})",
+                        hint="give each a name, such as aggregate(n=wb.count())")
     _check(emit, fill, results, [name for name, _ in keys])
     asked = [part for expr in results.values() for part in reduced_in(expr)]
     bounded = [part for part in asked if isinstance(part, WindowBound)]

@@ -46,12 +46,14 @@ class Methods:
     def _nary(self, build: Callable[..., Operators], *others: Stream) -> Stream:
         raise TypeError(type(self))
 
-    def aggregate(self, /, *, emit: Literal["change", "close"] = "change", fill: bool | Mapping[str, Any] = False,
-                  **results: Expr) -> Stream:
+    def aggregate(self, /, *unnamed: Expr, emit: Literal["change", "close"] = "change", fill: bool | Mapping[str,
+                  Any] = False, **results: Expr) -> Stream:
         """Reduce each group's active events to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
 
         Parameters
         ----------
+        *unnamed
+            There can be none: each result has a name.
         **results : Aggregate or Expr
             Result columns, such as ``n=wb.count(), late=wb.count().where(col.late) / wb.count()``.
         emit : {"change", "close"}
@@ -62,7 +64,8 @@ class Methods:
             any group: True for what aggregates say of no rows (a count of 0, no mean), a mapping for other values of
             some columns.
         """
-        return self._unary(operators.aggregate, self.keys, self.node.properties, emit=emit, fill=fill, **results)
+        return self._unary(operators.aggregate, self.keys, self.node.properties, *unnamed, emit=emit, fill=fill,
+                           **results)
 
     def alter_lifetime(self, *, start: Moment | None = None, duration: Span | None = "same") -> Stream:
         """Give each event another start, duration, or both. See :class:`whimbrel.operators.AlterLifetime`.

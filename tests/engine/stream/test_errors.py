@@ -57,6 +57,8 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
     "top none": (lambda: wb.top_k(col.price, 0), ["k is 0.", "a whole number above 0"]),
     "not an aggregate": (lambda: log().aggregate(n=col.price), ["n=col.price is not an aggregate", "wb.sum"]),
     "no aggregate": (lambda: log().aggregate(), ["needs at least one aggregate"]),
+    "result without a name": (lambda: log().aggregate(wb.count()),
+                              ["A result has no name.", "aggregate(count())", "such as aggregate(n=wb.count())"]),
     "no column": (lambda: log().select(), ["select() needs at least one column"]),
     "no key": (lambda: log().group_by(), ["group_by() needs a key"]),
     "unnamed column": (lambda: log().select(col.price * 2), ["col.price * 2 needs a name", "keyword"]),
