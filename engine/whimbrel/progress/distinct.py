@@ -30,7 +30,7 @@ from whimbrel.progress.kept import Drawn, Kept, KeptLook, parts_of
 
 if TYPE_CHECKING:
     from whimbrel.progress.sample import Sample
-    from whimbrel.progress.scan import Scan
+    from whimbrel.progress.scan import Stand
 
 Array = np.ndarray[Any, Any]
 
@@ -81,15 +81,15 @@ class DistinctCounts(Kept):
         self.once[:], self.twice[:] = 0, 0
         self.sums = []
 
-    def look(self, groups: int, scan: Scan) -> DistinctLook:
+    def look(self, groups: int, stand: Stand) -> DistinctLook:
         counts = tuple(array[:groups].copy() for array in (self.seen, self.once, self.twice))
         fresh = []
         for reference, sums in zip(REFERENCES.tolist(), self.sums, strict=False):
-            kinds = scan.kinds
-            kinds[scan.drawn[:reference]] = BEFORE
+            kinds = stand.kinds
+            kinds[stand.phase[:reference]] = BEFORE
             sums.grow(groups)
             fresh.append((kinds, sums.first(groups)))
-        return DistinctLook(counts, fresh, int((len(scan.drawn) + len(scan.left) > REFERENCES).sum()))
+        return DistinctLook(counts, fresh, int((len(stand.phase) > REFERENCES).sum()))
 
     def state_parts(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("name", "usual")}

@@ -14,6 +14,7 @@ from whimbrel.errors import PlanError, near_match
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.intervals import interval_ends
 from whimbrel.progress.compare import Comparison, compared
+from whimbrel.progress.moments import Moment
 from whimbrel.progress.sample import Sample, as_floats
 from whimbrel.run import Metrics
 
@@ -53,13 +54,18 @@ class Estimate:
     """
 
     def __init__(self, metrics: Metrics, *, version: int, final: bool, confidence: float, why: str = "",
-                 sample: Sample | None = None, alpha: float = 0.05,
+                 moment: Moment | None = None, alpha: float = 0.05,
                  rows: Callable[[], pa.Table] | None = None, settled: int | None = None,
                  growing: Sequence[str] = ()) -> None:
         self.metrics, self.version, self.final, self.confidence, self.why = metrics, version, final, confidence, why
-        self.sample, self._alpha, self._rows, self._settled = sample, alpha, rows, settled
+        self._moment, self._alpha, self._rows, self._settled = moment, alpha, rows, settled
         self._growing = growing
         self.overturned: tuple[Comparison, ...] = ()
+
+    @property
+    def sample(self) -> Sample | None:
+        """What it is computed of; None where no interval is known."""
+        return None if self._moment is None else self._moment.sample
 
     @property
     def share(self) -> float | None:

@@ -12,7 +12,7 @@ from whimbrel.batch import Column
 
 if TYPE_CHECKING:
     from whimbrel.progress.sample import Sample
-    from whimbrel.progress.scan import Scan
+    from whimbrel.progress.scan import Stand
 
 Array = np.ndarray[Any, Any]
 
@@ -47,7 +47,7 @@ class Kept(ABC):
         """What was read until now is known; what is read from now on is a sample again."""
 
     @abstractmethod
-    def look(self, groups: int, scan: Scan) -> KeptLook:
+    def look(self, groups: int, stand: Stand) -> KeptLook:
         """What is known now, of so many groups."""
 
     @abstractmethod

@@ -31,8 +31,9 @@ from whimbrel.progress.estimate import Estimate, bounds, with_ends
 from whimbrel.progress.keeping import go_on, write
 from whimbrel.progress.kept import Drawn
 from whimbrel.progress.looks import Looks
+from whimbrel.progress.moments import Moments
 from whimbrel.progress.sample import Sample
-from whimbrel.progress.scan import Order, Scan
+from whimbrel.progress.scan import Order, Scan, Stand
 from whimbrel.progress.states import BlockStates
 from whimbrel.progress.stop import Rule, rule
 from whimbrel.progress.totals import Totals
@@ -43,7 +44,9 @@ _BLOCKS = 200
 """Of a table: an answer every hundredth of it is due after two."""
 _IN_A_WINDOW, _MOST_BLOCKS = 32, 1024
 """Blocks in a window, so that its values can have intervals early; and how many may cost what blocks cost."""
-_FEWEST_ROWS, _BATCH_ROWS, _MOST_ROWS = 64, 65_536, 1 << 20
+_FEWEST_ROWS, _MOST_ROWS = 64, 1 << 20
+_MOST_WAITING = 1 << 18
+"""States of blocks that wait for somebody to look: 8 bytes for each number in them."""
 _WORTH_COMPILING_ROWS = 50_000
 _INTERPRETED_S = 1e-6
 """What a row takes at least where nothing is compiled: so long even a first answer waits for the compiler."""
@@ -123,7 +126,7 @@ class Progress(Iterator[Estimate]):
             self._shifts = None if hops == 1 else np.arange(hops) * self.division.window.hop
             self.before: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = None
             self.phases = 1
-            self._waiting: list[tuple[int, int, int]] = []
+            self.moments = Moments(self._states_made, self._add, self._sample)
             if resume is not None:
                 go_on(self, resume)
         self._answers = self._begin()
@@ -250,7 +253,7 @@ class Progress(Iterator[Estimate]):
             raise PlanError(f"Rows are read in the order of time: {self.why}.", where="keep(...)",
                             hint='query.start(checkpoints=wb.Checkpoints("folder"))')
         with self._turn:
-            self._merge()
+            self.moments.merge()
             write(self, path)
 
     def finish(self) -> pa.Table:
@@ -334,26 +337,25 @@ class Progress(Iterator[Estimate]):
         """Read the block that is next; whether an answer is due then, of so many rows."""
         block = self.scan.rows()
         assert block is not None
-        states = self.states.read(block, self.scan.rows(1))
-        self._waiting.append((block[1] - block[0], len(self.scan.drawn), states))
-        if self._shifts is not None or self.states.waiting >= _BATCH_ROWS:
-            self._merge()
+        with self.moments.lock:
+            states = self.states.read(block, self.scan.rows(1))
+            self.moments.read(block[1] - block[0], len(self.scan.drawn), states)
+            if self._shifts is not None or self.states.waiting >= _MOST_WAITING:
+                self.moments.merge()
         self.scan.took()
         return self.looks.due(self.scan.rows_read, total)
 
     def _read_rest(self) -> None:
         """Read all that is left as one, in the order of time: nobody looks before it is exact."""
-        self._merge()
-        self.states.read_rest(self.scan.rest)
-        self._add(self.states.take(), None)
+        rest = int(self.blocks.rows.sum()) - self.scan.rows_read
+        if rest > _MOST_ROWS:  # who asks for an earlier answer meanwhile does not wait for so many
+            self.moments.merge()
+        with self.moments.lock:
+            self.moments.read(rest, len(self.scan.drawn), self.states.read_rest(self.scan.rest))
         self.scan.took_all()
 
-    def _merge(self) -> None:
-        """Merge the states of blocks, which wait until somebody looks: together they are merged faster."""
-        waiting, self._waiting = self._waiting, []
-        if waiting:
-            *drawn, states = np.array(waiting).T
-            self._add(self.states.take(), Drawn(*(np.repeat(numbers, states) for numbers in drawn)))
+    def _states_made(self) -> Batch:
+        return self.states.take()
 
     def _add(self, states: Batch, drawn: Drawn | None) -> None:
         if not len(states):
@@ -371,16 +373,14 @@ class Progress(Iterator[Estimate]):
         """Intervals that hold when a phase ends hold for ever: the next one can only make them narrower."""
         if not len(self.scan.drawn):
             return
-        sample = self._sample
+        sample = self.moments.now(self.scan.stand).sample
         if len(sample):
             self.before = bounds(sample, self._alpha)
         self.windows.begin_phase()
         self.phases += 1
 
-    @property
-    def _sample(self) -> Sample:
-        self._merge()
-        return Sample(self.division, self.windows, self.scan, self.before)
+    def _sample(self, stand: Stand) -> Sample:
+        return Sample(self.division, self.windows, stand, self.before)
 
     @property
     def _alpha(self) -> float:
@@ -392,22 +392,24 @@ class Progress(Iterator[Estimate]):
         began = time.perf_counter() if self._began is None else self._began
         elapsed = time.perf_counter() - began
         metrics = Metrics(rows=rows, share=rows / total, elapsed_s=elapsed, rows_per_s=rows / max(elapsed, 1e-9))
-        sample = self._sample
         final = rows == total
+        moment = self.moments.now(self.scan.stand, last=final)
+        if self.division.kept:  # values are many while they wait
+            self.moments.merge()
         finished = None
         if final and self._shifts is not None:
             finished = self._exact
         elif self.division.tail:
-            finished = lambda: self._tail.of(sample.answer, states=False)  # noqa: E731
+            finished = lambda: self._tail.of(moment.sample.answer, states=False)  # noqa: E731
         if not self.division.tail_keeps_rows:
             return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, rows=finished,
                             why="the query goes on from its windows otherwise than row by row", settled=0)
-        return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, sample=sample,
+        return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, moment=moment,
                         alpha=self._alpha, rows=finished)
 
     def _exact(self) -> pa.Table:
         """The answer of panes, which are merged into windows as those of any query are."""
-        self._merge()
+        self.moments.merge()
         panes = self.panes
         rows = panes.keys.values(np.arange(len(panes), dtype=np.int32))
         states = panes.batch([field[: len(panes)] for field in panes.fields], {}, rows, self.division.window.hop)

@@ -28,7 +28,7 @@ from whimbrel.progress.kept import Drawn, Kept, KeptLook, parts_of
 
 if TYPE_CHECKING:
     from whimbrel.progress.sample import Sample
-    from whimbrel.progress.scan import Scan
+    from whimbrel.progress.scan import Stand
 
 Array = np.ndarray[Any, Any]
 
@@ -81,7 +81,7 @@ class Quantiles(Kept):
     def begin_phase(self) -> None:
         self.since = len(self.runs)
 
-    def look(self, groups: int, scan: Scan) -> QuantileLook:
+    def look(self, groups: int, stand: Stand) -> QuantileLook:
         return QuantileLook(self, self.since, len(self.runs))
 
     def state_parts(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from whimbrel.kernels.primitives.scaled_states import scaled_states
 from whimbrel.operators.finish import FinishKernel
 from whimbrel.operators.measure import Measure, told_in_words
 from whimbrel.progress.division import Division
-from whimbrel.progress.scan import Scan
+from whimbrel.progress.scan import Stand
 from whimbrel.progress.spread import Spread
 from whimbrel.progress.totals import Totals
 
@@ -88,7 +88,8 @@ class Sample:
     division : Division
     totals : Totals
         Of windows.
-    scan : Scan
+    stand : Stand
+        Of the scan, when the totals were those of what it had read.
     before : tuple of numpy.ndarray, optional
         Intervals (low, high), by row and value, that hold since this phase began.
 
@@ -100,7 +101,7 @@ class Sample:
         By aggregate, what is known of its values.
     """
 
-    def __init__(self, division: Division, totals: Totals, scan: Scan, before: tuple[Array, Array] | None) -> None:
+    def __init__(self, division: Division, totals: Totals, stand: Stand, before: tuple[Array, Array] | None) -> None:
         rows = len(totals)
         self.division, self.totals, self.before = division, totals, before
         self._rows = totals.rows
@@ -112,9 +113,9 @@ class Sample:
             array[: rows * numbers].copy() for array, numbers in (
                 (totals.sums, width), (totals.products, width * (width + 1) // 2), (totals.crosses, width),
                 (totals.powers, width * 4)))
-        self.kept = {kept.name: kept.look(rows, scan) for kept in totals.kept}
-        self.scan = scan
-        self._kinds, self._random = scan.kinds, scan.random
+        self.kept = {kept.name: kept.look(rows, stand) for kept in totals.kept}
+        self.scan, self._random = stand.scan, stand.random
+        self._kinds = stand.kinds
 
     def __len__(self) -> int:
         return len(self.blocks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,36 @@ _FEW_WINDOWS = 500
 
 _AT_ONCE = nullcontext()
 _blocks_of_windows = Compiled(blocks_of_windows)
+
+
+class Stand(NamedTuple):
+    """How far a phase of a scan had come.
+
+    Attributes
+    ----------
+    scan : Scan
+    phase : numpy.ndarray of int64
+        The blocks of the phase, in their order.
+    drawn : int
+        How many of them were read.
+    read : numpy.ndarray of bool
+        Blocks that were read before it began.
+    random : bool
+        Whether those of the phase that were read are a random sample of it.
+    """
+
+    scan: Scan
+    phase: Array
+    drawn: int
+    read: Mask
+    random: bool
+
+    @property
+    def kinds(self) -> Array:
+        """Of each block, what this phase knows of it."""
+        kinds = np.where(self.read, BEFORE, LATER)
+        kinds[self.phase[: self.drawn]], kinds[self.phase[self.drawn :]] = DRAWN, LEFT
+        return kinds
 
 
 class Scan:
@@ -50,11 +80,6 @@ class Scan:
         self.rows_read = 0
         self.later = np.empty(0, np.int64)
         self._begin(np.arange(len(blocks)), np.empty(0, np.int64))
-
-    @property
-    def random(self) -> bool:
-        """Whether what this phase has read is a random sample of what it reads."""
-        return self.order == "random"
 
     @property
     def drawn(self) -> Array:
@@ -119,6 +144,8 @@ class Scan:
         """Stand where an equal one stood, whose state this is."""
         self.read, self.later, self.order = parts["read"].copy(), parts["later"], parts["order"]
         self._phase, self._at = parts["phase"], parts["at"]
+        self._read_before = self.read.copy()
+        self._read_before[self._phase] = False
         self.rows_read = int(self.blocks.rows[self.read].sum())
         self._chance.bit_generator.state = parts["chance"]
 
@@ -127,13 +154,12 @@ class Scan:
             blocks[np.argsort(-self.blocks.latest[blocks], kind="stable")] if self.order == "newest"
             else blocks[np.argsort(self.blocks.earliest[blocks], kind="stable")])
         self._at, self.later = 0, later
+        self._read_before = self.read.copy()
 
     @property
-    def kinds(self) -> Array:
-        """Of each block, what this phase knows of it."""
-        kinds = np.where(self.read, BEFORE, LATER)
-        kinds[self.drawn], kinds[self.left] = DRAWN, LEFT
-        return kinds
+    def stand(self) -> Stand:
+        """How far it has come, whatever is read later."""
+        return Stand(self, self._phase, self._at, self._read_before, self.order == "random")
 
     def overlapping(self, kinds: Array, first: Ticks, last: Ticks, *, random: bool) -> tuple[Array, Array, Array]:
         """What is known of each range of time, ends included: see :func:`blocks_of_windows`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,6 +40,8 @@ QUERIES = {
     "ranked": lambda s: s.group_by("k").tumbling_window(500).aggregate(n=wb.count()).top_k(2, by=col.n),
     "nested": lambda s: s.group_by("k").tumbling_window(50).aggregate(n=wb.count()).tumbling_window(1_000)
                          .aggregate(most=wb.max(col.n), rows=wb.sum(col.n)),
+    "nested hopping": lambda s: s.hopping_window(100, 50).aggregate(n=wb.count()).tumbling_window(1_000)
+                                 .aggregate(most=wb.max(col.n)),
     "joined": lambda s: s.join(s.where(col.i > 990), on="k").tumbling_window(500).aggregate(n=wb.count()),
     "kept": lambda s: s.group_by("k").tumbling_window(500).aggregate(
         n=wb.count(), m=wb.median(col.i), most=wb.quantile(col.x, 0.9, interpolation="discrete"),
@@ -223,6 +226,44 @@ def test_an_answer_is_gone_when_nobody_has_it(log: wb.Stream) -> None:
         assert sample() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("query", ("whole", "windows", "hopping", "ranked", "kept"))
+def test_an_answer_that_is_looked_at_late_is_what_it_was(log: wb.Stream, query: str) -> None:
+    def answers() -> Iterator[tuple[wb.Progress, wb.Estimate]]:
+        progress = QUERIES[query](log).progress(every="10%", block_rows=50, seed=6)
+        for number, answer in enumerate(progress):
+            yield progress, answer
+            if number == 3:
+                progress.prefer(between=(500, 900))
+            if number == 6:
+                progress.finish()
+
+    def told(answer: wb.Estimate) -> tuple[pa.Table, str]:
+        return answer.table, answer.words
+
+    at_once = [told(answer) for _, answer in answers()]
+    later = [told(answer) for answer in [answer for _, answer in answers()][::-1]][::-1]
+    assert len(at_once) == 7
+    assert later == at_once
+    *_, (progress, _) = answers()
+    assert progress.latest is not None
+    assert rows(progress.finish()) == rows(QUERIES[query](log).collect())
+
+
+def test_blocks_of_answers_that_nobody_looks_at_are_merged_together(log: wb.Stream, monkeypatch: Any) -> None:
+    """A hundred answers took as long as half of the whole, though a view draws a few in a second."""
+    progress = QUERIES["whole"](log).progress(every="1%", block_rows=50)
+    merged = []
+    add = progress.windows.add
+    monkeypatch.setattr(progress.windows, "add", lambda states, drawn: (merged.append(drawn), add(states, drawn)))
+    for answer in progress:
+        if answer.metrics.rows == 600:
+            held = answer
+    assert not merged
+    assert answer.table.num_rows == 4
+    assert held.table["n_low"].null_count < 4
+    assert [None if drawn is None else drawn.before.max() for drawn in merged] == [11, None]  # no block of the rest
 
 
 @pytest.mark.parametrize("stored", ("in memory", "in files", "in few row groups"))
