@@ -6,7 +6,6 @@ import hashlib
 import json
 import threading
 import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from http.client import HTTPException
@@ -21,6 +20,7 @@ from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.lines import Lines
+from whimbrel.connect.feeds.page import opened
 
 _CONNECT_S = 10.0
 _STALL_S = 60.0
@@ -43,7 +43,8 @@ class HttpFeed(Feed):
         A column that is larger in newer rows, in whatever order a page has them. The largest value goes into the
         address as the parameter of this name.
     headers : mapping, optional
-        Such as ``{"Authorization": ...}``. They are in no plan, log or checkpoint.
+        Such as ``{"Authorization": ...}``. They are in no plan, log or checkpoint. None of them is sent on where the
+        server redirects to another scheme, host or port.
     format, schema
         Of a row; the schema is inferred from the first page.
     **told
@@ -89,7 +90,7 @@ class _Poller:
             url += ("&" if urlsplit(url).query else "?") + urlencode({self._feed.cursor: self._cursor})
         headers = dict(self._feed.headers) | ({"If-None-Match": self._tag} if self._tag else {})
         try:
-            with _opened(url, headers, _CONNECT_S) as page:
+            with opened(url, headers, self._feed.headers, _CONNECT_S) as page:
                 text, self._tag = page.read(), page.headers.get("ETag")
         except urllib.error.HTTPError as error:
             if error.code == 304:
@@ -126,15 +127,6 @@ class _Poller:
         return [] if digest in before else [text]
 
 
-def _opened(url: str, headers: Mapping[str, str], timeout_s: float) -> Any:
-    """A page, or the error of its server, whose connection is not kept."""
-    try:
-        return urllib.request.urlopen(urllib.request.Request(url, headers=dict(headers)), timeout=timeout_s)  # noqa: S310 - checked
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise
-
-
 def _rows(page: bytes) -> list[bytes]:
     """Rows of a JSON array, or lines."""
     if page.lstrip()[:1] == b"[":
@@ -169,15 +161,15 @@ class EventsFeed(Feed):
                          format=format_of(format, f"feeds.events({without_secrets(url)!r})"), **told)
 
     def connect(self, place: Place) -> Client:
-        opened = ExitStack()
-        return Pumped(self._received(opened, place), opened.close, answered=False, together=True)
+        closing = ExitStack()
+        return Pumped(self._received(closing, place), closing.close, answered=False, together=True)
 
-    def _received(self, opened: ExitStack, place: Place) -> Iterator[Delivery | None]:
+    def _received(self, closing: ExitStack, place: Place) -> Iterator[Delivery | None]:
         headers = {"Accept": "text/event-stream", **self.headers}
         if place is not None:
             headers["Last-Event-ID"] = place.encode().decode("latin-1")  # in which headers are written, byte by byte
-        with _opened(self.url, headers, _STALL_S) as page:
-            opened.callback(page.close)
+        with opened(self.url, headers, self.headers, _STALL_S) as page:
+            closing.callback(page.close)
             yield None
             yield from _events(page, self.event, place)
 

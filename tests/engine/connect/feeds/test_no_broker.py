@@ -316,6 +316,24 @@ def test_events_may_have_any_id_and_any_name() -> None:
     assert [each and each.encode("latin-1").decode() for each in asked[:3]] == [None, "日", "\ufffdé"]
 
 
+@pytest.mark.parametrize("feed", [wb.feeds.http, wb.feeds.events])
+def test_headers_are_sent_on_to_no_other_host(feed: Callable[..., wb.Stream]) -> None:
+    seen: list[tuple[str, object]] = []
+
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        told = request.headers["X-Api-Key"], request.headers["Authorization"]
+        seen.append((request.path, None if told == (None, None) else told))
+        if request.path != "/last":
+            return 302, {"Location": "/own" if request.path == "/rows" else f"{other}/last"}, b""
+        return 200, {"Content-Type": "text/event-stream"}, b'data: {"at": 1, "x": 1}\n\n' * (feed is wb.feeds.events)
+
+    told = {"x-api-key": "k", "Authorization": "Bearer hunter2"}
+    with pages(page) as elsewhere, pages(page) as url, reading(feed(url, headers=told, **QUICK)) as found:
+        other = elsewhere.removesuffix("/rows")
+        until(lambda: next(found) is not None or len(seen) >= 3)
+    assert seen[:3] == [("/rows", tuple(told.values())), ("/own", tuple(told.values())), ("/last", None)]
+
+
 @pytest.mark.fault("http", "connection cut mid-message")
 def test_a_page_that_is_cut_is_asked_for_again() -> None:
     answers = iter([(200, {"Content-Length": "999"}, lines(1))])

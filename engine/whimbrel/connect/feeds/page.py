@@ -1,0 +1,56 @@
+"""A page of the web that is opened, and where its request may be sent on to."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Mapping
+from http.client import HTTPMessage
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+_PORTS = {"http": 80, "https": 443}
+
+
+def opened(url: str, headers: Mapping[str, str], told: Iterable[str], timeout_s: float) -> Any:
+    """A page, or the error of its server, whose connection is not kept.
+
+    Parameters
+    ----------
+    url : str
+    headers : mapping
+    told : iterable of str
+        Names of those headers that the user gave: no other origin sees them, since any may be a secret.
+    timeout_s : float
+    """
+    request = urllib.request.Request(url, headers=dict(headers))  # noqa: S310 - checked
+    try:
+        return urllib.request.build_opener(_Redirects(told)).open(request, timeout=timeout_s)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Goes where a server sends it; without what the user told the first one, where that is another."""
+
+    def __init__(self, told: Iterable[str]) -> None:
+        self._told = [*told]
+
+    def redirect_request(self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage,
+                         newurl: str) -> urllib.request.Request | None:
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if request is not None and _origin(newurl) != _origin(req.full_url):
+            for name in self._told:
+                request.remove_header(name.capitalize())  # as it is kept
+        return request
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port.
+
+    >>> _origin("https://Host/a") == _origin("https://host:443/b"), _origin("http://host") == _origin("https://host")
+    (True, False)
+    """
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
