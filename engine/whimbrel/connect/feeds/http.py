@@ -24,6 +24,9 @@ from whimbrel.connect.feeds.page import opened
 
 _CONNECT_S = 10.0
 _STALL_S = 60.0
+_READ_BYTES = 1 << 20
+_EVENTS = "text/event-stream"
+_NO_MORE = 204
 
 
 class HttpFeed(Feed):
@@ -138,6 +141,9 @@ def _rows(page: bytes) -> list[bytes]:
 class EventsFeed(Feed):
     """Server-sent events: each ``data:`` is a row. A connection that is lost goes on behind the last event's id.
 
+    The feed ends when the server answers 204 (no content). A page of another type than ``text/event-stream`` is no
+    event stream: the feed says so, and asks again as for a lost connection.
+
     Parameters
     ----------
     url : str
@@ -165,11 +171,15 @@ class EventsFeed(Feed):
         return Pumped(self._received(closing, place), closing.close, answered=False, together=True)
 
     def _received(self, closing: ExitStack, place: Place) -> Iterator[Delivery | None]:
-        headers = {"Accept": "text/event-stream", **self.headers}
+        headers = {"Accept": _EVENTS, **self.headers}
         if place is not None:
             headers["Last-Event-ID"] = place.encode().decode("latin-1")  # in which headers are written, byte by byte
         with opened(self.url, headers, self.headers, _STALL_S) as page:
             closing.callback(page.close)
+            if page.status == _NO_MORE:
+                return
+            if (kind := page.headers.get_content_type()) != _EVENTS:
+                raise ConnectionError(f"no event stream: {kind}")
             yield None
             yield from _events(page, self.event, place)
 
@@ -177,13 +187,13 @@ class EventsFeed(Feed):
 def _events(page: Any, wanted: str | None, place: Place) -> Iterator[Delivery]:
     data: list[bytes] = []
     name = b""
-    for line in page:
-        field, _, value = line.rstrip(b"\r\n").partition(b":")
+    for line in _lines(page):
+        field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
             data.append(value)
         elif field == b"id":
-            if not {*b"\0\r"} & {*value}:  # the standard leaves out the one, and no header can hold the other
+            if b"\0" not in value:  # as the standard says
                 place = value.decode(errors="replace")
         elif field == b"event":
             name = value
@@ -192,3 +202,14 @@ def _events(page: Any, wanted: str | None, place: Place) -> Iterator[Delivery]:
                 yield Delivery([b"\n".join(data)], place)
             data, name = [], b""
     raise ConnectionError("the page has ended")
+
+
+def _lines(page: Any) -> Iterator[bytes]:
+    """Lines as they come, which may end with CR, LF or both: one that ends with CR does not wait for what follows."""
+    rest, before = b"", b""
+    while text := page.read1(_READ_BYTES):
+        last = text[-1:]
+        lines = (rest + (text.removeprefix(b"\n") if before == b"\r" else text)).splitlines()
+        rest = lines.pop() if lines and last not in b"\r\n" else b""
+        yield from lines
+        before = last

@@ -25,6 +25,7 @@ from whimbrel.errors import PlanError, SchemaError, SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
 QUICK: Any = {"time": "at", "schema": FIELDS, "retry_s": (0.01, 0.05)}
+EVENTS = {"Content-Type": "text/event-stream; charset=utf-8"}
 BATCH = pa.record_batch({"at": [1, 2, 3], "x": [10, 20, 30]})
 
 
@@ -220,8 +221,8 @@ class Pages(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def pages(page: object) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+def pages(page: object, kind: type[BaseHTTPRequestHandler] = Pages) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     server.page = page  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -286,17 +287,46 @@ def test_events_go_on_behind_the_last_one_when_the_connection_is_lost() -> None:
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
         last = int(request.headers.get("Last-Event-ID", "0"))
         text = "".join(f'id: {at}\nevent: row\ndata: {{"at": {at},\ndata: "x": 1}}\n\n' for at in (last + 1, last + 2))
-        return 200, {"Content-Type": "text/event-stream"}, text.encode() + b": hello\nevent: other\ndata: 1\n\ndata: {"
+        return 200, EVENTS, text.encode() + b": hello\nevent: other\ndata: 1\n\ndata: {"
 
     with pages(page) as url, reading(wb.feeds.events(url, event="row", **QUICK)) as found:
         assert values(found, 6, "at") == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("end", [b"\r", b"\n", b"\r\n"])
+@pytest.mark.parametrize("step", [1, 1000])
+def test_lines_of_events_end_with_cr_lf_or_both_and_come_in_any_parts(end: bytes, step: int) -> None:
+    text = b"".join(b'id: %d%sdata: {"at": %d,%sdata: "x": 1}%s%s' % (at, end, at, b"\n", end, end) for at in (1, 2))
+
+    class Chunks(Pages):
+        def do_GET(self) -> None:
+            self.send_response(204 if "Last-Event-ID" in self.headers else 200)
+            self.send_header(*next(iter(EVENTS.items())))
+            self.end_headers()
+            for start in range(0, len(text), step):
+                self.wfile.write(text[start:start + step])
+
+    with pages(None, Chunks) as url, reading(wb.feeds.events(url, **QUICK)) as found:
+        assert values(found, 3, "at") == [1, 2]
+        assert found.state.link == "ended"
+
+
+def test_a_page_that_is_no_event_stream_is_said_to_be_none_and_asked_for_again() -> None:
+    answers = iter([{"Content-Type": "text/html"}])
+
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        return 200, next(answers, EVENTS), b'data: {"at": 1, "x": 1}\n\n'
+
+    with pages(page) as url, reading(wb.feeds.events(url, time="at", schema=FIELDS, retry_s=(1, 1))) as found:
+        until(lambda: next(found) is None and found.state.error == "no event stream: text/html")
+        assert values(found, 1, "at") == [1]
 
 
 def test_events_without_a_name_are_messages() -> None:
     text = b'event: other\ndata: 1\n\ndata: {"at": 1, "x": 1}\n\nevent: message\ndata: {"at": 2, "x": 1}\n\n'
 
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
-        return 200, {}, text
+        return 200, EVENTS, text
 
     with pages(page) as url, reading(wb.feeds.events(url, event="message", **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
@@ -304,12 +334,12 @@ def test_events_without_a_name_are_messages() -> None:
 
 def test_events_may_have_any_id_and_any_name() -> None:
     asked: list[str | None] = []
-    others = b"event: \xff\nid: 1\0\nid: 2\r3\n\n"
+    others = b"event: \xff\nid: 1\0\n\n"
 
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
         asked.append(request.headers["Last-Event-ID"])
         id_ = ("日".encode(), b"\xff\xc3\xa9")[len(asked) % 2 - 1]
-        return 200, {}, b'id: %s\ndata: {"at": %d, "x": 1}\n\n%s' % (id_, len(asked), others)
+        return 200, EVENTS, b'id: %s\ndata: {"at": %d, "x": 1}\n\n%s' % (id_, len(asked), others)
 
     with pages(page) as url, reading(wb.feeds.events(url, **QUICK)) as found:
         assert values(found, 3, "at") == [1, 2, 3]
@@ -323,15 +353,14 @@ def test_headers_are_sent_on_to_no_other_host(feed: Callable[..., wb.Stream]) ->
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
         told = request.headers["X-Api-Key"], request.headers["Authorization"]
         seen.append((request.path, None if told == (None, None) else told))
-        if request.path != "/last":
+        if request.path != "/rows/last":
             return 302, {"Location": "/own" if request.path == "/rows" else f"{other}/last"}, b""
-        return 200, {"Content-Type": "text/event-stream"}, b'data: {"at": 1, "x": 1}\n\n' * (feed is wb.feeds.events)
+        return 200, EVENTS, b'data: {"at": 1, "x": 1}\n\n' * (feed is wb.feeds.events)
 
     told = {"x-api-key": "k", "Authorization": "Bearer hunter2"}
-    with pages(page) as elsewhere, pages(page) as url, reading(feed(url, headers=told, **QUICK)) as found:
-        other = elsewhere.removesuffix("/rows")
+    with pages(page) as other, pages(page) as url, reading(feed(url, headers=told, **QUICK)) as found:
         until(lambda: next(found) is not None or len(seen) >= 3)
-    assert seen[:3] == [("/rows", tuple(told.values())), ("/own", tuple(told.values())), ("/last", None)]
+    assert seen[:3] == [("/rows", tuple(told.values())), ("/own", tuple(told.values())), ("/rows/last", None)]
 
 
 @pytest.mark.fault("http", "connection cut mid-message")
@@ -398,8 +427,8 @@ def test_events_that_are_cut_within_a_chunk_go_on() -> None:
 
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
         if "Last-Event-ID" in request.headers:
-            return 200, {}, b'data: {"at": 2, "x": 1}\n\n'
-        return 200, {"Transfer-Encoding": "chunked"}, b"%x\r\n%s\r\nfff\r\ndata" % (len(text), text)
+            return 200, EVENTS, b'data: {"at": 2, "x": 1}\n\n'
+        return 200, EVENTS | {"Transfer-Encoding": "chunked"}, b"%x\r\n%s\r\nfff\r\ndata" % (len(text), text)
 
     with pages(page) as url, reading(wb.feeds.events(url, **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
