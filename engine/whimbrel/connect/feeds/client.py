@@ -164,8 +164,8 @@ class Pumped(Client):
                 self.answered = True
                 if self._closed.is_set() or (delivery is not None and not self._put(delivery)):
                     break
-        except Exception as error:  # noqa: BLE001 - it is raised where things are received
-            last = error
+        except BaseException as error:  # noqa: BLE001 - it is raised where things are received
+            last = raised(error)
         finally:
             if isinstance(self._deliveries, Generator):
                 self._deliveries.close()
@@ -183,6 +183,19 @@ class Pumped(Client):
                 continue
             return True
         return False
+
+
+def raised(error: BaseException) -> Exception:
+    """What a thread of a feed hands on of an error: none that would mean the end, of the feed or of the program.
+
+    >>> raised(SystemExit(3)), raised(EOFError("cut")), raised(ValueError("no"))
+    (RuntimeError('SystemExit(3) was raised'), ConnectionError("EOFError('cut') was raised"), ValueError('no'))
+    """
+    if isinstance(error, Exception) and not isinstance(error, EOFError):
+        return error
+    made = (ConnectionError if isinstance(error, EOFError) else RuntimeError)(f"{error!r} was raised")
+    made.__cause__ = error
+    return made
 
 
 def as_many(before: Delivery | None, most: int) -> int:

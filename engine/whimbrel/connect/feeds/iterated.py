@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place, size
+from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place, raised, size
 from whimbrel.connect.feeds.decoding import format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
@@ -35,7 +35,9 @@ class IteratedFeed(Feed):
     ----------
     items : callable, iterable or asynchronous iterable
         Gives dicts, pyarrow.RecordBatches, or bytes in some `format`. A function that makes it can be called again,
-        after it failed or for a checkpoint: items that were read are skipped, so it must give the same ones.
+        after it lost a connection (an OSError or EOFError) or for a checkpoint: items that were read are
+        skipped, so it must give the same ones. Whatever else it raises ends the query with an error, also what would
+        end a program or a task elsewhere.
     time : str
         The event-time column.
     schema : pyarrow.Schema or mapping of str to type, optional
@@ -135,10 +137,8 @@ class _Gathering(Client):
             else:
                 self._iterate(self._items)
             self._end(EOFError())
-        except asyncio.CancelledError:
-            self._end(EOFError())
-        except Exception as error:  # noqa: BLE001 - it is raised where rows are asked for
-            self._end(error)
+        except BaseException as error:  # noqa: BLE001 - it is raised where rows are asked for
+            self._end(raised(error))
 
     def _iterate(self, items: Iterable[Any]) -> None:
         try:

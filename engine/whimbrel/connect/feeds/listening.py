@@ -18,7 +18,7 @@ from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.feeds.arrival_clock import ArrivalClock
 from whimbrel.connect.feeds.arrow_format import as_batch
 from whimbrel.connect.feeds.backoff import Backoff
-from whimbrel.connect.feeds.client import Client, Delivery, Place, words
+from whimbrel.connect.feeds.client import Client, Delivery, Place, raised, words
 from whimbrel.connect.feeds.decoding import UNREADABLE, Decoded, decode, reason
 from whimbrel.connect.feeds.enforce import now_ticks
 from whimbrel.connect.feeds.heard import Heard
@@ -205,9 +205,10 @@ class Listening(Reading):
                     return
         except WhimbrelError as error:
             self._fail(error)
-        except Exception as error:  # noqa: BLE001 - the query must learn of it
-            made = self._unread(error, f"a {type(error).__name__}, which trying again does not mend")
-            made.__cause__ = shown_cause(error)
+        except BaseException as error:  # noqa: BLE001 - the query must learn of it
+            cause = raised(error)
+            made = self._unread(cause, f"a {type(cause).__name__}, which trying again does not mend")
+            made.__cause__ = shown_cause(cause)
             self._fail(made)
         finally:
             with self._changed:

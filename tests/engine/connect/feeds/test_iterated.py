@@ -11,6 +11,7 @@ import pytest
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import reading, until, values
+from whimbrel.errors import SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
 
@@ -40,6 +41,41 @@ def test_an_item_does_not_wait_for_the_next_one() -> None:
             assert values(found, 1, "at") == [2]
     finally:
         more.set()
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(3), KeyboardInterrupt()])
+@pytest.mark.parametrize("where", ["awaited", "iterated", "made"])
+def test_an_error_that_means_the_end_elsewhere_ends_no_query_as_if_it_were_complete(
+        error: BaseException, where: str) -> None:
+    async def awaited() -> AsyncIterator[dict[str, int]]:
+        yield {"at": 1, "x": 1}
+        raise error
+
+    def iterated() -> Iterator[dict[str, int]]:
+        yield {"at": 1, "x": 1}
+        raise error
+
+    def made() -> Iterator[dict[str, int]]:
+        raise error
+
+    items = {"awaited": awaited, "iterated": iterated, "made": made}[where]
+    with reading(wb.feeds.iterator(items, time="at", schema=FIELDS)) as found:
+        assert values(found, int(where != "made"), "at") == [1] * (where != "made")
+        with pytest.raises(SourceError, match=f"{type(error).__name__}.* was raised"):
+            values(found, 1, "at")
+
+
+def test_a_stream_that_ends_within_an_item_is_read_again() -> None:
+    cuts = iter([asyncio.IncompleteReadError(b"", 8)])
+
+    async def items() -> AsyncIterator[dict[str, int]]:
+        yield {"at": 1, "x": 1}
+        for cut in cuts:
+            raise cut
+        yield {"at": 2, "x": 2}
+
+    with reading(wb.feeds.iterator(items, time="at", schema=FIELDS, retry_s=(0.01, 0.05))) as found:
+        assert values(found, 2, "at") == [1, 2]
 
 
 def open_files() -> int:
