@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time as clock
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from csv import reader
@@ -26,7 +28,9 @@ from whimbrel.connect.files import FilePath
 from whimbrel.errors import PlanError
 
 _UNFINISHED = (".", "_")
+_SAY_THEIR_END = (".parquet", ".arrow")
 _TRIES = 20
+_QUIET_S = 1.0
 _LINES = 8192
 _READ_BYTES = 1 << 20
 
@@ -34,8 +38,11 @@ _READ_BYTES = 1 << 20
 class DirectoryFeed(Feed):
     """Rows of files in a directory, in the order of names, and then of those that appeared meanwhile, each read once.
 
-    Files should appear when they are complete, by renaming; names that begin with ``.`` or ``_`` are left alone. A file
-    that cannot be read is tried again for a second; then it is a dead letter.
+    Files should appear when they are complete, by renaming; names that begin with ``.`` or ``_`` are left alone. JSON
+    and CSV files do not say where they end, and are left alone until nobody has written to them for a second; what is
+    written behind that is not read. A file that cannot be read is tried again until nobody has written to it for a
+    second; then it is a dead letter. One that is replaced under its name when it was read is not read again: it is
+    counted in the feed's state, as missed.
 
     Parameters
     ----------
@@ -93,6 +100,8 @@ class _Visitor(Client):
         self._items = int(place.get("items", 0))
         self._parts: Iterator[list[bytes] | pa.RecordBatch] | None = None
         self._tries: dict[str, int] = {}
+        self._files: dict[str, int] = {}
+        self.missed: Counter[str] = Counter()
 
     def receive(self, timeout_s: float) -> Delivery | None:
         if self._parts is None and not self._next():
@@ -125,13 +134,30 @@ class _Visitor(Client):
 
     def _look(self) -> None:
         """Which files are there: first comes the one that was begun."""
-        names = {each.name for each in self._feed.path.iterdir()
-                 if fnmatch(each.name, self._feed.pattern) and not each.name.startswith(_UNFINISHED)}
-        known = self._known & names
+        with os.scandir(self._feed.path) as entries:
+            files = {each.name: each.inode() for each in entries
+                     if fnmatch(each.name, self._feed.pattern) and not each.name.startswith(_UNFINISHED)}
+        known = self._known & files.keys()
+        if replaced := sum(self._files.get(name, files[name]) != files[name] for name in known):
+            self.missed["a file was replaced when it was read"] += replaced
         if self._read or len(known) < len(self._known):
             self._done = sorted(known)
-        self._known, self._read = known, 0
-        self._new = sorted(names - known, key=lambda name: (name != self._file, name))
+        self._files, self._known, self._read = files, known, 0
+        new = (name for name in files.keys() - known if not self._is_to_wait_for(name))
+        self._new = sorted(new, key=lambda name: (name != self._file, name))
+
+    def _is_to_wait_for(self, name: str) -> bool:
+        """Whether somebody may be writing to a file of which nothing was read yet, and that may lack its end."""
+        begun = name == self._file and self._items > 0
+        may_lack = name in self._tries or not name.endswith(_SAY_THEIR_END)
+        return may_lack and not begun and self._is_written(name)
+
+    def _is_written(self, name: str) -> bool:
+        """Whether it was written to a moment ago."""
+        try:
+            return 0 <= clock.time() - (self._feed.path / name).stat().st_mtime < _QUIET_S
+        except FileNotFoundError:  # it is gone just now
+            return False
 
     def _leave(self, name: str) -> Delivery:
         self._known.add(name)
@@ -142,7 +168,7 @@ class _Visitor(Client):
     def _failed(self, error: Exception) -> Delivery | None:
         assert self._file is not None
         self._tries[self._file] = tries = self._tries.get(self._file, 0) + 1
-        if tries < _TRIES:
+        if tries < _TRIES or self._is_written(self._file):
             clock.sleep(1 / _TRIES)
             return None
         self._feed.letters.refuse(f"{self._file}: {error}".encode(), "a file cannot be read")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ def put(folder: Path, name: str, *at: int) -> None:
             csv.write_csv(table, fresh)
         case _:
             fresh.write_bytes(lines(*at))
+    os.utime(fresh, (1, 1))
     fresh.rename(folder / name)
 
 
@@ -67,13 +69,41 @@ def test_places_in_a_directory_share_its_names_and_each_goes_on_where_it_is(tmp_
             assert values(found, len(left), "at") == left
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_a_file_that_is_being_written_is_left_alone_until_it_is_whole(tmp_path: Path, suffix: str) -> None:
+    put(tmp_path, f"z.{suffix}", *range(1, 6))
+    whole = (tmp_path / f"z.{suffix}").read_bytes()
+    with reading(wb.feeds.directory(tmp_path, pattern=f"*.{suffix}", **QUICK)) as found:
+        assert values(found, 5, "at") == [1, 2, 3, 4, 5]
+        slow, after = tmp_path / f"a.{suffix}", tmp_path / f"b.{suffix}"
+        slow.write_bytes(whole[:-7])
+        put(tmp_path, after.name, 9)
+        assert values(found, 1, "at") == [9]
+        slow.write_bytes(whole)
+        assert values(found, 5, "at") == [1, 2, 3, 4, 5]
+        assert not found.state.dead
+
+
+def test_a_file_that_is_replaced_when_it_was_read_is_missed(tmp_path: Path) -> None:
+    put(tmp_path, "a.jsonl", 1)
+    with reading(wb.feeds.directory(tmp_path, pattern="*.jsonl", **QUICK)) as found:
+        assert values(found, 1, "at") == [1]
+        put(tmp_path, "b.jsonl", 2)
+        assert values(found, 1, "at") == [2]
+        put(tmp_path, "a.jsonl", 3)
+        until(lambda: next(found) is None and found.state.missed)
+        put(tmp_path, "c.jsonl", 4)
+        assert values(found, 1, "at") == [4]
+        assert found.state.missed == {"a file was replaced when it was read": 1}
+
+
 @pytest.mark.fault("directory", "garbage bytes")
 def test_a_file_that_cannot_be_read_is_a_letter(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"no parquet at all")
     put(tmp_path, "b.parquet", 1)
     with reading(wb.feeds.directory(tmp_path, **QUICK)) as found:
         assert values(found, 1, "at") == [1]
-        assert found.state.dead == {"a file cannot be read": 1}
+        until(lambda: found.state.dead == {"a file cannot be read": 1})
 
 
 def test_a_csv_file_is_read_by_its_schema_and_a_bad_row_costs_itself(tmp_path: Path) -> None:
