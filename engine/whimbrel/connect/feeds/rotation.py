@@ -70,6 +70,34 @@ class Identity:
         return (self.head_bytes > 0 or self.is_at(status)) and self.begins(path)
 
 
+@dataclass(frozen=True)
+class Beside:
+    """What was beside a log when it was opened: a copy that comes later is of rows that were cut before they were read.
+
+    Parameters
+    ----------
+    files : frozenset of (int, int)
+        Device and inode of each file, also of the log.
+    heads : frozenset of bytes
+        What they begin with: one that is compressed meanwhile is known by it.
+    """
+
+    files: frozenset[tuple[int, int]]
+    heads: frozenset[bytes]
+
+    @staticmethod
+    def of(log: Path) -> Beside:
+        found = _beside(log)
+        return Beside(frozenset((status.st_dev, status.st_ino) for status in found.values()),
+                      frozenset(_head(path, HEAD_BYTES) for path in found if path != log))
+
+    def copies(self, log: Path, head: bytes) -> list[Path]:
+        """Files that came since then, of another text than what the log begins with now: the oldest first."""
+        new = {path: _head(path, HEAD_BYTES) for path, status in _beside(log).items()
+               if path != log and (status.st_dev, status.st_ino) not in self.files}
+        return [path for path, begins in new.items() if not head.startswith(begins) and begins not in self.heads]
+
+
 def _beside(log: Path) -> dict[Path, os.stat_result]:
     """The log, and what it was rotated to, in the order in which they were last written to."""
     files: dict[Path, os.stat_result] = {}

@@ -17,7 +17,7 @@ from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.gzip_members import GzipMembers
 from whimbrel.connect.feeds.letters import Letters
 from whimbrel.connect.feeds.lines import Lines
-from whimbrel.connect.feeds.rotation import HEAD_BYTES, Identity
+from whimbrel.connect.feeds.rotation import HEAD_BYTES, Beside, Identity
 from whimbrel.connect.files import FilePath
 
 _READ_BYTES = 1 << 20
@@ -32,7 +32,8 @@ class TailFeed(Feed):
     When the file is renamed and a new one begins (logrotate), the old one is read until nobody has written to it for a
     second, then those that were begun after it, in the order in which they were last written to. Files are known by
     what they begin with, so that one is read on, too, that was compressed (``.gz``) or copied and cut meanwhile. One
-    that was cut or removed before its end was read is counted in the feed's state, as missed. ``.gz`` files may grow,
+    that was cut or removed before its end was read is counted in the feed's state, as missed; so is one that was empty,
+    and is so again or still after somebody wrote to it, without a copy. ``.gz`` files may grow,
     member by member; what is none of these is a dead letter. A line without its end waits for it while its file is the
     log.
 
@@ -91,12 +92,17 @@ class _Follower(Client):
         self._skip = skip if self._unzip else 0
         self._file.seek(skip - self._skip)
         self._left: Identity | None = None
+        self._beside = Beside.of(path) if path == self._path and skip == 0 else None
+        self._empty_ns = self._identity().written_ns
         self._quiet_since = monotonic()
 
     def receive(self, timeout_s: float) -> Delivery | None:
         text = self._text()
         if self._was_cut():  # looked at behind the reading: what was read may be of another text
             self._go_on(self._identity(), self._lines.bytes)
+            return None
+        if self._beside is not None and (copies := self._copies(self._beside)):
+            self._open(copies[0], 0)
             return None
         lines = self._lines.add(text)
         if text:
@@ -131,6 +137,20 @@ class _Follower(Client):
         head = self._file.read(len(self._head))
         self._file.seek(behind)
         return head != self._head
+
+    def _copies(self, beside: Beside) -> list[Path]:
+        """Copies of a log that was empty until now, if it was written to, copied and cut between two looks."""
+        assert self._file is not None
+        status = os.fstat(self._file.fileno())
+        if status.st_mtime_ns == self._empty_ns and not self._head:
+            return []
+        self._empty_ns = status.st_mtime_ns
+        copies = beside.copies(self._path, self._head)
+        if self._head:
+            self._beside = None
+        elif not copies and status.st_size == 0:
+            self.missed["an empty file was cut, and may have been written to before"] += 1
+        return copies
 
     def _later(self) -> list[Path]:
         """Files that go on where this one ends; none while it is the log, or somebody may be writing to it still."""

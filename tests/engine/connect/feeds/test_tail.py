@@ -222,6 +222,35 @@ def test_a_file_that_is_copied_and_cut_loses_nothing(log: Path) -> None:
         assert nothing_missed(found)
 
 
+@pytest.mark.parametrize("again", [(), (5,)])
+def test_a_file_that_was_empty_when_it_was_copied_and_cut_loses_nothing(log: Path, again: tuple[int, ...]) -> None:
+    old = log.with_name("log.jsonl.2")
+    old.write_bytes(lines(1, 2, 3))
+    log.write_bytes(b"")
+    with reading(wb.feeds.tail(log, **QUICK)) as found:
+        assert next(found) is None
+        until(lambda: next(found) is None and found.state.link == "live")
+        log.with_name("log.jsonl.1").write_bytes(lines(4))
+        packed = log.with_name("log.jsonl.2.gz")
+        packed.write_bytes(gzip.compress(old.read_bytes()))
+        os.utime(packed, (1, 1))
+        old.unlink()
+        log.write_bytes(lines(*again))
+        assert values(found, 1 + len(again), "at") == [4, *again]
+        assert nothing_missed(found)
+
+
+def test_a_file_that_was_empty_and_is_cut_without_a_copy_is_said_to_have_been(log: Path) -> None:
+    log.write_bytes(b"")
+    os.utime(log, (1, 1))
+    with reading(wb.feeds.tail(log, **QUICK)) as found:
+        until(lambda: next(found) is None and found.state.link == "live")
+        os.utime(log)
+        until(lambda: sum(found.state.missed.values()) == 1)
+        append(log, lines(1))
+        assert values(found, 1, "at") == [1]
+
+
 def test_a_file_that_was_compressed_is_read_on_at_its_byte(log: Path) -> None:
     log.write_bytes(lines(*range(100)))
     place = place_behind(log, 100)
