@@ -35,9 +35,9 @@ class IteratedFeed(Feed):
     ----------
     items : callable, iterable or asynchronous iterable
         Gives dicts, pyarrow.RecordBatches, or bytes in some `format`. A function that makes it can be called again,
-        after it lost a connection (an OSError or EOFError) or for a checkpoint: items that were read are
-        skipped, so it must give the same ones. Whatever else it raises ends the query with an error, also what would
-        end a program or a task elsewhere.
+        after it lost a connection (an OSError or EOFError) or for a checkpoint: items that were read are skipped, so
+        it must give the same ones. Whatever else it raises ends the query with an error, also what would end a program
+        or a task elsewhere.
     time : str
         The event-time column.
     schema : pyarrow.Schema or mapping of str to type, optional

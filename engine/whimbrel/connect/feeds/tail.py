@@ -33,9 +33,8 @@ class TailFeed(Feed):
     second, then those that were begun after it, in the order in which they were last written to. Files are known by
     what they begin with, so that one is read on, too, that was compressed (``.gz``) or copied and cut meanwhile. One
     that was cut or removed before its end was read is counted in the feed's state, as missed; so is one that was empty,
-    and is so again or still after somebody wrote to it, without a copy. ``.gz`` files may grow,
-    member by member; what is none of these is a dead letter. A line without its end waits for it while its file is the
-    log.
+    and is so after somebody wrote to it, without a copy. ``.gz`` files may grow, member by member; what is none of
+    these is a dead letter. A line without its end waits for it while its file is the log.
 
     Parameters
     ----------
