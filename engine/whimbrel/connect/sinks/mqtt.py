@@ -25,7 +25,9 @@ class MqttSink(ServerSink):
     """Settled rows as JSON messages of an MQTT topic; needs ``whimbrel[mqtt]``.
 
     At least once: rows since the last checkpoint are sent again after a run was killed. Each message has its row's
-    number as the user property ``row``, by which whoever reads can leave them out.
+    number as the user property ``row``, by which whoever reads can leave them out. A message that the broker refuses
+    fails the query, at once where the topic is not this user's. With `qos` 2 the client hears of a refusal only of the
+    first message of a connection, which is therefore sent with 1.
 
     Parameters
     ----------
@@ -51,11 +53,13 @@ class MqttSink(ServerSink):
         self.name, self._url, self._qos = topic, urlsplit(checked_url(url, "mqtt", "mqtts")), qos
 
     def _connect(self, schema: pa.Schema, rows: int) -> None:
-        self._row, self._gone = rows, ""
+        self._row, self._gone, self._refused = rows, "", ""
         self._waiting: deque[Any] = deque()
         self._client = self._library.Client(self._library.CallbackAPIVersion.VERSION2,
                                             protocol=self._library.MQTTv5, reconnect_on_failure=False)
         self._client.on_connect, self._client.on_disconnect = self._answered, self._left
+        self._client.on_publish = self._published
+        self._begun = False
         url = self._url
         if url.username:
             self._client.username_pw_set(unquote(url.username), None if url.password is None else unquote(url.password))
@@ -71,12 +75,17 @@ class MqttSink(ServerSink):
     def _left(self, client: object, data: object, flags: object, reason: object, properties: object) -> None:
         self._gone = self._gone or f"the connection was closed: {reason}"
 
+    def _published(self, client: object, data: object, number: int, reason: Any, properties: object) -> None:
+        if reason.is_failure:
+            self._refused = f"refused: {reason}"
+
     def _send(self, rows: pa.RecordBatch) -> None:
         for _, text in json_rows(rows):
             about = self._properties(self._publish)
             about.UserProperty = ("row", str(self._row))
-            self._waiting.append(self._client.publish(self.name, text, qos=self._qos, properties=about))
-            self._row += 1
+            qos = self._qos if self._begun else 1  # the client does not look what a broker answers first with 2
+            self._waiting.append(self._client.publish(self.name, text, qos=qos, properties=about))
+            self._row, self._begun = self._row + 1, True
         if len(self._waiting) > _MOST_WAITING:
             self._settle()
 
@@ -95,9 +104,12 @@ class MqttSink(ServerSink):
         """Whether the broker has the oldest message."""
         try:
             self._waiting[0].wait_for_publish(wait_s)
-            return bool(self._waiting[0].is_published())
+            taken = bool(self._waiting[0].is_published())
         except (RuntimeError, ValueError) as error:  # the connection is lost, or the queue is full
             raise ConnectionError(self._gone or str(error)) from error
+        if self._refused:  # which counts as published
+            raise ConnectionError(self._refused)
+        return taken
 
     def _disconnect(self) -> None:
         self._client.disconnect()

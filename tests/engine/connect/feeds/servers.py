@@ -105,11 +105,11 @@ def redis(folder: Path) -> Server:
         "--daemonize", "no", "--proto-max-bulk-len", "64mb"], folder)
 
 
-def mosquitto(folder: Path) -> Server:
+def mosquitto(folder: Path, further: str = "") -> Server:
     def arguments(port: int, folder: Path) -> list[str]:
         (folder / "mosquitto.conf").write_text(
             f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence true\npersistence_location {folder}/\n"
-            f"max_queued_messages 0\nuser {getpass.getuser()}\n")
+            f"max_queued_messages 0\nuser {getpass.getuser()}\n{further}")
         return ["-c", str(folder / "mosquitto.conf")]
 
     return Server("mosquitto", arguments, folder)

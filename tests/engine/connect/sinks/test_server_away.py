@@ -9,7 +9,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import nats
 import psycopg
@@ -207,6 +207,19 @@ def test_a_sink_that_waits_does_not_hold_up_its_neighbours(tmp_path: Path) -> No
 
 
 @pytest.mark.redis
+@pytest.mark.mosquitto
+@pytest.mark.parametrize("qos", [1, 2])
+def test_messages_that_a_broker_refuses_are_not_taken_to_be_safe(qos: Literal[1, 2], tmp_path: Path) -> None:
+    rules = tmp_path / "acl"
+    rules.write_text("topic read #\n")
+    rules.chmod(0o600)
+    with servers.running(servers.mosquitto(tmp_path, f"acl_file {rules}\n")) as broker:
+        run = wb.from_arrow({"at": [1, 2, 3]}, time="at").start(
+            to=wb.sinks.mqtt("theirs", f"mqtt://127.0.0.1:{broker.port}", qos=qos))
+        assert run.wait(PATIENCE_S)
+        assert "theirs cannot be written: refused: Not authorized" in str(run.error)
+
+
 @pytest.mark.parametrize("checkpointed", [True, False])
 def test_a_stop_does_not_wait_and_patience_ends_and_the_hint_says_what_is_lost(tmp_path: Path,
                                                                               checkpointed: bool) -> None:
