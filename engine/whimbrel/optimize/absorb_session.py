@@ -13,6 +13,8 @@ def absorb_session(node: Node) -> Node:
     below = node.inputs[0] if node.inputs else None
     if not isinstance(node.op, GroupAggregate) or below is None or not isinstance(below.op, SessionWindow):
         return node
+    if node.op.grid is not None:  # windows of its own stand between the sessions and the aggregate
+        return node
     session, keys = below.op, [expr for _, expr in node.op.keys]
     alike = len(keys) == len(session.keys) and all(map(_same, keys, (expr for _, expr in session.keys)))
     if session.emit != "close" or not alike or reads_lifetime(node.op):

@@ -135,6 +135,12 @@ def test_what_a_filter_leaves_out_keeps_its_session_open() -> None:
     assert rows(closed) == [(0, 13, 2, 1), (50, 55, 1, 1)]
 
 
+def test_windows_behind_closed_sessions_are_not_lost() -> None:
+    closed = wb.from_arrow({"at": [0, 1, 12]}, time="at").session_window(2, emit="close")
+    assert rows(closed.tumbling_window(10).aggregate(n=wb.count())) == [(0, 10, 2), (10, 20, 1)]
+    assert rows(closed.where(col.at > 0).tumbling_window(10).aggregate(n=wb.count())) == [(0, 10, 1), (10, 20, 1)]
+
+
 def test_a_session_that_ends_first_waits_for_one_that_began_before() -> None:
     events = wb.from_arrow({"at": [0, 1, 4, 8, 12, 16], "k": [1, 2, 1, 1, 1, 1]}, time="at")
     closed = events.group_by("k").session_window(5, emit="close").aggregate(n=wb.count())
