@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,14 @@ settings.register_profile("untimed", deadline=None)  # the machine may be busy, 
 settings.load_profile("untimed")
 
 missing: Counter[str] = Counter()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_stays_is_looked_at_once() -> Iterator[None]:
+    """Compiled kernels stay for good: the collector of garbage need not go through those of every file before."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

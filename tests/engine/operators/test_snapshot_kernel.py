@@ -13,14 +13,14 @@ from whimbrel.operators.snapshot_kernel import SnapshotKernel
 from whimbrel.optimize import optimize
 from whimbrel.run.pipeline import Pipeline
 
-ROWS = 5_000
+ROWS = 2_000
 
 
-@pytest.mark.parametrize("first_disorder", [0, 1, 1_500, 4_000, ROWS])
+@pytest.mark.parametrize("first_disorder", [0, 1, 600, 1_600, ROWS])
 def test_ends_out_of_order_change_nothing(first_disorder: int) -> None:
     random = np.random.default_rng(first_disorder)
     start = np.sort(random.integers(0, ROWS, ROWS))
-    length = np.where(np.arange(ROWS) < first_disorder, 700, random.integers(1, 900, ROWS))
+    length = np.where(np.arange(ROWS) < first_disorder, 280, random.integers(1, 360, ROWS))
     table = pa.table({"at": start, "until": start + length, "x": random.integers(0, 9, ROWS)})
     query = wb.from_arrow(table, time="at", end="until").aggregate(n=wb.count(), most=wb.max(col.x))
     pipeline = Pipeline(optimize(query.node))
