@@ -16,6 +16,7 @@ from whimbrel.batch import Batch, Column, Ticks
 from whimbrel.clock import MIN_TIME
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.arrival_time import ArrivalTime
+from whimbrel.connect.follower import NEVER
 from whimbrel.connect.instant import Instant, first_tick
 from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.promise import promise
@@ -151,16 +152,18 @@ class Replay(Source):
 
     @cached_property
     def _last(self) -> int | None:
-        """When the last row comes, where that can be known beforehand."""
+        """When the last row comes, NEVER where that cannot be known beforehand; None without rows."""
         if not self._source.rows:
-            return None
+            return NEVER if self._source.rows is None else None
         parts = cast(Generator[Batch], self._source.read([self._order], self._source.rows - 1))
         with closing(parts):
             column = next(parts).column(self._order)
         if column.valid is not None and not column.valid[-1]:
-            return None
+            return NEVER  # reading it is an error
         last = int(_ticks(column)[-1])
         last = last if self._end is None else min(last, self._end - 1)
+        if self._start is not None and last < self._start:
+            return None
         return last if self._every is None else _end_of_span(last, self._every)
 
     def _rows(self, columns: Sequence[str], row: int) -> Generator[tuple[Batch, Ticks]]:

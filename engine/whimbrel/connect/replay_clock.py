@@ -87,7 +87,7 @@ class ReplayClock:
         self._time: ArrivalTime | None = None
         self._at: int | None = None
         self._first: int | None = None
-        self._last: int | None = None
+        self._last = -NEVER
         self._moved_s = 0.0
         self._ended = False
         self._steps: deque[int | str] = deque()
@@ -107,29 +107,27 @@ class ReplayClock:
     def now(self) -> Moment:
         """The simulated instant: rows that arrived up to it are there. None before the first."""
         with self._changed:
-            at = self._at if self._at is None or self._last is None else min(self._at, self._last)
-            if at is None or self._time is None or (self._first is not None and at < self._first):
+            if self._at is None or self._time is None or (self._first is not None and self._at < self._first):
                 return None
-            return self._time.moment(at)
+            return self._time.moment(self._reached)
 
     @property
     def range(self) -> tuple[Moment, Moment]:
         """First and last arrival of what follows; None where it is not known."""
         first, last = (None if ns is None or self._time is None else self._time.moment(ns)
-                       for ns in (self._first, self._last))
+                       for ns in (self._first, self._last if self._ends else None))
         return first, last
 
     @property
     def share(self) -> float | None:
         """How much of the range has passed, 0 to 1; None while its end is not known."""
-        if self._at is None or self._first is None or self._last is None:
+        if self._at is None or self._first is None or not self._ends:
             return None
         return min(max((self._at - self._first) / max(self._last - self._first, 1), 0.0), 1.0)
 
     def age_s(self, ticks: int, unit: TickUnit) -> float | None:
         """How long ago an event was, in seconds of the log, or ticks; None before the first row."""
-        at = self._at if self._at is None or self._last is None else min(self._at, self._last)
-        return None if at is None else at / 1e9 - ticks / (ticks_per_second(unit) or 1)
+        return None if self._at is None else self._reached / 1e9 - ticks / (ticks_per_second(unit) or 1)
 
     @property
     def state(self) -> ClockState:
@@ -189,16 +187,21 @@ class ReplayClock:
         Parameters
         ----------
         to : str, datetime, date or int (ticks)
-            An arrival; what is outside of the log's range means its nearest end.
+            What is before the first arrival means that.
+
+        Raises
+        ------
+        PlanError
+            When it is behind the last arrival of all logs that follow. Before one follows, and where one cannot tell
+            beforehand how many rows it has, that is not known: then the clock just comes to its end.
         """
         where = f"seek({to!r})"
         with self._changed:
             at = self._known(where).instant(to, where=where)
-            if self._last is not None:
-                at = min(at, self._last)
-            if self._first is not None:
-                at = max(at, self._first)
-            self._at = at
+            if self._ends and at > self._last:
+                raise PlanError(f"{to!r} is behind the log's last arrival.", where=where,
+                                hint=f"that is at {self.range[1]}")
+            at = self._at = at if self._first is None else max(at, self._first)
             self._steps.clear()
             self._ended = False
             self._moved_s = self._machine.monotonic()
@@ -234,12 +237,15 @@ class ReplayClock:
             self.followers.discard(follower)
             self._changed.notify_all()
 
-    def reach(self, first: int, last: int | None) -> None:
-        """Learn of the first and the last arrival of a log that follows."""
+    def begin(self, first: int) -> None:
+        """Learn of the first arrival of a log that follows."""
         with self._changed:
             self._first = first if self._first is None else min(self._first, first)
-            if last is not None:
-                self._last = last if self._last is None else max(self._last, last)
+
+    def reach(self, last: int) -> None:
+        """Learn of the last arrival of a log that follows; NEVER where nobody knows when it comes."""
+        with self._changed:
+            self._last = max(self._last, last)
 
     def end(self, follower: Follower) -> None:
         """Learn that all rows of a log that follows have been read."""
@@ -248,7 +254,8 @@ class ReplayClock:
             if not self._open():
                 self._ended = True
                 self._steps.clear()
-                self._at = self._at if self._last is None else max(self._at or self._last, self._last)
+                if self._ends:
+                    self._at = self._last if self._at is None else max(self._at, self._last)
                 self._changed.notify_all()
 
     def reached(self, follower: Follower) -> int | None:
@@ -278,6 +285,17 @@ class ReplayClock:
             missing_s = (due - at) / (self._speed * 1e9)
         shortest_s = _WAIT_FOR_OTHERS_S if self._speed == INFINITE else _SHORTEST_WAIT_S
         self._machine.sleep(min(max(missing_s, shortest_s), _LONGEST_WAIT_S))
+
+    @property
+    def _ends(self) -> bool:
+        """Whether it is known when the last row comes."""
+        return abs(self._last) < NEVER
+
+    @property
+    def _reached(self) -> int:
+        """The instant, once it began: no later than the last arrival."""
+        assert self._at is not None
+        return min(self._at, self._last) if self._ends else self._at
 
     def _ahead(self, by: Duration, where: str) -> int | str:
         if isinstance(by, str) and by in ("arrival", "batch"):

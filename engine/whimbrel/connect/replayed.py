@@ -29,7 +29,7 @@ class Replayed(Iterator["Batch | None"]):
     arrivals : ArrivalTime
         What the ticks of the chunks are.
     last : int, optional
-        The tick of the last arrival, if it is known.
+        The tick of the last arrival, NEVER where that is not known; None where there is none.
     clock : ReplayClock, optional
         The one that the user gave. Otherwise all replays of a query follow one that is made for them.
     speed : float, optional
@@ -84,6 +84,8 @@ class Replayed(Iterator["Batch | None"]):
         """Come by the clock of a run."""
         follower.clock.adopt(self._arrivals, where=f"replay(..., arrivals in {self._arrivals.name!r})")
         self._follower = follower
+        if self._last is not None:
+            follower.clock.reach(min(self._arrivals.nanoseconds(self._last), NEVER))
 
     def look(self) -> None:
         """Have rows at hand, if there are any yet; tells when the next one comes."""
@@ -101,10 +103,10 @@ class Replayed(Iterator["Batch | None"]):
             self._tell()
 
     def _tell(self) -> None:
-        """Tell the clock how far the log goes, once."""
+        """Tell the clock where the log begins, once."""
         if self._follower is not None and self.due is not None and not self._told:
             self._told = True
-            self._follower.clock.reach(self.due, None if self._last is None else self._arrivals.nanoseconds(self._last))
+            self._follower.clock.begin(self.due)
 
     def close(self) -> None:
         """Let go of the log."""

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import whimbrel as wb
+from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from tests.engine.connect.test_replay import INFINITE, StoppedClock, log, replay
 from whimbrel.batch import Batch
 from whimbrel.connect import ArrowSource, Replay, ReplayClock
@@ -97,8 +98,33 @@ def test_setting_it_reads_up_to_there_and_time_goes_on_from_there() -> None:
     clock.seek("1970-01-01T00:10")
     assert heard(reading, 2) == 600
     assert clock.now.timestamp() == pytest.approx(600, abs=0.1)
-    clock.seek("1975-01-01")
+    clock.seek("1965-01-01")
+    assert clock.now.timestamp() == 0
+    clock.seek(clock.range[1])
     assert clock.now.timestamp() == 999
+
+
+def test_it_cannot_be_set_behind_the_last_arrival_of_all_that_follow() -> None:
+    clock = ReplayClock(INFINITE, paused=True)
+    run = two_sources(clock).start()
+    until(lambda: clock.range[1] is not None)
+    for behind in (51, "1975-01-01"):
+        with pytest.raises(PlanError, match=r"behind the log's last arrival(.|\n)*that is at 1970-01-01 00:00:50"):
+            clock.seek(behind)
+    assert clock.seeks == 0
+    clock.seek(50)  # one of them has ended before
+    assert (clock.wait(PATIENCE_S), clock.now, run.metrics.rows) == (True, clock.range[1], 8)
+    run.stop()
+
+
+def test_one_that_cannot_tell_its_end_leaves_it_unknown() -> None:
+    clock = ReplayClock(1, _machine=StoppedClock())
+    told, untold = (log(seen) for seen in ([1, 2], [1, 99]))
+    untold.rows = None
+    for each in (told, untold):
+        heard(Replay(each, clock=clock, reorder_latency=60).read(["x"]), 1)
+    clock.seek(99)
+    assert (clock.now.timestamp(), clock.range[1], clock.share) == (99, None, None)
 
 
 def two_sources(clock: ReplayClock | None = None, machine: object = None, **options: object) -> wb.Stream:
