@@ -143,7 +143,8 @@ class Stream(Methods):
         keys : sequence of str, optional
             Columns that, with the time, tell rows apart: rows of the feed that the history has are left out,
         span : str, timedelta or int (ticks), optional
-            of which the last span of time is remembered.
+            of which the last span of time is remembered. Older rows of the feed are left out as far back as the history
+            goes: it may have had them.
         at : str, datetime or int (ticks), optional
             The history is told before this time, the feed from then on.
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask
-from whimbrel.clock import MIN_TIME
+from whimbrel.clock import INF, MIN_TIME
 from whimbrel.connect.feeds.client import Place
 from whimbrel.connect.feeds.feed import Feed
 from whimbrel.kernels import KeyTable
@@ -172,6 +172,8 @@ class ByTime(Seam):
 class ByKey(Seam):
     """Rows of the feed with a key and time that the history has within its last span of time are left out.
 
+    So are those behind that span, as far as the history goes: nobody remembers whether it has them.
+
     Parameters
     ----------
     columns : tuple of str
@@ -182,7 +184,7 @@ class ByKey(Seam):
 
     def __init__(self, columns: tuple[str, ...], span_ticks: int) -> None:
         self.columns, self.span_ticks = columns, span_ticks
-        self._newest = MIN_TIME
+        self._oldest, self._newest = INF, MIN_TIME
         self._recent: list[Batch] = []
         self._table: KeyTable | None = None
         self._told: list[pa.Array] | None = None
@@ -194,6 +196,7 @@ class ByKey(Seam):
         return f"keys={list(self.columns)}, span={self.span_ticks} ticks"
 
     def of_history(self, rows: Batch) -> Batch:
+        self._oldest = min(self._oldest, int(rows.sync.min()))
         self._newest = max(self._newest, int(rows.sync.max()))
         self._recent = [part for part in (*self._recent, rows.select(self.columns))
                         if int(part.sync.max()) >= self._newest - self.span_ticks]
@@ -205,7 +208,7 @@ class ByKey(Seam):
         table = self._known(rows)
         before = len(table)
         ids = table.ids(_key(rows.sync, [rows.column(name) for name in self.columns]), len(rows))
-        fresh = (ids >= before) | (rows.sync < self._newest - self.span_ticks)
+        fresh = (ids >= before) & (rows.sync >= self._newest - self.span_ticks) | (rows.sync < self._oldest)
         return rows if fresh.all() else rows.take(np.flatnonzero(fresh))
 
     def _known(self, like: Batch) -> KeyTable:
@@ -230,11 +233,11 @@ class ByKey(Seam):
         if columns:
             recent = pa.array(columns[0].to_numpy() >= self._newest - self.span_ticks)
             columns = [column.filter(recent) for column in columns]
-        return [self._newest, _text(*columns)]
+        return [self._oldest, self._newest, _text(*columns)]
 
     def restore(self, state: list[Any]) -> None:
-        self._newest = state[0]
-        self._told = _arrays(state[1]) or None
+        self._oldest, self._newest, told = state
+        self._told = _arrays(told) or None
 
 
 def _key(sync: Any, columns: list[Column]) -> list[Column]:

@@ -48,6 +48,16 @@ def test_each_row_is_told_once(way: dict[str, Any], first: int) -> None:
     assert both.collect()["n"].to_pylist() == list(range(60))
 
 
+def test_what_comes_again_behind_the_span_is_no_late_row() -> None:
+    older = {"at": -1, "n": -1, "part": 0}  # than all of the history
+    again = wb.feeds.iterator(lambda: [older, *numbers(0, 60)], time="at", schema=FIELDS, late="drop", name="again")
+    run = log(30).then(again, keys=["n"], span=2).select("n").start()
+    assert run.wait(PATIENCE_S)
+    shown = run.snapshot()
+    assert shown.table["n"].to_pylist() == list(range(60))
+    assert (shown.metrics.feeds["again"].duplicates, shown.metrics.late_dropped) == (30, 1)
+
+
 @given(cut=st.integers(0, 70), way=st.sampled_from(WAYS))
 @pytest.mark.fault("history.then", "client gone meanwhile")
 def test_it_goes_on_from_any_place(cut: int, way: dict[str, Any]) -> None:
