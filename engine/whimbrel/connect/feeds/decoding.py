@@ -140,5 +140,13 @@ def _arrow() -> Format:
 
 def rows_of(values: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     """Records as rows; names that the schema does not know are left out."""
-    arrays = [pa.array([value.get(field.name) for value in values], field.type) for field in schema]
+    arrays = [_array([value.get(field.name) for value in values], field) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _array(values: list[Any], field: pa.Field) -> pa.Array:
+    array = pa.array(values, field.type)
+    if (pa.types.is_integer(field.type) and not {int, type(None)}.issuperset(map(type, values))
+            and array.to_pylist() != values):  # Arrow leaves fractions out
+        raise UnreadableError(f"{field.name!r} is no whole number")
+    return array

@@ -44,6 +44,13 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Truncation:
+    """All rows of tables are gone; nobody says which those were."""
+
+    relations: tuple[Relation, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """The end of a transaction: what came before it, behind the last one, became visible together.
 
@@ -84,7 +91,7 @@ class _Text:
         return found
 
 
-def changes(messages: Iterable[bytes]) -> Iterator[Change | Commit]:
+def changes(messages: Iterable[bytes]) -> Iterator[Change | Truncation | Commit]:
     """What became of rows, transaction by transaction, in the order of their commits.
 
     Parameters
@@ -100,6 +107,9 @@ def changes(messages: Iterable[bytes]) -> Iterator[Change | Commit]:
             relations[number] = _relation(text)
         elif kind in _KINDS:
             yield _change(_KINDS[kind], relations[text.number("!I")], text)
+        elif kind == b"T":
+            count, _ = text.numbers("!ib")
+            yield Truncation(tuple(relations[number] for number in text.numbers(f"!{count}I")))
         elif kind == b"C":
             _, _, end, committed = text.numbers("!bqqq")
             yield Commit(committed + _EPOCH_US, end)

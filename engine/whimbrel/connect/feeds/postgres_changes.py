@@ -14,7 +14,7 @@ from whimbrel.connect.arguments import check_name, check_seconds
 from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
-from whimbrel.connect.feeds.pgoutput import Change, changes
+from whimbrel.connect.feeds.pgoutput import Change, Relation, Truncation, changes
 from whimbrel.connect.feeds.postgres import UNTOLD_TIME, columns_of, plain
 from whimbrel.connect.feeds.records import Records
 from whimbrel.errors import MissingExtraError, PlanError, SourceError, near_match
@@ -25,6 +25,7 @@ _STEP_BYTES = 16 << 20
 _LOOK_S = 5.0
 _ADVANCE = "SELECT pg_replication_slot_advance(%s, %s::pg_lsn)"
 _UNTOLD = "an update that does not tell a long value which it left alone: it needs REPLICA IDENTITY FULL"
+_TRUNCATED = "TRUNCATE, which does not say what rows are gone"
 _BESIDE = {"change": pa.string(), "committed": pa.timestamp("us", "UTC"), "lsn": pa.int64()}
 
 
@@ -41,7 +42,8 @@ class PostgresChangesFeed(Feed):
     identity is full: such an update is a dead letter. Say ``ALTER TABLE ... REPLICA IDENTITY FULL``, or give a `schema`
     without these columns. A partitioned table is told as one, by a publication with ``publish_via_partition_root``.
     A publication does not tell of another table that has the name later, unless it is of all: the query ends with an
-    error, then.
+    error, then. So it does when a column of the schema is renamed or dropped; one that is added is not read. A
+    ``TRUNCATE`` is a dead letter: it does not say what rows are gone.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ class PostgresChangesFeed(Feed):
     every : float
         Seconds between two looks while there is nothing new.
     schema : pyarrow.Schema or mapping of str to type, optional
-        Default: all columns of the table whose types are known.
+        Default: all columns of the table whose types are known, but for generated ones: the log does not tell them.
     **told
         What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
     """
@@ -85,13 +87,24 @@ class PostgresChangesFeed(Feed):
         self.slot, self.publication = slot, publication or slot
         told.setdefault("name", table)
         super().__init__("postgres_changes", time=time, format=Records(),
-                         schema=columns_of(self.open, self.table) if schema is None else schema,
+                         schema=self._columns() if schema is None else schema,
                          beside=pa.schema([(name, _BESIDE[name]) for name in beside]), **told)
         self.told_of = frozenset(self.value_fields.names)
 
     def open(self) -> Any:
         """A connection in which each statement is a transaction, and times are told in UTC."""
         return self.library.connect(self.url, autocommit=True, options="-c TimeZone=UTC", **PATIENCE)
+
+    def _columns(self) -> pa.Schema:
+        """Those of the table that the log tells."""
+        from psycopg import sql
+
+        known = columns_of(self.open, self.table)
+        with self.open() as link:
+            generated = link.execute("SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass"
+                                     " AND attgenerated <> ''", (sql.Identifier(*self.table).as_string(link),))
+            untold = {name for name, in generated}
+        return pa.schema([field for field in known if field.name not in untold])
 
     def connect(self, place: Place) -> Client:
         return _Changes(self, place)
@@ -112,6 +125,7 @@ class _Changes(Client):
         self._coming: Iterator[Delivery] = iter(())
         self._look_at = clock.monotonic() + _LOOK_S
         self._gone_at: int | None = None
+        self._known: Relation | None = None
         self._link = feed.open()
         try:
             safe = self._prepare(place)
@@ -231,10 +245,20 @@ class _Changes(Client):
         found = False
         for each in changes(self._messages()):
             if isinstance(each, Change):
-                row = self._told(each)
+                try:
+                    row = self._told(each)
+                except SourceError:
+                    if found:  # what was told before comes first
+                        whole = len(beside["lsn"])
+                        yield self._delivery(rows[:whole], {name: told[:whole] for name, told in beside.items()})
+                    raise
                 if row is not None:
                     rows.append(row)
                     beside["change"].append(each.kind)
+                continue
+            if isinstance(each, Truncation):
+                if any(self._is_of(relation.name) for relation in each.relations):
+                    self._feed.letters.refuse(b"TRUNCATE", _TRUNCATED)
                 continue
             for name, value in (("committed", each.committed_us), ("lsn", each.end)):
                 beside[name] += [value] * (len(rows) - len(beside[name]))
@@ -262,6 +286,7 @@ class _Changes(Client):
         """A row of the table; None of others, and of letters."""
         if not self._is_of(change.relation.name):
             return None
+        self._check(change.relation)
         if self._feed.told_of.isdisjoint(change.untold):
             try:
                 return self._row(change)
@@ -270,6 +295,17 @@ class _Changes(Client):
         else:
             self._feed.letters.refuse(repr(change.values).encode(), _UNTOLD)
         return None
+
+    def _check(self, relation: Relation) -> None:
+        """Fail if the table has not all columns any more: they would be null without a word."""
+        if relation is self._known:
+            return
+        names = {name for name, _ in relation.columns}
+        if lost := [name for name in self._feed.value_fields.names if name not in names]:
+            raise SourceError(f"Changes of {'.'.join(self._feed.table)!r} do not tell its column {lost[0]!r}: it was "
+                              "renamed or dropped, or the publication leaves it out.", where=self._feed.call,
+                              hint=f"they tell {', '.join(sorted(names))}: make the feed anew, or give it a schema")
+        self._known = relation
 
     def _row(self, change: Change) -> dict[str, Any]:
         """Values as the database's driver reads them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,13 @@ def arrow(times: int = 1, batch: pa.RecordBatch = ROWS) -> bytes:
         for _ in range(times):
             writer.write_batch(batch)
     return sink.getvalue()
+
+
+def test_a_number_that_is_not_whole_is_no_integer() -> None:
+    messages = [{"at": at, "x": x} for at, x in enumerate([1, 2.0, 2.5, Decimal(3), Decimal("3.5"), None])]
+    found = decode(Records(), messages, pa.schema({"at": pa.int64(), "x": pa.int32()}))
+    assert found.rows.to_pylist() == [messages[at] for at in (0, 1, 3, 5)]
+    assert found.refused == [(2, "'x' is no whole number"), (4, "'x' is no whole number")]
 
 
 def test_an_arrow_message_may_be_cut_anywhere_and_costs_itself() -> None:

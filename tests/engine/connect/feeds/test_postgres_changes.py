@@ -253,3 +253,47 @@ def test_no_more_is_asked_for_at_once_where_rows_are_long(server: servers.Server
             delivery = client.receive(1.0)
             came.append([] if delivery is None else [*delivery.messages])
         assert max(sum("x" in row for row in rows) for rows in came) <= 4
+
+
+@pytest.mark.parametrize("how", ["RENAME x TO y", "DROP x"])
+def test_a_column_that_is_told_no_more_is_said_behind_what_was_told(how: str, server: servers.Server) -> None:
+    do(server, "DROP TABLE IF EXISTS columns", "CREATE TABLE columns (id bigint, x double precision)")
+    feed = wb.feeds.postgres_changes("columns", servers.postgres_url(server), time="committed",
+                                     slot=f"columns_{how[:4].lower()}", **QUICK)
+    with reading(feed) as found:
+        begin(found)
+        do(server, "INSERT INTO columns VALUES (1, 1)", "ALTER TABLE columns ADD added text")
+        do(server, "INSERT INTO columns VALUES (2, 2, 'not read')", f"ALTER TABLE columns {how}",
+           "INSERT INTO columns VALUES (3, 3)")
+        do(server, "INSERT INTO columns VALUES (4, 4)")
+        assert values(found, 1, "id") == [1]
+        with pytest.raises(SourceError, match="do not tell its column 'x': it was renamed or dropped"):
+            rows(found, 1)
+
+
+def test_values_of_a_type_that_changed_are_what_they_are_or_refused(server: servers.Server) -> None:
+    do(server, "CREATE TABLE typed (id bigint, x integer, k text)")
+    feed = wb.feeds.postgres_changes("typed", servers.postgres_url(server), time="committed", slot="typed", **QUICK)
+    with reading(feed) as found:
+        begin(found)
+        for id_, (type_, value) in enumerate([("bigint", 2**40), ("numeric", 2), ("numeric", 0.5), ("text", 3)]):
+            do(server, f"ALTER TABLE typed ALTER x TYPE {type_}", f"INSERT INTO typed VALUES ({id_}, {value})")
+        do(server, "ALTER TABLE typed ALTER x TYPE smallint USING 0", "INSERT INTO typed VALUES (9, 4, 'as it was')")
+        assert [(one["id"], one["x"]) for one in told(found, 2)] == [(1, 2), (9, 4)]
+        assert sorted(found.state.dead.items()) == [
+            ("'x' is no whole number", 1), ("Could not convert … with type str: tried to convert to int32", 1),
+            ("Value … too large to fit in C integer type", 1)]
+
+
+def test_tables_that_are_truncated_are_told(server: servers.Server) -> None:
+    do(server, "CREATE TABLE emptied (id bigint, twice bigint GENERATED ALWAYS AS (2 * id) STORED)",
+       "CREATE TABLE left_alone (id bigint)", "CREATE PUBLICATION emptied FOR TABLE emptied, left_alone")
+    feed = wb.feeds.postgres_changes("emptied", servers.postgres_url(server), time="committed", slot="emptied", **QUICK)
+    assert feed.schema.names == ("id", "change", "committed")
+    with reading(feed) as found:
+        begin(found)
+        do(server, "INSERT INTO emptied VALUES (1)", "INSERT INTO left_alone VALUES (1)")
+        do(server, "TRUNCATE left_alone")
+        do(server, "TRUNCATE emptied, left_alone", "INSERT INTO emptied VALUES (2)")
+        assert values(found, 2, "id") == [1, 2]
+        assert found.state.dead == {"TRUNCATE, which does not say what rows are gone": 1}
