@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from time import monotonic
 from typing import Any, Final, Literal, Unpack
 
@@ -12,7 +14,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.arguments import check_choice, check_name
-from whimbrel.connect.feeds.client import Client, Delivery, Place, as_many
+from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
@@ -20,6 +22,8 @@ from whimbrel.errors import MissingExtraError
 
 _MOST_MESSAGES = 1_000
 _SILENCE_S = 2.0
+_TOGETHER_S, _LEAST_S = 0.05, 0.001
+_NO_MORE, _TOO_LONG = ("404", "408"), "Message Size Exceeds MaxBytes"
 
 ONCE: Final[dict[str, Any]] = {"allow_reconnect": False, "max_reconnect_attempts": 1, "reconnect_time_wait": 0.1,
                                "connect_timeout": 5}
@@ -94,7 +98,9 @@ class _Puller(Client):
         self._made: str
         self._place, self._made = place if isinstance(place, list) else (place, "")
         self._behind: int | None = None
-        self._before: Delivery | None = None
+        self._came: list[Any] = []
+        self._coming, self._at_end, self._refused = 0, False, ""
+        self._answered = asyncio.Event()
         self.missed: Counter[str] = Counter()
         self._heard_at = monotonic()
         self._error: Exception | None = None
@@ -134,9 +140,13 @@ class _Puller(Client):
         first = DeliverPolicy.ALL if self._place is None else DeliverPolicy.BY_START_SEQUENCE
         config = ConsumerConfig(deliver_policy=first,
                                 opt_start_seq=None if self._place is None else self._place + 1,
-                                ack_policy=AckPolicy.NONE, inactive_threshold=300)
-        self._pull = await log.pull_subscribe(feed.subject, stream=stream, config=config)
-        self._behind = (await self._pull.consumer_info()).num_pending
+                                ack_policy=AckPolicy.NONE, inactive_threshold=300, filter_subject=feed.subject)
+        made = await log.add_consumer(stream, config)
+        self._behind = made.num_pending
+        self._ask_at = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{made.name}"
+        self._answer_at = self._link.new_inbox()
+        await self._link.subscribe(self._answer_at, cb=self._hear)
+        self._consumer_info = partial(log.consumer_info, stream, made.name)
 
     def _look_for_missed(self, place: int, state: Any, *, anew: bool) -> None:
         """Whether the stream has what comes behind a place; else it is read on at the first message there is."""
@@ -155,26 +165,59 @@ class _Puller(Client):
     async def _fetch(self, timeout_s: float) -> Delivery | None:
         if not self._link.is_connected:
             raise ConnectionError(f"the connection was closed: {self._error or 'no word from the server'}")
-        try:
-            messages = await self._pull.fetch(as_many(self._before, _MOST_MESSAGES), timeout=max(timeout_s, 0.05))
-        except TimeoutError:
-            messages = []
+        messages = await self._gather(monotonic() + max(timeout_s, _TOGETHER_S))
         if not messages:
             await self._check_after_silence()
             return None
         self._heard_at = monotonic()
         self._place = messages[-1].metadata.sequence.stream
         self._behind = messages[-1].metadata.num_pending
-        self._before = Delivery([message.data for message in messages], [self._place, self._made],
-                                {field.name: [message.metadata.sequence.stream for message in messages]
-                                 for field in self._feed.beside})
-        return self._before
+        return Delivery([message.data for message in messages], [self._place, self._made],
+                        {field.name: [message.metadata.sequence.stream for message in messages]
+                         for field in self._feed.beside})
+
+    async def _gather(self, until: float) -> list[Any]:
+        """What is there, up to so many messages and bytes; where nothing is, the next message, however long."""
+        try:
+            while not self._came:
+                if not self._coming:
+                    await self._ask(until - monotonic())
+                await asyncio.wait_for(self._answered.wait(), max(until - monotonic(), _LEAST_S))
+        except TimeoutError:
+            pass
+        if self._refused:
+            raise ConnectionError(self._refused)
+        came, self._came = self._came, []
+        return came
+
+    async def _ask(self, wait_s: float) -> None:
+        """Ask for all that is there; behind its end for the one that comes next."""
+        self._answered.clear()
+        if self._at_end:
+            self._coming, asked = 1, {"batch": 1, "expires": int(max(wait_s, _LEAST_S) * 1e9)}
+        else:
+            self._coming, asked = _MOST_MESSAGES, {"batch": _MOST_MESSAGES, "max_bytes": MOST_BYTES, "no_wait": True}
+        await self._link.publish(self._ask_at, json.dumps(asked).encode(), reply=self._answer_at)
+
+    async def _hear(self, message: Any) -> None:
+        """A message, or the word that this request gets no more."""
+        self._at_end = not message.reply
+        if not self._at_end:
+            self._came.append(message)
+            self._coming -= 1
+        else:
+            self._coming = 0
+            code, why = (message.headers.get(name, "") for name in ("Status", "Description"))
+            if code not in _NO_MORE and why != _TOO_LONG:
+                self._refused = f"the server gives no messages: {code} {why}".rstrip()
+        if not self._coming:
+            self._answered.set()
 
     async def _check_after_silence(self) -> None:
         """A consumer that is gone, with its stream or alone, is as silent as one that has nothing: it is asked for."""
         if monotonic() - self._heard_at > _SILENCE_S:
-            await self._pull.consumer_info()  # which raises that there is none
-            self._heard_at = monotonic()
+            await self._consumer_info()  # which raises that there is none
+            self._heard_at, self._coming = monotonic(), 0
 
     @property
     def behind_rows(self) -> int | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import nats
 import pyarrow as pa
 import pytest
 from paho.mqtt import publish as mqtt
@@ -14,6 +17,7 @@ from paho.mqtt import publish as mqtt
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import reading, rows, until
+from whimbrel.connect.feeds import Feed
 from whimbrel.connect.feeds import mqtt as mqtt_feed
 from whimbrel.connect.feeds.client import MOST_BYTES, Delivery, Pumped, as_many
 
@@ -100,3 +104,30 @@ def test_a_broker_whose_messages_are_not_read_is_not_lost(tmp_path: Path, monkey
             time.sleep(3)
             assert sum(map(len, rows(found, 60))) == 60
             assert found.state.reconnects == 0
+
+
+@pytest.mark.nats
+def test_no_more_is_asked_of_nats_at_once_where_messages_are_long_behind_short_ones(tmp_path: Path) -> None:
+    lengths = [1] * 3000 + [MIB] * 40 + [MOST_BYTES + 4 * MIB, 1]
+
+    async def publish(url: str) -> None:
+        link = await nats.connect(url)
+        log = link.jetstream()
+        await log.add_stream(name="rows", subjects=["rows"])
+        for length in lengths:
+            await log.publish("rows", bytes(length))
+        await link.close()
+
+    with servers.running(servers.nats(tmp_path)) as server:
+        url = f"nats://127.0.0.1:{server.port}"
+        asyncio.run(publish(url))
+        feed = wb.feeds.nats("rows", url, time="at", schema={"at": "int64"}).node.op
+        assert isinstance(feed, Feed)
+        with contextlib.closing(feed.connect(None)) as client:
+            came: list[list[int]] = []
+            while sum(map(len, came)) < len(lengths):
+                delivery = client.receive(5.0)
+                came += [] if delivery is None else [list(map(len, delivery.messages))]
+        assert [length for each in came for length in each] == lengths
+        assert max(sum(each) for each in came if len(each) > 1) <= MOST_BYTES
+        assert len(came) < 20
