@@ -15,7 +15,6 @@ import pyarrow as pa
 
 _WAITING, _SMALL_WAITING = 4, 1_024
 _ROOM_S = 0.01
-_FIRST = _GROWTH = 100
 
 MOST_BYTES = 16 << 20
 """So much a client may have on its way: what nobody has asked it for yet, and what it asks for at once."""
@@ -196,14 +195,6 @@ def raised(error: BaseException) -> Exception:
     made = (ConnectionError if isinstance(error, EOFError) else RuntimeError)(f"{error!r} was raised")
     made.__cause__ = error
     return made
-
-
-def as_many(before: Delivery | None, most: int) -> int:
-    """How many messages to ask for at once, if they are like those that came before: few, while few are known."""
-    if before is None:
-        return min(_FIRST, most)
-    known = len(before.messages)
-    return max(min(MOST_BYTES * known // max(before.bytes, 1), _GROWTH * known, most), 1)
 
 
 def size(message: Any) -> int:

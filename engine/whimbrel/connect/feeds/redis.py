@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.arguments import check_choice, check_name
-from whimbrel.connect.feeds.client import Client, Delivery, Place, as_many
+from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place, size
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
@@ -18,6 +18,8 @@ from whimbrel.connect.feeds.text_records import TextRecords
 from whimbrel.errors import MissingExtraError
 
 _MOST_MESSAGES = 5_000
+_FIRST, _TOGETHER = 8, 64
+"""Entries asked for at first, and at most: nobody can tell how long they are before they are here."""
 
 
 class RedisFeed(Feed):
@@ -83,7 +85,7 @@ class _Stream(Client):
         self._place, self._number = place if isinstance(place, list) else (place, None)
         self.missed: Counter[str] = Counter()
         self._pending = feed.group is not None
-        self._before: Delivery | None = None
+        self._count = _FIRST
         try:
             if feed.group is not None:
                 self._join(feed.group, self._place)
@@ -134,32 +136,45 @@ class _Stream(Client):
         self._asked = "0-0" if place is None else place
 
     def receive(self, timeout_s: float) -> Delivery | None:
+        came: list[tuple[str, Any]] = []
+        before, long, wait_ms = self._place, 0, max(int(timeout_s * 1000), 1)
+        while long < MOST_BYTES and len(came) < _MOST_MESSAGES:
+            asked = self._count
+            entries = self._next(asked, None if came else wait_ms)
+            here = [(id_.decode(), _value(fields, self._feed.field)) for id_, fields in entries if fields]
+            if here:  # some may have been deleted while they were pending
+                bytes_ = sum(size(value) for _, value in here)
+                self._count = max(min(MOST_BYTES * len(here) // max(bytes_, 1), _TOGETHER), 1)
+                came, long = came + here, long + bytes_
+            if len(entries) < asked:
+                break
+        if self._place == before:
+            return None
+        return Delivery([value for _, value in came],
+                        self._place if self._feed.group is not None else [self._place, self._number],
+                        {field.name: [id_ for id_, _ in came] for field in self._feed.beside}, long)
+
+    def _next(self, count: int, wait_ms: int | None) -> Sequence[tuple[bytes, dict[bytes, bytes]]]:
+        """Further entries, waiting for them where that is said; the place is behind them."""
         try:
-            entries = _entries(self._read(max(int(timeout_s * 1000), 1)))
+            entries = _entries(self._read(count, wait_ms))
         except self._feed.library.ResponseError as error:
             if _is_gone(error):
                 raise ConnectionError(str(error)) from error
             raise
         if not entries:
             self._pending = False  # from now on what nobody has read
-            return None
-        last = entries[-1][0].decode()
-        self._place = self._asked = last
+            return []
+        self._place = self._asked = entries[-1][0].decode()
         if self._number is not None:
             self._number += len(entries)
-        entries = [entry for entry in entries if entry[1]]  # deleted while they were pending
-        values = [_value(fields, self._feed.field) for _, fields in entries]
-        came = Delivery(values, last if self._feed.group is not None else [last, self._number],
-                        {field.name: [id_.decode() for id_, _ in entries] for field in self._feed.beside})
-        self._before = came if values else self._before
-        return came
+        return entries
 
-    def _read(self, block_ms: int) -> Any:
-        count = as_many(self._before, _MOST_MESSAGES)
+    def _read(self, count: int, wait_ms: int | None) -> Any:
         if self._feed.group is None:
-            return self._link.xread({self._feed.stream: self._place}, count=count, block=block_ms)
+            return self._link.xread({self._feed.stream: self._place}, count=count, block=wait_ms)
         asked = {self._feed.stream: self._asked if self._pending else ">"}
-        return self._link.xreadgroup(self._feed.group, self._feed.consumer, asked, count=count, block=block_ms)
+        return self._link.xreadgroup(self._feed.group, self._feed.consumer, asked, count=count, block=wait_ms)
 
     def acknowledge(self, place: Place) -> None:
         if self._feed.group is None:

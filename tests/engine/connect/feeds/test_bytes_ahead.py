@@ -12,6 +12,7 @@ from typing import Any
 import nats
 import pyarrow as pa
 import pytest
+import redis
 from paho.mqtt import publish as mqtt
 
 import whimbrel as wb
@@ -19,7 +20,7 @@ from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import reading, rows, until
 from whimbrel.connect.feeds import Feed
 from whimbrel.connect.feeds import mqtt as mqtt_feed
-from whimbrel.connect.feeds.client import MOST_BYTES, Delivery, Pumped, as_many
+from whimbrel.connect.feeds.client import MOST_BYTES, Delivery, Pumped
 
 MIB = 1 << 20
 
@@ -84,9 +85,26 @@ def test_of_what_blocks_little_waits() -> None:
     client.close()
 
 
-def test_fewer_messages_are_asked_for_the_longer_they_are() -> None:
-    before = [None, Delivery([b"short"] * 10), Delivery([bytes(MIB)] * 10), Delivery([bytes(20 * MIB)])]
-    assert [as_many(each, 5000) for each in before] == [100, 1000, 16, 1]
+@pytest.mark.redis
+@pytest.mark.parametrize("group", [None, "some"])
+def test_few_entries_of_redis_come_at_once_where_they_are_long_behind_short_ones(group: str | None,
+                                                                                  tmp_path: Path) -> None:
+    lengths = [1] * 7000 + [MIB] * 100 + [2 * MOST_BYTES, 1]
+    with servers.running(servers.redis(tmp_path)) as server, redis.Redis(port=server.port) as link:
+        for length in lengths:
+            link.xadd("rows", {"x": bytes(length)})
+        feed = wb.feeds.redis("rows", f"redis://127.0.0.1:{server.port}", time="at", schema={"at": "int64"}, field="x",
+                              group=group).node.op
+        assert isinstance(feed, Feed)
+        with contextlib.closing(feed.connect(None)) as client:
+            came: list[list[int]] = []
+            while sum(map(len, came)) < len(lengths):
+                delivery = client.receive(5.0)
+                came += [] if delivery is None else [list(map(len, delivery.messages))]
+        assert [length for each in came for length in each] == lengths
+        assert sum(sum(each) > 3 * MOST_BYTES // 2 for each in came) <= 2  # where they begin to be long
+        assert max(map(sum, came)) < 65 * MIB
+        assert len(came) < 16
 
 
 @pytest.mark.mosquitto
