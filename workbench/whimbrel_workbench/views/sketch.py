@@ -35,7 +35,7 @@ def lines_svg(picture: Lines, style: Style = PLAIN, height_px: int = 300) -> str
     y = Scale(picture.y, height_px - 30, 30, log=bool(style.logy))
     left = along = beside_px(y)
     x = Scale(picture.x, left, WIDTH_PX - 20)
-    parts = values_axis(y, left) + along_axis(x, height_px - 8, calendar=picture.calendar)
+    parts = values_axis(y, left, x.high_px) + along_axis(x, height_px - 8, calendar=picture.calendar)
     for line in picture:
         tint = colour(line.place, style, line.label)
         parts += _line(line, tint, x, y)

@@ -74,7 +74,7 @@ def scatter_svg(picture: Scatter, style: Style = PLAIN, height_px: int = 320) ->
     x = Scale(picture.x, left, right, picture.log[0])
     window = Window(picture.x, picture.y, int((right - left) / _CELL_PX), int(bottom - top) // _CELL_PX, picture.log)
     counts = Raster().counts(picture.points, window)
-    parts = values_axis(y, left) + along_axis(x, height_px - 12, calendar=picture.calendar)
+    parts = values_axis(y, left, right) + along_axis(x, height_px - 12, calendar=picture.calendar)
     dense = picture.dense or int(counts.sum()) > MOST_POINTS
     if dense:
         palette = counts_palette(style)

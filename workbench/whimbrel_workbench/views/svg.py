@@ -102,9 +102,9 @@ def beside_px(y: Scale) -> float:
     return max(_LEFT_PX, *(8 + _EDGE_PX + wide_px(value_words(at)) for at in y.ticks()))
 
 
-def values_axis(y: Scale, left_px: float) -> list[str]:
-    """Grid lines with their values."""
-    return [f'<path d="M{left_px} {y(at):.1f} H{WIDTH_PX - 20}" stroke="{GRID}" stroke-opacity=".3"/>'
+def values_axis(y: Scale, left_px: float, right_px: float) -> list[str]:
+    """Grid lines with their values, as long as the chart is wide."""
+    return [f'<path d="M{left_px} {y(at):.1f} H{right_px:.1f}" stroke="{GRID}" stroke-opacity=".3"/>'
             + text(left_px - 8, y(at) + 4, value_words(at), "end") for at in y.ticks()]
 
 
