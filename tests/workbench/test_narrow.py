@@ -12,7 +12,7 @@ from whimbrel_workbench.frames import Bars, Framer, Lines, Options, Result
 from whimbrel_workbench.frames.colouring import Colouring
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.framer import Picture
-from whimbrel_workbench.frames.narrow import narrowed, on_one_axis, values_of
+from whimbrel_workbench.frames.narrow import narrowed, on_one_axis, sharing, values_of
 from whimbrel_workbench.views import view_of
 from whimbrel_workbench.views.legend import legend_html
 from whimbrel_workbench.views.overlay import holoviews_of
@@ -120,21 +120,44 @@ def test_one_key_of_two_is_found_in_the_label_of_both() -> None:
     assert narrowed(picture, {"a": frozenset({"x"}), "b": frozenset({"q"})}).names == ("x, q",)
 
 
+def together(pictures: dict[str, Picture | None]) -> dict[str, Picture | None]:
+    return on_one_axis(pictures, sharing(pictures))
+
+
 def test_charts_over_time_get_one_range() -> None:
-    short, long = drawn(hourly(JFK=[1, 2])), drawn(hourly(LGA=[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]))
+    short, long = drawn(hourly(JFK=[1, 2])), drawn(hourly(LGA=[1, 2, 3, 4]))
     bars = drawn(TABLE, kind="bars")
-    together = on_one_axis({"short": short, "long": long, "bars": bars, "none": None})
-    assert together["short"].x == together["long"].x
-    assert together["short"].x.low <= short.x.low
-    assert together["long"].x.high >= long.x.high
-    assert together["bars"] is bars
-    assert together["none"] is None
+    found = together({"short": short, "long": long, "bars": bars, "none": None})
+    assert found["short"].x == found["long"].x
+    assert found["short"].x.low <= short.x.low
+    assert found["long"].x.high >= long.x.high
+    assert found["bars"] is bars
+    assert found["none"] is None
 
 
 def test_a_chart_of_one_window_does_not_stretch_the_others() -> None:
     """A day's window beside ten minutes' squeezed those into its left edge until the day was over."""
     short, day = drawn(hourly(JFK=[1, 2])), drawn(hourly(JFK=[3]), kind="line")
     day = replace(day, x=Extent(day.x.low, day.x.high + 86_400e3))
-    together = on_one_axis({"short": short, "day": day})
-    assert together["short"].x == together["day"].x == short.x
-    assert on_one_axis({"day": day})["day"].x == day.x
+    found = together({"short": short, "day": day})
+    assert found["short"].x == found["day"].x == short.x
+    assert together({"day": day})["day"].x == day.x
+
+
+@pytest.mark.parametrize(("other", "shared"), (
+    ((0.0, 40.0), True), ((0.0, 40.1), False), ((0.0, 2.5), True), ((0.0, 2.4), False),
+    ((30.0, 40.0), True), ((31.0, 41.0), False), ((1e9, 1e9 + 10.0), False)))
+def test_charts_share_a_range_of_which_each_fills_a_quarter(other: tuple[float, float], shared: bool) -> None:
+    """A year of days beside the last hour squeezed that into one column of pixels, and so did two days years apart."""
+    one = replace(drawn(hourly(JFK=[1, 2])), x=Extent(0.0, 10.0))
+    two = replace(one, x=Extent(*other))
+    found = together({"one": one, "two": two})
+    whole = Extent(min(0.0, other[0]), max(10.0, other[1]))
+    assert [found["one"].x, found["two"].x] == ([whole, whole] if shared else [one.x, two.x])
+
+
+def test_charts_that_do_not_fit_the_longest_share_among_themselves() -> None:
+    hour = replace(drawn(hourly(JFK=[1, 2])), x=Extent(0.0, 1.0))
+    year, two_hours = (replace(hour, x=Extent(0.0, high)) for high in (9_000.0, 2.0))
+    spans = {"hour": hour, "year": year, "two hours": two_hours}
+    assert sharing(spans) == {"hour": "hour", "year": "year", "two hours": "hour"}

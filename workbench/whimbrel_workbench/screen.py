@@ -51,6 +51,10 @@ class Screen:
         self.panel = pn.Column(*(bar.panel for bar in (toolbar, transport) if bar), *parts,
                                sizing_mode="stretch_width", max_width=_MOST_WIDE_PX, margin=0)
 
+    def renew(self) -> None:
+        """Build the view anew with the next frame."""
+        self._view = None
+
     def draw(self, frame: Frame, instead: str = "") -> None:
         """Show a frame; ``instead`` says why there is no picture where the frame itself does not know."""
         if self._toolbar is not None:

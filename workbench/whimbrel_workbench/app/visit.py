@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from html import escape
 from pathlib import Path
 from typing import Any, Final
@@ -20,8 +21,8 @@ from whimbrel_workbench.app.steering import Steering
 from whimbrel_workbench.controls import KeyChoice, RunPanel, facts_html
 from whimbrel_workbench.controls.run_panel import CSS
 from whimbrel_workbench.feed import source_facts
-from whimbrel_workbench.frames import Frame
-from whimbrel_workbench.frames.narrow import Chosen, narrowed, on_one_axis, values_of
+from whimbrel_workbench.frames import Frame, Picture
+from whimbrel_workbench.frames.narrow import Chosen, narrowed, on_one_axis, sharing, values_of
 from whimbrel_workbench.page import freezing
 from whimbrel_workbench.screen import Screen
 from whimbrel_workbench.text import Text
@@ -58,13 +59,14 @@ class Visit:
         self._news: set[str] = set()
         self._busy = False
         self._changing = threading.Lock()
-        self._axes: dict[str, Range1d] = {}
+        self._sharing: dict[str, str] = {}
+        self._axes: dict[tuple[str, str], Range1d] = {}
         self._run = RunPanel(shared.steer if control else None)
         self._keys = KeyChoice(self._choose)
         names = [name for row in dashboard.arrangement.rows for name in row]
         self._steering = Steering(shared, document, names) if control else None
-        self._screens = {name: Screen(on_view=self._link, host=self._steering.host(name) if self._steering else NOBODY)
-                         for name in names}
+        self._screens = {name: Screen(on_view=partial(self._link, name),
+                                      host=self._steering.host(name) if self._steering else NOBODY) for name in names}
         self._sent, self._drawn = (Div(visible=False, tags=[0]) for _ in range(2))
         self._sent.js_on_change("tags", CustomJS(args={"sent": self._sent, "drawn": self._drawn}, code=_DRAWN))
         self._drawn.on_change("tags", self._go_on)
@@ -105,7 +107,9 @@ class Visit:
 
     def _draw(self, names: set[str]) -> None:
         frames = dict(self._newest)
-        pictures = on_one_axis(self._shared.colouring.alike({name: frame.picture for name, frame in frames.items()}))
+        pictures = self._shared.colouring.alike({name: frame.picture for name, frame in frames.items()})
+        names = names | self._share(pictures)
+        pictures = on_one_axis(pictures, self._sharing)
         with pn.io.hold(self._document):
             self._run.draw([frame.status for frame in frames.values()])
             for picture in pictures.values():
@@ -139,12 +143,22 @@ class Visit:
         with self._document.models.freeze():  # else all models are walked through once more with every part
             page.server_doc(self._document, title=dashboard.title, location=False)
 
-    def _link(self, view: View) -> None:
-        """Charts over the same kind of time share one range: panning one pans all."""
+    def _share(self, pictures: Mapping[str, Picture | None]) -> set[str]:
+        """Find out which charts share a range, and which are to be drawn anew for it: none while one is held."""
+        if any("held" in axis.tags for axis in self._axes.values()):
+            return set()
+        before, self._sharing = self._sharing, sharing(pictures)
+        moved = {name for name, first in self._sharing.items() if before.get(name, first) != first}
+        for name in moved:
+            self._screens[name].renew()
+        return moved
+
+    def _link(self, name: str, view: View) -> None:
+        """Charts that share a range of time pan together."""
         chart = getattr(view, "over_time", None)
         if chart is not None:
             kind = type(chart.xaxis[0]).__name__
-            chart.x_range = self._axes.setdefault(kind, chart.x_range)
+            chart.x_range = self._axes.setdefault((self._sharing.get(name, name), kind), chart.x_range)
 
 
 class _Page(pn.Template):  # type: ignore[misc]

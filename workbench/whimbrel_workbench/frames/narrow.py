@@ -18,6 +18,8 @@ Chosen = Mapping[str, frozenset[str]]
 """Chosen values, as words, by key column; a column that is not there is not restricted."""
 
 _PARTS: Final = ", "
+_MOST_SQUEEZED: Final = 4.0
+"""How many times a chart's own time the range may be that it shares with others."""
 
 
 def values_of(picture: Picture | None) -> dict[str, tuple[str, ...]]:
@@ -62,13 +64,48 @@ def narrowed(picture: Picture | None, chosen: Chosen) -> Picture | None:
             return picture
 
 
-def on_one_axis(pictures: Mapping[str, Picture | None]) -> dict[str, Picture | None]:
-    """The same pictures with one range of time for all charts over time that speak of the same kind of time."""
+def sharing(pictures: Mapping[str, Picture | None]) -> dict[str, str]:
+    """Whose range of time each chart over time shares: the first's of those that it is shown with.
+
+    Charts that speak of the same kind of time share one range as long as each of them fills a quarter of it: a year
+    would squeeze ten minutes into a line, and so would two days that are years apart. A chart of one window goes with
+    the longest.
+    """
     charts = {name: picture for name, picture in pictures.items() if isinstance(picture, Lines)
               or (isinstance(picture, Heat | Scatter) and picture.along == "start")}
-    reach = {calendar: _reach([each for each in charts.values() if each.calendar is calendar])
-             for calendar in {each.calendar for each in charts.values()}}
-    return {**pictures, **{name: replace(each, x=reach[each.calendar]) for name, each in charts.items()}}
+    shared: dict[str, str] = {}
+    for calendar in (True, False):
+        groups: list[list[str]] = []
+        alike = [name for name, chart in charts.items() if chart.calendar is calendar]
+        for name in sorted(alike, key=lambda name: (_one_time(charts[name]) is not None, -_span(charts[name].x))):
+            home = next((group for group in groups if _fit([charts[each] for each in (*group, name)])), None)
+            if home is None:
+                groups.append([name])
+            else:
+                home.append(name)
+        shared |= {name: min(group, key=alike.index) for group in groups for name in group}
+    return shared
+
+
+def on_one_axis(pictures: Mapping[str, Picture | None], shared: Mapping[str, str]) -> dict[str, Picture | None]:
+    """The same pictures with one range of time for all charts that share one, as :func:`sharing` says."""
+    groups: dict[str, dict[str, Lines | Heat | Scatter]] = {}
+    for name, picture in pictures.items():
+        if name in shared and isinstance(picture, Lines | Heat | Scatter):
+            groups.setdefault(shared[name], {})[name] = picture
+    reach = {first: _reach(list(group.values())) for first, group in groups.items()}
+    return {**pictures, **{name: replace(chart, x=reach[first])
+                           for first, group in groups.items() for name, chart in group.items()}}
+
+
+def _fit(charts: Sequence[Lines | Heat | Scatter]) -> bool:
+    """Whether each chart fills enough of what shows all of them; one window fills what it is given."""
+    spans = [_span(chart.x) for chart in charts if _one_time(chart) is None]
+    return not spans or _span(_reach(charts)) <= _MOST_SQUEEZED * min(spans)
+
+
+def _span(extent: Extent) -> float:
+    return extent.high - extent.low
 
 
 def _reach(charts: Sequence[Lines | Heat | Scatter]) -> Extent:
