@@ -79,15 +79,26 @@ class PaneKernel(Kernel):
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
             return []
+        self._take_in(batch, closes=False)
+        return [] if self.gathers else self.gathered()
+
+    def push_whole(self, batch: Batch) -> None:
+        """Take in rows, of which nothing follows and nothing came before: what comes of them is gathered."""
+        if len(batch):
+            self._take_in(batch, closes=True)
+
+    def _take_in(self, batch: Batch, *, closes: bool) -> None:
+        """Take in rows, and close what is open behind them, if nothing follows."""
         check_reach(batch, 2 * self.grid.size + abs(self.grid.offset), f"tumbling_window({self.grid.size})",
                     in_order=True)
         with told_in_words(self.measures, lambda: self._read_again(batch)):
             fused = self._fused(batch)
-            if fused is None:
-                self._run_schedule(batch)
+            if fused is not None:
+                self._run_fused(*fused, batch, closes=closes)
             else:
-                self._run_fused(*fused, batch)
-        return [] if self.gathers else self.gathered()
+                self._run_schedule(batch)
+                if closes and self.pane[1]:
+                    self._close_pane()
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         if frontier in (INF, MIN_TIME):
@@ -143,17 +154,17 @@ class PaneKernel(Kernel):
             self.compiled[nulls] = text.step.best(*arguments)
         return text, self.compiled[nulls]
 
-    def _run_fused(self, text: PaneText, loop: Callable[..., int], batch: Batch) -> None:
+    def _run_fused(self, text: PaneText, loop: Callable[..., int], batch: Batch, *, closes: bool) -> None:
         if self.closing is None or self.closing[0] is not text:
             self.closing = text, functools.partial(loop, *self._read(text, batch.slice(0, 0)))
         read = self._read(text, batch)
-        row = 0
-        while row < len(batch):
-            row = int(loop(*read, *self._state(text), row, False))
+        row, rows = 0, len(batch)
+        while row < rows or (closes and self.pane[1]):
+            row = int(loop(*read, *self._state(text), row, closes))
             if self.schedule.count[0]:  # a new group found no room
                 self.keys.columns[0].integers.grow()
                 self._grow(len(self.keys.columns[0].integers.keys))
-            elif row < len(batch):
+            elif row < rows or (closes and self.pane[1]):
                 self._make_output_room()
 
     def _read(self, text: PaneText, batch: Batch) -> list[Any]:

@@ -19,6 +19,11 @@ ROOM = 65_536
 class Schedule:
     """Reused buffers for the operations of one step and the output rows they fill.
 
+    Parameters
+    ----------
+    outputs : int, optional
+        Output rows that there is room for at first.
+
     Attributes
     ----------
     kind, who, which, slot, target : numpy.ndarray
@@ -30,8 +35,8 @@ class Schedule:
         How many operations and how many output rows were written.
     """
 
-    def __init__(self) -> None:
-        self._make(2 * ROOM, ROOM)
+    def __init__(self, outputs: int | None = None) -> None:
+        self._make(2 * ROOM, ROOM if outputs is None else outputs)
         self.count = np.zeros(2, np.int64)
         self._columns: list[Outs] = []
 

@@ -34,7 +34,7 @@ from whimbrel.progress.looks import Looks
 from whimbrel.progress.moments import Moments
 from whimbrel.progress.sample import Sample
 from whimbrel.progress.scan import Order, Scan, Stand
-from whimbrel.progress.states import BlockStates
+from whimbrel.progress.states import MOST_WAITING, BlockStates
 from whimbrel.progress.stop import Rule, rule
 from whimbrel.progress.totals import Totals
 from whimbrel.run import Metrics, Pipeline, Snapshot, in_order
@@ -45,8 +45,6 @@ _BLOCKS = 200
 _IN_A_WINDOW, _MOST_BLOCKS = 32, 1024
 """Blocks in a window, so that its values can have intervals early; and how many may cost what blocks cost."""
 _FEWEST_ROWS, _MOST_ROWS = 64, 1 << 20
-_MOST_WAITING = 1 << 18
-"""States of blocks that wait for somebody to look: 8 bytes for each number in them."""
 _WORTH_COMPILING_ROWS = 50_000
 _INTERPRETED_S = 1e-6
 """What a row takes at least where nothing is compiled: so long even a first answer waits for the compiler."""
@@ -340,7 +338,7 @@ class Progress(Iterator[Estimate]):
         with self.moments.lock:
             states = self.states.read(block, self.scan.rows(1))
             self.moments.read(block[1] - block[0], len(self.scan.drawn), states)
-            if self._shifts is not None or self.states.waiting >= _MOST_WAITING:
+            if self._shifts is not None or self.states.waiting >= MOST_WAITING:
                 self.moments.merge()
         self.scan.took()
         return self.looks.due(self.scan.rows_read, total)

@@ -97,10 +97,7 @@ class Scan:
     def rows(self, ahead: int = 0) -> tuple[int, int] | None:
         """Where the block that is next lies in the source, or one that comes so many later; None: not in this phase."""
         at = self._at + ahead
-        if at >= len(self._phase):
-            return None
-        block = self._phase[at]
-        return int(self.blocks.first[block]), int(self.blocks.stop[block])
+        return self._stretches[at] if at < len(self._stretches) else None
 
     def go_on(self) -> bool:
         """Begin the phase of those that were not preferred, when one has ended; False if there are none."""
@@ -110,9 +107,9 @@ class Scan:
 
     def took(self) -> None:
         """Count the block that was next as read."""
-        block = self._phase[self._at]
-        self.read[block] = True
-        self.rows_read += int(self.blocks.stop[block] - self.blocks.first[block])
+        first, stop = self._stretches[self._at]
+        self.read[self._phase[self._at]] = True
+        self.rows_read += stop - first
         self._at += 1
 
     def took_all(self) -> None:
@@ -143,18 +140,24 @@ class Scan:
     def restore_state(self, parts: dict[str, Any]) -> None:
         """Stand where an equal one stood, whose state this is."""
         self.read, self.later, self.order = parts["read"].copy(), parts["later"], parts["order"]
-        self._phase, self._at = parts["phase"], parts["at"]
+        self._come_to(parts["phase"], parts["at"])
         self._read_before = self.read.copy()
         self._read_before[self._phase] = False
         self.rows_read = int(self.blocks.rows[self.read].sum())
         self._chance.bit_generator.state = parts["chance"]
 
     def _begin(self, blocks: Array, later: Array) -> None:
-        self._phase = self._chance.permutation(blocks) if self.order == "random" else (
+        self._come_to(self._chance.permutation(blocks) if self.order == "random" else (
             blocks[np.argsort(-self.blocks.latest[blocks], kind="stable")] if self.order == "newest"
-            else blocks[np.argsort(self.blocks.earliest[blocks], kind="stable")])
-        self._at, self.later = 0, later
+            else blocks[np.argsort(self.blocks.earliest[blocks], kind="stable")]))
+        self.later = later
         self._read_before = self.read.copy()
+
+    def _come_to(self, phase: Array, at: int = 0) -> None:
+        """A phase of these blocks, of which so many were read."""
+        self._phase, self._at = phase, at
+        first, stop = self.blocks.first[phase].tolist(), self.blocks.stop[phase].tolist()
+        self._stretches = list(zip(first, stop, strict=True))  # asked for at every block: numbers that are made once
 
     @property
     def stand(self) -> Stand:

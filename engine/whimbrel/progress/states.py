@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 from whimbrel.batch import Batch
+from whimbrel.clock import INF
+from whimbrel.kernels import ordered
 from whimbrel.operators.pane_kernel import PaneKernel
+from whimbrel.operators.schedule import Schedule
 from whimbrel.optimize import optimize
 from whimbrel.plan import Beat, Blocks, Disorder, Excerpts, Node, Pruned, Source, Unsorted
 from whimbrel.progress.held import Held
@@ -13,6 +17,8 @@ from whimbrel.run import Pipeline
 
 Rows = tuple[int, int]
 """From a row of the source up to another one."""
+MOST_WAITING = 1 << 18
+"""States of blocks that wait for somebody to look: 8 bytes for each number in them."""
 
 
 class BlockStates:
@@ -51,7 +57,10 @@ class BlockStates:
         batches = self._excerpts.read(*block)
         if then is not None:
             self._excerpts.expect(*then)
-        return self._read([(block[0], batches)])
+        batch, more = next(batches, None), next(batches, None)
+        if more is None and batch is not None and self._straight and ordered(batch) and batch.sync[-1] < INF:
+            return self._read_straight(batch)
+        return self._read([(block[0], itertools.chain((batch, more), batches))])
 
     def read_rest(self, parts: Sequence[Rows]) -> int:
         """Make states of several parts of the source, in the order of time, as if of one block."""
@@ -68,6 +77,22 @@ class BlockStates:
         self._made = []
         return Batch.concat(made) if made else Batch.empty(self._plan.schema)
 
+    def _read_straight(self, batch: Batch) -> int:
+        """Make states of a whole block of rows in order: there is nothing to judge, and nobody to be told of time."""
+        assert self._panes is not None
+        before = self.waiting
+        try:
+            self._panes.push_whole(batch)
+        except BaseException:
+            self._forget_since(before)
+            raise
+        return self.waiting - before
+
+    def _forget_since(self, states: int) -> None:
+        """Begin anew with so many states: it was interrupted, maybe, and some of the rows will be read once more."""
+        self._made = [self.take().slice(0, states)]
+        self._set_to_work()
+
     def _read(self, parts: Iterable[tuple[int, Iterator[Batch | None]]]) -> int:
         """Make states of rows that begin at these rows of the source."""
         before = self.waiting
@@ -80,9 +105,8 @@ class BlockStates:
                     if batch is not None:
                         self._made += self.pipeline.push(0, batch)[0]
             self._made += self.pipeline.finish(0)[0]
-        except BaseException:  # interrupted, maybe: some of the rows are in it, and will be read once more
-            self._made = [self.take().slice(0, before)]
-            self._set_to_work()
+        except BaseException:
+            self._forget_since(before)
             raise
         return self.waiting - before
 
@@ -93,7 +117,9 @@ class BlockStates:
         panes = self.pipeline.kernels[self.pipeline.position(self._plan)]
         self._panes = panes if isinstance(panes, PaneKernel) else None
         if self._panes is not None:
-            self._panes.gathers = True
+            self._panes.gathers, self._panes.schedule = True, Schedule(MOST_WAITING)
+        below = self._plan.inputs[0].op
+        self._straight = (self._panes is not None and isinstance(below, Source) and below.disorder == Disorder())
 
 
 def _unwrapped(source: Source) -> Source:

@@ -16,7 +16,7 @@ from whimbrel.operators.pane_kernel import PaneKernel
 from whimbrel.optimize import optimize
 
 
-@pytest.mark.parametrize("name", ("interpreted", "primitives"))
+@pytest.mark.parametrize("name", ("interpreted", "primitives", "fused"))
 def test_rows_that_are_gathered_are_those_that_come_out(name: Tier, monkeypatch: Any) -> None:
     monkeypatch.setattr(schedule, "ROOM", 8)  # less than most panes have groups, and than they have together
     chance = np.random.default_rng(2)
@@ -27,24 +27,25 @@ def test_rows_that_are_gathered_are_those_that_come_out(name: Tier, monkeypatch:
     source, = log.sources
     found = []
     with tier(name):
-        for gathers in (False, True):
+        for gathers, whole in ((False, False), (True, False), (True, True)):
             kernel = node.op.kernel(node.inputs[0].schema)
             assert isinstance(kernel, PaneKernel)
             kernel.gathers = gathers
             out: list[Batch] = []
-            for first in range(0, 400, 100):
-                for batch in source.excerpt(first, first + 100).read(["k", "x"]):
-                    assert batch is not None
-                    out += kernel.push(batch)
-                if first == 200:
-                    out += kernel.advance(INF)  # as between two blocks
-            out += kernel.advance(INF)
+            for first, stop in ((0, 300), (300, 400)):
+                batch, = source.excerpt(first, stop).read(["k", "x"])
+                assert batch is not None
+                if whole:
+                    kernel.push_whole(batch)
+                else:
+                    out += [*kernel.push(batch.slice(0, 100)), *kernel.push(batch.slice(100, stop - first))]
+                    out += kernel.advance(INF)
             assert not (gathers and out)
             rows = Batch.concat([*out, *kernel.gathered()])
             assert kernel.waiting == 0
             found.append([rows.sync.tolist(), *(column.values.tolist() for column in rows.columns)])
     assert len(found[0][0]) > 200
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("name", ("interpreted", "fused"))
