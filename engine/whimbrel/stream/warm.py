@@ -38,9 +38,12 @@ def _queries() -> list[Stream]:
     pattern = event(col.x % 2 == 0).then(event(col.x % 2 == 1))
     filtered = events.where(col.x > 3)
     outlier = from_arrow({"at": [0, 1, 2], "y": [1e30, 1.0, 1.0]}, time="at")  # missed when it has left
-    many = from_arrow({"at": np.arange(5_000), "x": np.arange(5_000) % 3}, time="at")  # worth looking how they lie
+    rows = np.arange(65_536)  # worth looking how they lie
+    many = from_arrow({"at": rows, **{f"x{size}": (rows % 100).astype(f"i{size}") for size in (1, 2, 4, 8)}}, time="at")
     return [
-        many.where(col.x == 0),
+        many.where(col.x8 == 0),
+        many.where(col.x8 > 0),
+        many.select("x8", "x1", "x2", "x4").join(many.select("x8"), on="x8"),
         events.group_by("k").tumbling_window(8).aggregate(**measures),
         filtered.group_by("name").tumbling_window(8).aggregate(**measures),
         events.group_by("k", "name").hopping_window(8, 4).aggregate(**measures),
