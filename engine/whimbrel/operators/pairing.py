@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.batch import Batch, Schema, Storage
+from whimbrel.batch import Batch, Column, Schema, Storage
 from whimbrel.clock import INF
 from whimbrel.expr import Expr, predicate
 from whimbrel.kernels import Compiled, KeyTable
-from whimbrel.kernels.primitives.join import LEFT, MET, RIGHT, temporal_join
+from whimbrel.kernels.primitives.join import LEFT, MET, OF_CURSOR, RIGHT, STRETCHES, temporal_join
 from whimbrel.operators.joined_row import Pairs
 from whimbrel.operators.side import Side
+from whimbrel.operators.stretches import Stretches
 
 Array = np.ndarray[Any, Any]
 
@@ -25,10 +26,16 @@ _ROOM = 131_072
 
 @dataclass(frozen=True)
 class Found:
-    """Pairs in the order in which they begin: the joined rows, and the slots they are made of."""
+    """Pairs in the order in which they begin: the joined rows, and of what pairs they are made, all or these."""
 
     rows: Batch
-    slots: tuple[Array, Array]
+    pairs: Stretches
+    true: Array | None = None
+
+    def slots(self, side: int) -> Array:
+        """Of each joined row the slot of one side's."""
+        slots = self.pairs.slots(side)
+        return slots if self.true is None else slots[self.true]
 
 
 class Pairing:
@@ -87,16 +94,18 @@ class Pairing:
         self.base = [side.keep(rows, ids, self.keys)
                      for side, rows, ids in zip(self.sides, self.new, groups, strict=True)]
         left, right = self.new
-        cursor = np.zeros(3, np.int64)
+        cursor = np.zeros(OF_CURSOR, np.int64)
         while cursor[LEFT] < len(left) or cursor[RIGHT] < len(right):
-            pairs = [np.empty(_ROOM, np.int64) for _ in range(2)]
+            stretches = [np.empty(_ROOM, dtype) for dtype in (np.int8, np.int32, np.int32)]
+            met = np.empty(_ROOM, np.int32)
             times = [np.empty(0 if self._point_side is not None else _ROOM, np.int64) for _ in range(2)]
             sides = (part for side, rows, base in zip(self.sides, self.new, self.base, strict=True) for part in (
                 rows.sync, base, side.group, side.ends, side.blocks, side.slots, side.used))
-            done = int(_join(cursor, time, *sides, *pairs, *times))
+            done = int(_join(cursor, time, *sides, *stretches, met, *times))
             if done:
-                found = self._found(storage, *(array[:done] if 2 * done > _ROOM else array[:done].copy()
-                                               for array in (*pairs, *times)))
+                side, row, stop = (_first(array, int(cursor[STRETCHES])) for array in stretches)
+                pairs = Stretches(side, row, stop, _first(met, done))
+                found = self._found(storage, pairs, *(_first(array, done) for array in times))
                 if len(found.rows):
                     yield found
             if done < _ROOM:
@@ -107,27 +116,41 @@ class Pairing:
         """A side of points: whatever meets one does so for that tick."""
         return next((port for port, side in enumerate(self.sides) if side.points), None)
 
-    def _found(self, storage: Storage | None, left: Array, right: Array, *times: Array) -> Found:
-        slots = left, right
+    def _found(self, storage: Storage | None, pairs: Stretches, *times: Array) -> Found:
         storage = storage if self.condition is None else None  # else some go at once
-        names = [[name for home, name in self.columns if home == port] for port in (0, 1)]
         points = self._point_side
         start: Array
         ends: Array | int
         if points is None:
             start, ends = times if storage is None else map(storage.keep, times)
-            met = [side.active.columns(slots[port], names[port], storage) for port, side in enumerate(self.sides)]
+            met = [self._columns(port, pairs, storage) for port in (0, 1)]
         else:
-            those = self.sides[points].active.take(slots[points], names[points], storage)
-            others = self.sides[1 - points].active.columns(slots[1 - points], names[1 - points], storage)
+            those, others = self._rows(points, pairs, storage), self._columns(1 - points, pairs, storage)
             start, ends = those.sync, those.ends
             met = [list(those.columns), others] if points == 0 else [others, list(those.columns)]
         columns = [iter(each) for each in met]
         rows = Batch(self.schema, start, ends, tuple(next(columns[home]) for home, _ in self.columns), gaps=(0, INF))
         if self.condition is None:
-            return Found(rows, slots)
+            return Found(rows, pairs)
         true = np.flatnonzero(predicate(self.condition, rows))
-        return Found(rows.take(true), (left[true], right[true]))
+        return Found(rows.take(true), pairs, true)
+
+    def _names(self, port: int) -> list[str]:
+        return [name for home, name in self.columns if home == port]
+
+    def _rows(self, port: int, pairs: Stretches, storage: Storage | None) -> Batch:
+        """Of each pair the row of one side."""
+        active, names = self.sides[port].active, self._names(port)
+        whole = active.whole(len(pairs))
+        return active.take(pairs.slots(port), names, storage) if whole is None else pairs.rows(
+            port, whole.select(names), storage)
+
+    def _columns(self, port: int, pairs: Stretches, storage: Storage | None) -> list[Column]:
+        """The same without their lifetimes."""
+        active, names = self.sides[port].active, self._names(port)
+        whole = active.whole(len(pairs))
+        return active.columns(pairs.slots(port), names, storage) if whole is None else [
+            pairs.column(port, whole.column(name), storage) for name in names]
 
     def _make_room(self, *done: int) -> None:
         """Let the next row hang, where so many of the new ones do already."""
@@ -149,6 +172,11 @@ class Pairing:
 def coverings(found: Sequence[Found], side: int) -> tuple[Array, Array, Array]:
     """When which rows of a side had a partner: slots, starts, ends."""
     none = np.empty(0, np.int64)
-    return (np.concatenate([none, *(each.slots[side] for each in found)]),
+    return (np.concatenate([none, *(each.slots(side) for each in found)]),
             np.concatenate([none, *(each.rows.sync for each in found)]),
             np.concatenate([none, *(each.rows.other for each in found)]))
+
+
+def _first(array: Array, count: int) -> Array:
+    """The first of some values; of few, a copy, which holds no room for many."""
+    return array[:count] if 2 * count > len(array) else array[:count].copy()

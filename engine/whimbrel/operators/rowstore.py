@@ -32,11 +32,11 @@ class RowStore:
 
     def take(self, slots: Array, names: Sequence[str] | None = None, storage: Storage | None = None) -> Batch:
         """Rows by slot, in the order asked, with these columns or all; in a `storage`, where they stay."""
-        self._join_for(slots)
         names = self.schema.names if names is None else names
+        whole = self.whole(len(slots))
+        if whole is not None:
+            return whole.select(names).take(slots, storage)
         chunks = [chunk.select(names) for chunk in self.chunks]
-        if len(chunks) == 1:
-            return chunks[0].take(slots, storage)
         if not chunks:
             return Batch.empty(self.schema.select(names))
         places, back = self._places(slots)
@@ -45,19 +45,20 @@ class RowStore:
 
     def columns(self, slots: Array, names: Sequence[str], storage: Storage | None = None) -> list[Column]:
         """These columns of rows by slot, without their lifetimes; in a `storage`, where they stay."""
-        self._join_for(slots)
-        if len(self.chunks) == 1:
-            return [self.chunks[0].column(name).take(slots, storage) for name in names]
+        whole = self.whole(len(slots))
+        if whole is not None:
+            return [whole.column(name).take(slots, storage) for name in names]
         if not self.chunks:
             return [Column.nulls(self.schema.type_of(name), 0) for name in names]
         places, back = self._places(slots)
         return [Column.concat([chunk.column(name).take(place) for chunk, place in zip(
             self.chunks, places, strict=True)]).take(back, storage) for name in names]
 
-    def _join_for(self, slots: Array) -> None:
-        """Join all batches where more rows are asked for than there are: that costs less than looking in each."""
-        if len(self.chunks) > 1 and len(slots) > len(self):
+    def whole(self, rows: int) -> Batch | None:
+        """All rows, if they are in one batch, or so many are asked for that this costs less than looking in each."""
+        if len(self.chunks) > 1 and rows > len(self):
             self.chunks = [Batch.concat(self.chunks)]
+        return self.chunks[0] if len(self.chunks) == 1 else None
 
     def _places(self, slots: Array) -> tuple[list[Array], Array]:
         """The rows of each chunk that are asked for, and where each slot's is among all of them."""

@@ -3,6 +3,9 @@
 Row r of an input has slot ``base + r``. The active rows of one key and side stand next to each other in a block of
 `slots`, newest first: whoever meets them reads a stretch of memory, not a cache line for each. A new row takes the room
 before the first one; a block without room moves to one twice as large, and leaves a hole.
+
+Matches are written as stretches: a row, and all that it meets. Where few keys have most rows a stretch is long, and
+what is made of it is written as fast as memory takes it.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from whimbrel.kernels.primitives.table import index
 
 Array = np.ndarray[Any, Any]
 
-LEFT, RIGHT, MET = 0, 1, 2
-"""Positions in the cursor: next row of each side, and how many partners of the next row are written already."""
+LEFT, RIGHT, MET, STRETCHES, OF_CURSOR = 0, 1, 2, 3, 4
+"""Positions in the cursor: next row of each side, how many partners of the next row are written already, and how many
+stretches were written; and how many numbers that is."""
 LOW, FIRST, STOP, MIXED, OF_BLOCK = 0, 1, 2, 3, 4
 """Of each key's block: where it begins, where its first row stands, where it ends, and whether a row may end before an
 older one does; and how many numbers that is."""
@@ -28,16 +32,17 @@ def temporal_join(
     left_used: Array,
     right_sync: Array, right_base: int, right_group: Array, right_ends: Array, right_blocks: Array, right_slots: Array,
     right_used: Array,
-    out_left: Array, out_right: Array, out_start: Array, out_end: Array,
+    out_side: Array, out_row: Array, out_stop: Array, out_met: Array, out_start: Array, out_end: Array,
 ) -> int:
     """Match rows in time order (left first on ties) until both inputs, the room for matches or that for blocks run out.
 
-    A row without group (-1) matches nothing. Rows at `time` may still follow, earlier ones cannot. When matches start
-    and end is not written where there is no room for that at all. Returns the number of matches written.
+    A row without group (-1) matches nothing. Rows at `time` may still follow, earlier ones cannot. Of each stretch its
+    side, its row and where it ends are written, of each match the other row. When matches start and end is not written
+    where there is no room for that at all. Returns the number of matches written.
     """
     left, right, met = cursor[LEFT], cursor[RIGHT], cursor[MET]
     lefts, rights = left_sync.shape[0], right_sync.shape[0]
-    done = 0
+    done = stretches = 0
     while left < lefts or right < rights:
         if right == rights or (left < lefts and left_sync[left] <= right_sync[right]):
             slot, sync = left_base + left, left_sync[left]
@@ -45,8 +50,12 @@ def temporal_join(
                 group = index(left_group[slot])
                 if not has_room(group, left_blocks, left_slots, left_used):
                     break
-                met, done = meet(met, group, sync, slot, left_ends[slot], right_ends, right_blocks, right_slots,
-                                 out_left, out_right, out_start, out_end, done)
+                before = done
+                met, done = meet(met, group, sync, left_ends[slot], right_ends, right_blocks, right_slots,
+                                 out_met, out_start, out_end, done)
+                if done > before:
+                    out_side[stretches], out_row[stretches], out_stop[stretches] = LEFT, slot, done
+                    stretches += 1
                 if met >= 0:
                     break
                 met = 0
@@ -60,29 +69,32 @@ def temporal_join(
                 stays = right_ends[slot] > sync + 1 or sync >= time
                 if stays and not has_room(group, right_blocks, right_slots, right_used):
                     break
-                met, done = meet(met, group, sync, slot, right_ends[slot], left_ends, left_blocks, left_slots,
-                                 out_right, out_left, out_start, out_end, done)
+                before = done
+                met, done = meet(met, group, sync, right_ends[slot], left_ends, left_blocks, left_slots,
+                                 out_met, out_start, out_end, done)
+                if done > before:
+                    out_side[stretches], out_row[stretches], out_stop[stretches] = RIGHT, slot, done
+                    stretches += 1
                 if met >= 0:
                     break
                 met = 0
                 if stays:
                     hang(slot, group, right_ends, right_blocks, right_slots)
             right += 1
-    cursor[LEFT], cursor[RIGHT], cursor[MET] = left, right, met
+    cursor[LEFT], cursor[RIGHT], cursor[MET], cursor[STRETCHES] = left, right, met, stretches
     return done
 
 
-def meet(met: int, group: int, sync: int, slot: int, end: int, ends: Array, blocks: Array, slots: Array,
-         out_mine: Array, out_theirs: Array, out_start: Array, out_end: Array, done: int) -> tuple[int, int]:
+def meet(met: int, group: int, sync: int, end: int, ends: Array, blocks: Array, slots: Array, out_met: Array,
+         out_start: Array, out_end: Array, done: int) -> tuple[int, int]:
     """Write the matches of one row with the block of its group, but for the first `met` of them.
 
     Returns how many it has met where there was no room for all, else -1; and the number of matches.
     """
     first, stop = without_ended(group, sync, ends, blocks, slots), blocks[OF_BLOCK * group + STOP]
-    here = min(stop - first - met, out_mine.shape[0] - done)
+    here = min(stop - first - met, out_met.shape[0] - done)
     theirs = slots[first + met : first + met + here]
-    out_mine[done : done + here] = slot
-    out_theirs[done : done + here] = theirs
+    out_met[done : done + here] = theirs
     if out_start.shape[0] > 0:
         out_start[done : done + here] = sync
         until = out_end[done : done + here]
@@ -162,3 +174,19 @@ def hang_all(count: int, time: int, group_of: Array, ends: Array, blocks: Array,
                 blocks[block + FIRST] = blocks[block + STOP] = used
             hang(slot, index(group_of[slot]), ends, blocks, slots)
     return used
+
+
+def spread(side: int, values: Array, sides: Array, rows: Array, stops: Array, met: Array, out: Array) -> None:
+    """Write the value of one side of each match: that of a stretch's row again and again, or those that it meets."""
+    place = np.uint64(0)  # an index that may be negative costs more than the copy
+    for stretch in range(stops.shape[0]):
+        stop = np.uint64(stops[stretch])
+        if sides[stretch] == side:
+            value = values[index(rows[stretch])]
+            while place < stop:
+                out[place] = value
+                place += np.uint64(1)
+        else:
+            while place < stop:
+                out[place] = values[index(met[place])]
+                place += np.uint64(1)
