@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 from whimbrel.aggregates import Count, CountDistinct, Max, Min, Quantile, SumOfSquares
 from whimbrel.batch import Schema
@@ -12,6 +13,7 @@ from whimbrel.operators import Finish, GroupAggregate, HoppingWindow, Results, S
 from whimbrel.operators.aggregate_text import slopes_function
 from whimbrel.operators.finish import FinishKernel
 from whimbrel.operators.measure import Measure
+from whimbrel.optimize import optimize
 from whimbrel.optimize.in_steps import above, states_of_windows, takes_any_order
 from whimbrel.plan import Beat, Node, Operator, Source
 from whimbrel.progress.values import Values
@@ -50,6 +52,11 @@ class Division:
     tail: tuple[Operator, ...]
     keeps_time: bool
     keeps_rows: bool
+
+    @cached_property
+    def plan(self) -> Node:
+        """What runs to make states."""
+        return optimize(self.states)
 
     @cached_property
     def merged(self) -> Schema:
@@ -145,11 +152,22 @@ def one_ended(plan: Node) -> dict[str, bool]:
             if isinstance(value, Count | CountDistinct | Max | Min | SumOfSquares)}
 
 
+_known: WeakKeyDictionary[Node, Division | str] = WeakKeyDictionary()
+"""Of queries that are still there: one that is asked again is not planned again."""
+
+
 def divide(plan: Node) -> Division | str:
     """The two parts of a query; or why it has none, as the rest of "no interval is known: ...".
 
     The division is that of the aggregates of bands and of Spark's stages: states are made where rows are, and merged.
     """
+    found = _known.get(plan)
+    if found is None:
+        found = _known[plan] = _divided(plan)
+    return found
+
+
+def _divided(plan: Node) -> Division | str:
     chain = [plan]
     while chain[-1].inputs:
         if len(chain[-1].inputs) > 1:

@@ -442,7 +442,7 @@ def _blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, 
     division = divide(plan)
     if isinstance(division, str):
         return division
-    states = BlockStates(division.states)
+    states = BlockStates(division.plan)
     rows = states.source.rows
     if rows is None or states.source.live or states.source.edges:
         return "its source has no end, or no blocks"

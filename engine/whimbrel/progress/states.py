@@ -10,7 +10,6 @@ from whimbrel.clock import INF
 from whimbrel.kernels import ordered
 from whimbrel.operators.pane_kernel import PaneKernel
 from whimbrel.operators.schedule import Schedule
-from whimbrel.optimize import optimize
 from whimbrel.plan import Beat, Blocks, Disorder, Excerpts, Node, Pruned, Source, Unsorted
 from whimbrel.progress.held import Held
 from whimbrel.run import Pipeline
@@ -26,12 +25,12 @@ class BlockStates:
 
     Parameters
     ----------
-    states : Node
-        From rows to states of panes, over one source.
+    plan : Node
+        Optimized: from rows to states of panes, over one source.
     """
 
-    def __init__(self, states: Node) -> None:
-        self._plan = optimize(states)
+    def __init__(self, plan: Node) -> None:
+        self._plan = plan
         self._made: list[Batch] = []
         self._set_to_work()
         seen, = self.pipeline.sources
