@@ -25,6 +25,7 @@ from whimbrel.operators.beat_steps import (
     keys_of,
     ticks_of,
 )
+from whimbrel.operators.results import reduced_in
 from whimbrel.plan import Node, Operator, Part, Steps, reads_lifetime
 
 _MOST_PLACES = 1 << 20
@@ -234,7 +235,9 @@ def _fixed(schema: Schema) -> bool:
 
 
 def _reads_columns(op: Results, schema: Schema) -> bool:
-    return all(columns_of(expr) <= frozenset(schema.names) for _, expr in op.columns)
+    """Whether it reads nothing else, such as the bounds of a window."""
+    read = [name for _, expr in op.columns for name in (*columns_of(expr), *(each.show() for each in reduced_in(expr)))]
+    return set(read) <= set(schema.names)
 
 
 def _written(exprs: Sequence[Expr], steps: Sequence[Step]) -> bool:

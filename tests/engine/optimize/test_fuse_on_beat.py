@@ -438,3 +438,10 @@ def test_places_are_worked_on_part_by_part() -> None:
     assert np.array_equal(rows["start"].to_numpy()[inside], places)
     np.testing.assert_allclose(rows["m"].to_numpy()[inside], short[places - 2])
     np.testing.assert_allclose(sums["s"].to_numpy()[3:40_000], x[4:] - x[:-4], atol=1e-12)
+
+
+def test_the_bounds_of_windows_are_no_part_of_a_loop() -> None:
+    windows = wb.from_arrow({"at": [5]}, time="at").hopping_window(2, 1)
+    found = windows.aggregate(n=wb.count() * 2, begins=wb.window_start(), long=wb.window_end() - wb.window_start())
+    assert found.collect().to_pylist() == [{"start": start, "end": start + 1, "n": 2, "begins": start - 1, "long": 2}
+                                           for start in (5, 6)]
