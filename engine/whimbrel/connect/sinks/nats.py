@@ -66,6 +66,10 @@ class NatsSink(ServerSink):
             await self._link.connect(self._url, error_cb=heard, **ONCE)
         except self._library.errors.NoServersError as error:
             raise ConnectionError(str(said or error)) from said  # it says that there are none
+        except self._library.errors.Error as error:
+            if "empty response" not in str(error):
+                raise
+            raise ConnectionError(str(error)) from error  # somebody answers for a server that is away
 
     def _send(self, rows: pa.RecordBatch) -> None:
         for start in range(0, rows.num_rows, _TOGETHER):

@@ -15,7 +15,7 @@ from whimbrel.connect.sinks.nanoseconds import told_apart
 from whimbrel.connect.sinks.server_sink import ServerSink
 from whimbrel.errors import MissingExtraError, SinkError, near_match
 
-_MOST_ROWS = 10_000
+_MOST_ROWS, _TOGETHER = 10_000, 500
 _TYPES: list[tuple[Any, str]] = [
     (pa.types.is_boolean, "boolean"), (pa.types.is_uint64, "numeric(20)"),
     (pa.types.is_integer, "bigint"), (pa.types.is_floating, "double precision"),
@@ -114,7 +114,9 @@ class PostgresSink(ServerSink):
         self._parts = []
         if rows:
             with self._link.cursor() as cursor:
-                cursor.executemany(self._put, rows)
+                for start in range(0, len(rows), _TOGETHER):  # a slow way to the server is not a silent one
+                    cursor.executemany(self._put, rows[start : start + _TOGETHER])
+                    self._heard()
 
     def _settle(self) -> None:
         self._write()

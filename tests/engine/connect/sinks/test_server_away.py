@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import signal
+import socket
 import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
@@ -189,6 +192,48 @@ def test_a_server_that_never_comes_ends_the_query(kind: str) -> None:
     run = wb.from_arrow({"at": [1]}, time="at").start(to=sink)
     assert run.wait(PATIENCE_S)
     assert "out cannot be written" in str(run.error)
+
+
+@pytest.mark.parametrize("kind", ["mqtt", "nats", "redis"])
+def test_who_answers_for_a_server_that_is_away_is_not_the_server(kind: str) -> None:
+    relay = Relay(servers.free_port())
+    sink = getattr(wb.sinks, kind)("out", f"{kind}://127.0.0.1:{relay.port}")
+    run = wb.from_arrow({"at": [1]}, time="at").start(to=sink)
+    until(lambda: run.metrics.sink)
+    assert run.state == "running"
+    run.stop()
+    assert run.wait(PATIENCE_S)
+    relay.close()
+
+
+class _Slow(Relay):
+    """Hands 4 KiB on at a time, of what goes to the server."""
+
+    def _hand_on(self, source: socket.socket, sink: socket.socket, counts: bool) -> None:
+        if counts:
+            super()._hand_on(source, sink, counts)
+            return
+        with source, contextlib.suppress(OSError):
+            while data := source.recv(1 << 12):
+                time.sleep(0.02)
+                sink.sendall(data)
+
+
+@pytest.mark.postgres
+def test_a_slow_way_to_a_server_is_not_a_silent_one(tmp_path: Path) -> None:
+    log = wb.from_arrow({"at": range(8_000)}, time="at")
+    with servers.running(servers.postgres(tmp_path / "postgres")) as server:
+        url = f"postgresql://test@127.0.0.1:{server.port}/postgres"
+        until(lambda: servers.accepts(url))
+        relay = _Slow(server.port)
+        sink = wb.sinks.postgres("out", url.replace(str(server.port), str(relay.port)), key=["start"])
+        sink.patience_s = 0.8
+        run = log.start(to=sink)
+        assert run.wait(PATIENCE_S)
+        relay.close()
+        assert run.error is None
+        with psycopg.connect(url) as link:
+            assert link.execute("SELECT count(*) FROM out").fetchone() == (8_000,)
 
 
 @pytest.mark.redis
