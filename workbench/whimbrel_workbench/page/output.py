@@ -241,7 +241,8 @@ def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
     """Let a comm handle the page's messages on whatever thread they come.
 
     JupyterLab sends them over subshells, so they are handled beside the cell that is being executed. The comm's own way
-    of handling replaces ``sys.stdout`` meanwhile, and what the cell prints would be lost.
+    of handling replaces ``sys.stdout`` meanwhile, and what the cell prints would be lost. A page that hears nothing
+    opens it again.
     """
     def handle(message: dict[str, Any]) -> None:
         said = comm.decode(message)
@@ -257,7 +258,14 @@ def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
         finally:
             comm.send(metadata=reply)
 
+    def opened(again: Any, message: dict[str, Any]) -> None:
+        before = comm._comm  # noqa: SLF001
+        if before is not None and before.comm_id == again.comm_id:
+            before._closed = True  # noqa: SLF001 - else it tells the page, when it is forgotten, that both are closed
+        comm._handle_open(again, message)  # noqa: SLF001
+
     comm._handle_msg = handle  # noqa: SLF001
+    comm.manager.register_target(comm.id, opened)
 
 
 def _one_by_one(said: dict[str, Any]) -> list[dict[str, Any]]:

@@ -85,6 +85,7 @@ window.whimbrel.attend = (view, drawn, sign, style) => {
   let count = 0
   let askedSince = 0
   const teller = () => drawn.model.document?.get_model_by_id(sign)
+  const ways = () => [...drawn.model.document?._all_models.values() ?? []].filter(each => each.type.endsWith("CommManager"))
   const answered = () => teller().placeholder.split(" ")[0] === page
   const say = word => {
     const told = teller()
@@ -133,9 +134,16 @@ window.whimbrel.attend = (view, drawn, sign, style) => {
   const go = () => {
     say("gone")
     leave()
-    for (const model of drawn.model.document?._all_models.values() ?? []) {
-      if (model.type.endsWith("CommManager")) model.process_events()
-    }
+    for (const way of ways()) way.process_events()
+  }
+  // JupyterLab opens a way to the kernel before it has made the one beside the cells, and what came by it waited until
+  // all of them were over: it is opened again, the newer way by now.
+  const knock = pause_ms => {
+    if (!teller() || answered()) return
+    for (const way of ways()) way._client_comm?.open?.()
+    look()
+    for (const way of ways()) way.process_events()
+    setTimeout(knock, pause_ms, Math.min(2 * pause_ms, 3_000))
   }
   const eyes = new IntersectionObserver(entries => {
     inSight = entries.at(-1).isIntersecting
@@ -147,4 +155,5 @@ window.whimbrel.attend = (view, drawn, sign, style) => {
   window.addEventListener("pagehide", go)
   const timer = setInterval(look, 3_000)
   look()
+  setTimeout(knock, 250, 500)
 }
