@@ -117,6 +117,14 @@ def test_no_log_has_the_token(caplog: pytest.LogCaptureFixture) -> None:
         assert served.token not in caplog.text
 
 
+def test_a_flight_server_says_that_it_has_one_flight_and_no_actions(capfd: pytest.CaptureFixture[str]) -> None:
+    with wb.serve(counts(), websocket=None) as served:
+        client = flight.connect(served.flight)
+        options = flight.FlightCallOptions(headers=[(b"authorization", f"Bearer {served.token}".encode())])
+        assert (len(list(client.list_flights(b"", options))), client.list_actions(options)) == (1, [])
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_nobody_gets_in_without_the_token() -> None:
     from websockets.exceptions import InvalidStatus
 

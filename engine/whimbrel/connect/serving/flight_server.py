@@ -44,6 +44,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
     def list_flights(self, context: Any, criteria: bytes) -> Iterator[Any]:
         yield self.get_flight_info(context, flight.FlightDescriptor.for_path("rows"))
 
+    def list_actions(self, context: Any) -> list[Any]:
+        return []
+
     def do_get(self, context: Any, ticket: Any) -> Any:
         told = context.get_middleware("caller").headers
         try:
