@@ -78,31 +78,36 @@ class CoalesceKernel(Kernel):
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()
-        starts = batch.other > batch.sync
-        ended = batch.take(np.flatnonzero(~starts))
-        arriving = batch if not len(ended) else batch.take(np.flatnonzero(starts))
         if batch.ids is None and not len(self.held):
-            return [arriving] if len(arriving) else []
-        held = Batch.concat([self.held, arriving])
-        if len(ended):
-            held = _with_ends(held, ended)
-        self.held = held
-        return [] if self.ordered else self._release(_waits(held))
+            return [batch] if len(batch) else []
+        rows, starts = batch, batch.other > batch.sync
+        if len(self.held):
+            rows = Batch.concat([self.held, batch])
+            starts = np.concatenate([np.ones(len(self.held), np.bool_), starts])
+        if not starts.all():
+            rows = _with_ends(rows, starts)
+        if self.ordered:
+            self.held = rows if starts.all() else rows.take(np.flatnonzero(starts))
+            return []
+        waits = _waits(rows)
+        return self._release(rows, starts & ~waits, starts & waits)
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         waits = _waits(self.held)
         if frontier == INF:
             self.frontier = INF
-            return self._release(np.zeros(len(self.held), np.bool_))
+            every = np.ones(len(self.held), np.bool_)
+            return self._release(self.held, every, ~every)
         self.frontier = min(frontier, int(self.held.sync[waits][0])) if waits.any() else frontier
         if not self.ordered:
             return []
-        return self._release(self.held.sync >= self.frontier)
+        leave = self.held.sync < self.frontier
+        return self._release(self.held, leave, ~leave)
 
-    def _release(self, keep: np.ndarray) -> list[Batch]:
-        gone = self.held.take(np.flatnonzero(~keep))
-        self.held = self.held.take(np.flatnonzero(keep))
-        return [gone.having(ids=None)] if len(gone) else []
+    def _release(self, rows: Batch, leave: np.ndarray, stay: np.ndarray) -> list[Batch]:
+        self.held = rows.take(np.flatnonzero(stay))
+        gone = rows.having(ids=None).take(np.flatnonzero(leave), self.storage)
+        return [gone] if len(gone) else []
 
     @property
     def buffered_rows(self) -> int:
@@ -116,19 +121,19 @@ def _waits(held: Batch) -> np.ndarray:
     return (held.other == INF) & (held.ids >= 0)
 
 
-def _with_ends(held: Batch, ended: Batch) -> Batch:
-    open_rows = np.flatnonzero(_waits(held))
-    assert held.ids is not None
-    assert ended.ids is not None
-    ids = held.ids[open_rows]
+def _with_ends(rows: Batch, starts: np.ndarray) -> Batch:
+    """The same rows, those that start with the ends that the others tell."""
+    assert rows.ids is not None
+    open_rows, ended = np.flatnonzero(_waits(rows)), np.flatnonzero(~starts)
+    ids, told = rows.ids[open_rows], rows.ids[ended]
     first, last = int(ids.min()), int(ids.max())
     if last - first < 8 * len(ids):  # mostly: they are given in turn
         place = np.empty(last - first + 1, np.int64)
         place[ids - first] = open_rows
-        found = place[ended.ids - first]
+        found = place[told - first]
     else:
         by_id = open_rows[np.argsort(ids, kind="stable")]
-        found = by_id[np.searchsorted(held.ids[by_id], ended.ids)]
-    other = held.other.copy()
-    other[found] = ended.sync
-    return held.having(ends=other)
+        found = by_id[np.searchsorted(rows.ids[by_id], told)]
+    other = rows.other.copy()
+    other[found] = rows.sync[ended]
+    return rows.having(ends=other)
