@@ -54,8 +54,8 @@ faults: setup ## Try all feeds on all faults and write what came of it into docs
 	@sh scripts/kafka.sh
 	@$(BIN)/python scripts/generate_faults.py
 
-pictures: setup ## Draw the pictures of the documentation anew, with view.save()
-	@$(BIN)/python scripts/generate_pictures.py
+pictures: setup ## Draw the pictures of the documentation anew, from views and a page in JupyterLab
+	@PYTHONPATH=. $(BIN)/python scripts/generate_pictures.py
 
 laws: setup ## The laws every operator must keep, on many more examples than `make test` tries
 	@WHIMBREL_HYPOTHESIS=nightly $(PYTEST) tests/laws --timeout=7200
