@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Locator
 
 from tests.workbench.lab import Notebook, Open
+from whimbrel_workbench.frames.looks import LINGER_S
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -64,7 +65,9 @@ def test_one_bar_steers_all_views_of_a_page(open_notebook: Open, tmp_path: Path)
     assert notebook.cell(4).get_by_role("timer").count() == 0
     notebook.press(2, "❚❚ Pause time")
     notebook.wait_for_text(4, "paused")
-    here, still = held(notebook, 2), second.screenshot()
+    here = held(notebook, 2)
+    time.sleep(LINGER_S + 1)  # until marks of what changed have faded
+    still = second.screenshot()
     time.sleep(1)
     assert (instant(notebook, 2), second.screenshot()) == (here, still)
     notebook.press(2, "Step")
