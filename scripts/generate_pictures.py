@@ -1,4 +1,4 @@
-"""``make pictures``: the pictures of the documentation, of a page and as ``view.save()`` writes them."""
+"""``make pictures``: the pictures of the documentation, of pages and as ``view.save()`` writes them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import whimbrel as wb
-from scripts.first_picture import draw
+from scripts.page_pictures import pictures
 from whimbrel import col
 from whimbrel_workbench.live import LiveView
 
@@ -52,7 +52,8 @@ def views() -> dict[str, LiveView]:
 
 
 def main() -> None:
-    print(draw(IMAGES / "first_picture.png"))
+    for image in pictures(IMAGES):
+        print(image)
     for name, view in views().items():
         print(view.save(IMAGES / f"{name}.png", wait_s=5.0))
         view.close()
