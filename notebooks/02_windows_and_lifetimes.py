@@ -18,7 +18,7 @@ import holoviews as hv
 import whimbrel as wb
 from whimbrel import col
 
-hv.extension("bokeh", logo=False)
+hv.extension("bokeh", logo=False, inline=True)
 hv.renderer("bokeh").webgl = False
 
 events = wb.from_arrow({"at": [1, 3, 4, 11, 14], "until": [2, 9, 5, 13, 16], "x": [10, 20, 30, 40, 50]},
@@ -53,7 +53,7 @@ windows = {
     "sliding_window(6): six ticks from its start": events.sliding_window(6),
     "session_window(4): until nothing came for four ticks": events.session_window(4),
 }
-hv.Layout([drawn(stream, title) for title, stream in windows.items()]).cols(1)
+hv.Layout([drawn(stream, title) for title, stream in windows.items()]).cols(1).opts(toolbar=None)
 
 # %% [markdown]
 # ## Lifetimes can be changed by hand
@@ -64,7 +64,7 @@ changed = {
     "shift(5)": events.shift(5),
     "chop(5): cut where the grid is": events.chop(5),
 }
-hv.Layout([drawn(stream, title) for title, stream in changed.items()]).cols(1)
+hv.Layout([drawn(stream, title) for title, stream in changed.items()]).cols(1).opts(toolbar=None)
 
 # %% [markdown]
 # ## An aggregate is true of every instant

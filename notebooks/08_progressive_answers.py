@@ -22,7 +22,7 @@ import pyarrow as pa
 import whimbrel as wb
 from whimbrel import col
 
-hv.extension("bokeh", logo=False)
+hv.extension("bokeh", logo=False, inline=True)
 ROWS = int(os.environ.get("WHIMBREL_ROWS", "20_000_000"))
 
 # %% [markdown]

@@ -21,7 +21,7 @@ from pathlib import Path
 import holoviews as hv
 import pandas as pd
 
-hv.extension("bokeh", logo=False)
+hv.extension("bokeh", logo=False, inline=True)
 ROOT = Path.cwd() if (Path.cwd() / "bench").is_dir() else Path.cwd().parent
 sys.path.insert(0, str(ROOT))
 

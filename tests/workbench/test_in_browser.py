@@ -7,13 +7,17 @@ import statistics
 import time
 from pathlib import Path
 
+import jupytext
+import nbformat
 import pytest
+from playwright.sync_api import Browser
 
-from tests.workbench.lab import Open
+from tests.workbench.lab import Lab, Notebook, Open
 from whimbrel_workbench.frames.looks import LINGER_S
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+WINDOWS = Path(__file__).parents[2] / "notebooks" / "02_windows_and_lifetimes.py"
 ANSWER = "asked = globals().get('asked', -1) + 1\nprint('answer', asked)"
 FAILING = """
 big = pa.table({"at": [0, 1, 2], "x": [2**62, 2**62, 2**62]})
@@ -170,6 +174,18 @@ def test_holoviews_overlays_move_with_the_run(open_notebook: Open, tmp_path: Pat
     time.sleep(2)
     notebook.wait_for_change(chart, since=notebook.look(chart))
     notebook.picture("holoviews", tmp_path)
+
+
+def test_the_notebook_of_windows_is_drawn_without_the_internet(lab: Lab, chromium: Browser) -> None:
+    """Its drawings were blank: HoloViews asks for its scripts elsewhere unless it is told to bring them."""
+    nbformat.write(jupytext.read(WINDOWS), lab.folder / WINDOWS.with_suffix(".ipynb").name)
+    notebook = Notebook(lab, chromium.new_page(), WINDOWS.with_suffix(".ipynb").name)
+    for number in range(3):
+        notebook.run(number)
+    notebook.wait_for_chart(1)
+    notebook.cell(2).locator(".bk-Figure").nth(3).wait_for()
+    notebook.page.close()
+    lab.end_kernels()
 
 
 def test_a_page_loaded_again_shows_the_last_frame_and_new_views_move(open_notebook: Open, tmp_path: Path) -> None:

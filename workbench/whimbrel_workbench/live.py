@@ -95,7 +95,8 @@ class LiveView:
 
         Examples
         --------
-        ``view.hv * hv.HLine(15)`` or ``view.hv.opts(height=500)`` in a notebook cell, after ``hv.extension("bokeh")``.
+        ``view.hv * hv.HLine(15)`` or ``view.hv.opts(height=500)`` in a notebook cell, after
+        ``hv.extension("bokeh", inline=True)``.
         """
         from holoviews import DynamicMap
         from holoviews.streams import Pipe, RangeXY
