@@ -193,3 +193,12 @@ def test_the_bound_and_its_history_are_drawn_with_an_outlook() -> None:
     assert "1 not known yet within 100%" in html
     assert "The bound fell from 20% to 6.3%" in sparkline_svg(history, 0.02)
     assert "The bound fell from 20% to 0%" in sparkline_svg(history, 0.02, final=True)  # exact, above the target
+
+
+def test_what_has_an_end_says_so_before_anything_was_read() -> None:
+    for order, share in (("random", 0.0), ("time", None)):
+        progress = DELAYS.progress(order=order)
+        with progress._turn:  # its reader waits
+            run = ProgressRun(progress, pa.schema([("n", pa.int64())]), ())
+            assert run.metrics.share == share
+        run.stop()

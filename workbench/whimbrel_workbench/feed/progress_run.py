@@ -83,8 +83,9 @@ class ProgressRun:
 
     @property
     def metrics(self) -> Metrics:
-        latest = self.progress.latest
-        return Metrics() if latest is None else latest.metrics
+        if self.progress.latest is not None:
+            return self.progress.latest.metrics
+        return Metrics(share=None if self.progress.why else 0.0)  # blocks are counted before the first is read
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
