@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+
 import pytest
 
+from tests.workbench.lab import LOCAL
 from whimbrel_workbench.app.exposure import Exposure, ExposureError
+from whimbrel_workbench.app.server import _bound
 
 
 def test_by_default_this_machine_alone_and_a_token() -> None:
@@ -54,3 +59,16 @@ def test_only_the_token_is_the_token() -> None:
 def test_a_port_that_is_none_is_refused(port: int) -> None:
     with pytest.raises(ExposureError, match="is no port"):
         Exposure(port=port)
+
+
+def test_a_frame_of_many_small_messages_is_sent_at_once() -> None:
+    """One of them waited for the page's operating system to say that it had the others: 40 ms."""
+    (listening, *others), port = _bound(Exposure(port=0))
+    with contextlib.ExitStack() as opened:
+        for each in (listening, *others):
+            opened.enter_context(each)
+        listening.setblocking(True)
+        opened.enter_context(socket.create_connection((LOCAL, port)))
+        accepted, _ = listening.accept()
+        opened.enter_context(accepted)
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -16,6 +16,7 @@ from whimbrel_workbench.controls.named import NamedSlider, named
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS, SELECT_CSS, touch
 from whimbrel_workbench.frames import Playback
 from whimbrel_workbench.frames.times import words
+from whimbrel_workbench.said import Said
 from whimbrel_workbench.text import Text
 
 _INFINITE: Final = float("inf")
@@ -140,7 +141,7 @@ class Transport:
         self._speed.param.watch(self._hurried, "value")
         self._clock = Text("", stylesheets=[_CLOCK_CSS], margin=(3, 8))
         self._slider = pn.Row(styles={"flex": "1 1 220px"}, min_width=200, margin=0)
-        self._said = pn.widgets.TextInput(visible=False, width=0, height=0, margin=0)
+        self._said = Said()
         self._said.param.watch(self._let_go, "value")
         self.panel[:] = [self._play, self._step, self._by, self._speed, self._clock, self._slider, self._said]
 

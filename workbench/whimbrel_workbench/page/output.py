@@ -20,6 +20,7 @@ from panel.io.state import state
 from whimbrel_workbench.page.imports import apart_from_imports, wait_for_import
 from whimbrel_workbench.page.notebook import executing, parent, watch_cells
 from whimbrel_workbench.page.scripts import guarded, scripts, with_styles
+from whimbrel_workbench.said import Said
 
 Bundle = tuple[dict[str, Any], dict[str, Any]]
 
@@ -83,9 +84,9 @@ class Output:
         self.view = ""
         self._comms: Sequence[Any] = ()
         # The only way back from a page's script to the kernel is a widget's value.
-        self._sign = pn.widgets.TextInput(visible=False, width=0, height=0, margin=0)
+        self._sign = Said()
         self._sign.param.watch(self._heard, "value")
-        self._painted = pn.widgets.TextInput(visible=False, width=0, height=0, margin=0)
+        self._painted = Said()
         self._painted.jscallback(placeholder=_ANSWER)
         self._painted.param.watch(self._heard_painted, "value")
         self._sent_s, self._patience_s = 0.0, _PATIENCE_S
