@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import whimbrel as wb
+from tests.engine.ended import ended
 from whimbrel import col
 from whimbrel.errors import SchemaError
 from whimbrel_workbench.controls import Transport
@@ -206,7 +207,7 @@ def test_what_a_source_gave_before_it_failed_is_drawn_beside_its_error(screen: S
     rows = wb.feeds.iterator(burnt(), schema={"at": pa.int64()}, time="at", reorder_latency=3, name="sensor")
     feed = Feed(rows.tumbling_window(10).aggregate(n=wb.count()), Options(), screen.show)
     feed.start()
-    assert feed.run.wait(30)
+    assert ended(feed.run, 30)
     last = feed.present()
     assert "the sensor burnt" in last.status.failure.what
     assert ("rows", "30") in last.status.facts

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from whimbrel.errors import WhimbrelError
 from whimbrel.progress import Progress
 from whimbrel.stream import Stream
 from whimbrel_workbench import page
@@ -166,7 +168,8 @@ class LiveView:
         if self.run is None:
             self.start()
             if self.run is not None:
-                self.run.wait(wait_s)
+                with suppress(WhimbrelError):  # the picture says so
+                    self.run.wait(wait_s)
         return save(self._feed.present(), path)
 
     def close(self) -> None:

@@ -183,6 +183,11 @@ class Run:
         gracefully, and with it all queries that were started together: feeds receive no more, what they had received is
         worked on, sinks and the last checkpoint are written; then it returns. So does the end of a ``with`` block.
 
+        Raises
+        ------
+        WhimbrelError
+            What ended it, when it failed: by `drain`, by the end of a ``with`` block, and by :meth:`wait`.
+
         Examples
         --------
         >>> import whimbrel as wb
@@ -194,6 +199,7 @@ class Run:
         if drain:
             self._shown.keep = keep
             self._loop.drain()
+            self.wait()
         else:
             self._loop.stop(self._shown, keep=keep)
 
@@ -202,12 +208,27 @@ class Run:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        self.stop(drain=True)
+        try:
+            self.stop(drain=True)
+        except WhimbrelError as failed:
+            if failed is not error:
+                raise
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end; False if it did not come in time."""
-        return self._shown.ended.wait(timeout)
+        """Wait for the end; False if it did not come in time.
+
+        Raises
+        ------
+        WhimbrelError
+            What ended it, when it failed.
+        """
+        ended = self._shown.ended.wait(timeout)
+        if ended and self.error is not None:
+            raise self.error
+        return ended
 
     def __repr__(self) -> str:
         trouble = self.metrics.sink if self.state == "running" else ""
-        return f"<Run {self.state}; its sink waits: {trouble}>" if trouble else f"<Run {self.state}>"
+        if trouble:
+            return f"<Run {self.state}; its sink waits: {trouble}>"
+        return f"<Run {self.state}>" if self.error is None else f"<Run {self.state}: {self.error.what}>"

@@ -6,6 +6,7 @@ import functools
 import secrets
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from numbers import Integral
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -143,7 +144,8 @@ def serve(query: Stream, *, flight: Address | None = 0, websocket: Address | Non
 
 
 def _failure(run: Run) -> WhimbrelError | None:
-    run.wait(10)  # its rows are closed before it says how it ended
+    with suppress(WhimbrelError):
+        run.wait(10)  # its rows are closed before it says how it ended
     return run.error
 
 

@@ -15,6 +15,7 @@ from redis import Redis
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
+from tests.engine.ended import ended
 from whimbrel.connect.vain import why_vain
 from whimbrel.errors import SinkError
 
@@ -23,7 +24,7 @@ LOG = wb.from_arrow({"at": [1, 2, 3]}, time="at")
 
 
 def fails(run: wb.Run, hint: str = "look at the user") -> None:
-    assert run.wait(PATIENCE_S)
+    assert ended(run, PATIENCE_S)
     assert run.error is not None
     assert hint in run.error.hint
     assert "hunter2" not in str(run.error)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import whimbrel as wb
+from tests.engine.ended import ended
 from whimbrel import col
 from whimbrel.batch import Column
 from whimbrel.errors import CheckpointError, DamagedCheckpointError
@@ -146,7 +147,7 @@ def test_other_folders_are_left_alone(tmp_path: Path) -> None:
 
 def test_a_failed_run_is_refused(tmp_path: Path) -> None:
     run = query(wb.from_arrow({"at": [5, 1], "key": ["a", "b"], "x": [1, 1]}, time="at")).start()
-    assert run.wait(30)
+    assert ended(run, 30)
     with pytest.raises(CheckpointError, match="The run has failed"):
         run.checkpoint(tmp_path / "run")
 

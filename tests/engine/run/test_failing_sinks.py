@@ -15,6 +15,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import until
 from tests.engine.connect.feeds.servers import free_port
+from tests.engine.ended import ended
 from whimbrel.errors import SinkError
 
 WAIT_S = 30
@@ -59,7 +60,7 @@ def query() -> wb.Stream:
 def test_its_neighbour_goes_on(tmp_path: Path, step: Step) -> None:
     sink, asked = Broken(step), query()
     failing, going = wb.start(asked, asked.where(wb.col.n > 0), to=[sink, wb.sinks.parquet(tmp_path)])
-    assert failing.wait(WAIT_S)
+    assert ended(failing, WAIT_S)
     assert going.wait(WAIT_S)
     assert (failing.state, going.state) == ("failed", "finished")
     assert isinstance(failing.error, SinkError)
@@ -72,7 +73,7 @@ def test_its_neighbour_goes_on(tmp_path: Path, step: Step) -> None:
 @pytest.mark.parametrize("step", ["write", "prepare", "commit"])
 def test_a_query_alone_fails_with_it(step: Step) -> None:
     run = query().start(to=Broken(step))
-    assert run.wait(WAIT_S)
+    assert ended(run, WAIT_S)
     assert (run.state, type(run.error)) == ("failed", SinkError)
 
 
@@ -86,7 +87,7 @@ def test_what_goes_on_from_the_same_checkpoints_ends_with_it_so_that_no_row_is_l
     told = {"checkpoints": wb.Checkpoints(tmp_path / "state")}
     asked, out = query(), wb.sinks.parquet(tmp_path / "out")
     runs = wb.start(asked, asked, to=[Broken("write"), out], **told)
-    assert all(run.wait(WAIT_S) for run in runs)
+    assert all(ended(run, WAIT_S) for run in runs)
     assert [run.state for run in runs] == ["failed"] * 2
     runs = wb.start(asked, asked, to=[wb.sinks.parquet(tmp_path / "mended"), out], **told)
     assert all(run.wait(WAIT_S) for run in runs)
@@ -107,7 +108,7 @@ def test_what_no_table_can_hold_is_said_with_its_column_and_that_it_fails_again(
             rows = [{"at": at, name: value} for at, value in enumerate(values)]
             feed = wb.feeds.iterator(lambda: rows, time="at", schema={"at": "int64", **type_})
             run = feed.start(to=wb.sinks.postgres(table, url, key=[key]))
-            assert run.wait(WAIT_S)
+            assert ended(run, WAIT_S)
             return run.error
 
         assert written("large", "at", 2**64 - 1, 5, n="uint64") is None
@@ -132,6 +133,6 @@ def test_brokers_that_are_away_are_told_while_they_are_waited_for(capfd: pytest.
     run = query().start(to=sink)
     until(lambda: run.metrics.sink == f"no broker answers at {servers}")
     assert repr(run) == f"<Run running; its sink waits: no broker answers at {servers}>"
-    assert run.wait(WAIT_S)
+    assert ended(run, WAIT_S)
     assert "were not taken: no broker answers" in str(run.error)
     assert capfd.readouterr().err == ""

@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 
 import whimbrel as wb
+from tests.engine.ended import ended
 from whimbrel import col
+from whimbrel.errors import WhimbrelError
 
 LOG = pa.table({"at": range(2_000), "x": [number % 7 for number in range(2_000)]})
 
@@ -88,11 +90,26 @@ def test_stopping_keeps_what_is_settled_or_drops_it(keep: bool) -> None:
 def test_a_failing_run_keeps_its_error_and_what_was_settled() -> None:
     broken = pa.table({"at": [*range(1_000), 5], "x": [1] * 1_001})
     run = query(wb.from_arrow(broken, time="at", name="log")).start()
-    assert run.wait(60)
+    assert ended(run, 60)
     assert run.state == "failed"
     assert run.error is not None
     assert "Row 1,000 of log is late" in run.error.what
     assert not run.snapshot().final
+
+
+def test_a_failure_is_raised_by_whoever_waits_for_the_end() -> None:
+    """A service whose query failed ended in silence, as if all was well."""
+    broken = wb.from_arrow(pa.table({"at": [*range(1_000), 5], "x": [1] * 1_001}), time="at", name="log")
+    run = query(broken).start()
+    for waited in (lambda: run.wait(60), lambda: run.stop(drain=True)):
+        with pytest.raises(WhimbrelError, match="Row 1,000 of log is late"):
+            waited()
+    with pytest.raises(WhimbrelError, match="Row 1,000 of log is late"), query(broken).start() as unwatched:
+        assert ended(unwatched, 60)
+    with pytest.raises(WhimbrelError, match="Row 1,000 of log is late") as told, query(broken).start() as waiting:
+        waiting.wait(60)
+    assert told.value is waiting.error
+    assert repr(run).startswith("<Run failed: Row 1,000 of log is late")
 
 
 def test_letting_go_of_a_run_ends_its_thread() -> None:

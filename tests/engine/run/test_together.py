@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import whimbrel as wb
+from tests.engine.ended import ended
 from tests.laws.test_laws import INPUTS, QUERIES
 from whimbrel import col
 from whimbrel.batch import Batch
@@ -211,7 +212,7 @@ def test_pausing_one_pauses_all() -> None:
 def test_a_source_that_fails_ends_the_queries_that_read_it() -> None:
     broken = wb.from_arrow({"at": [*range(1_000), 5], "k": ["a"] * 1_001, "x": [1] * 1_001}, time="at", name="log")
     runs = wb.start(*two(broken), two(log())[0])
-    assert all(run.wait(30) for run in runs)
+    assert all(ended(run, 30) for run in runs)
     assert [run.state for run in runs] == ["failed", "failed", "finished"]
     assert runs[0].error is not None
     assert "Row 1,000 of log is late" in runs[0].error.what
@@ -230,7 +231,7 @@ def test_a_query_that_fails_leaves_its_neighbours_going(first: int) -> None:
     queries = [window.aggregate(s=wb.sum(col.x)), window.aggregate(n=wb.count()), kept.select(y=col.x % 7)]
     queries = queries[first:] + queries[:first]
     runs = wb.start(*queries)
-    assert all(run.wait(30) for run in runs)
+    assert all(ended(run, 30) for run in runs)
     failing = -first % 3
     assert [run.state for run in runs] == ["failed" if at == failing else "finished" for at in range(3)]
     assert "int64" in str(runs[failing].error)

@@ -13,6 +13,7 @@ import pytest
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
+from tests.engine.ended import ended
 from whimbrel.connect.feeds import Feed
 from whimbrel.connect.feeds.arrival_clock import ArrivalClock
 from whimbrel.connect.feeds.client import Client, Delivery
@@ -402,7 +403,7 @@ def test_a_fault_that_no_trying_mends_fails_the_query() -> None:
             raise RuntimeError("the topic password=hunter2 is not yours")
 
     run = stream(Broken()).start()
-    assert run.wait(PATIENCE_S)
+    assert ended(run, PATIENCE_S)
     assert run.state == "failed"
     assert "cannot be read" in str(run.error)
     assert "hunter2" not in str(run.error)

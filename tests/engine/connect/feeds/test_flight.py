@@ -11,6 +11,7 @@ from pyarrow import flight
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import reading, until, values
+from tests.engine.ended import ended
 
 FIELDS = pa.schema([("at", pa.int64()), ("x", pa.int64())])
 
@@ -65,7 +66,7 @@ def test_a_flight_stream_goes_on_at_its_row_when_the_server_is_there_again() -> 
 def test_without_the_token_the_query_fails() -> None:
     with Rows(0, 3, breaks=False) as server:
         run = wb.feeds.flight(f"grpc://127.0.0.1:{server.port}", time="at", token="wrong", schema=FIELDS).start()
-        assert run.wait(30)
+        assert ended(run, 30)
         assert run.state == "failed"
         assert "no token" in str(run.error)
         assert "wrong" not in str(run.error)

@@ -17,6 +17,7 @@ from pyarrow import parquet
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
+from tests.engine.ended import ended
 from whimbrel.connect.feeds import Feed, Reading, postgres_changes
 from whimbrel.connect.feeds.client import MOST_BYTES
 from whimbrel.errors import PlanError, SourceError
@@ -198,7 +199,7 @@ def test_the_server_keeps_what_is_in_no_checkpoint_and_what_it_has_not_kept_is_s
     do(server, "INSERT INTO kept VALUES (6)")
     do(server, "SELECT pg_replication_slot_advance('kept', pg_current_wal_lsn())")
     run = started()
-    assert run.wait(PATIENCE_S)
+    assert ended(run, PATIENCE_S)
     assert "The slot 'kept' has read on: changes are missing." in str(run.error)
 
 

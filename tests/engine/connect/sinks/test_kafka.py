@@ -11,6 +11,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from tests.engine.connect.feeds.relay import Relay
 from tests.engine.connect.feeds.servers import free_port
+from tests.engine.ended import ended
 from whimbrel.errors import SinkError
 
 
@@ -26,7 +27,7 @@ def test_more_rows_than_are_held_do_not_wait_longer_for_brokers(stops: bool) -> 
     if stops:
         until(lambda: run.metrics.sink)
         run.stop()
-    assert run.wait(PATIENCE_S)
+    assert ended(run, PATIENCE_S)
     assert isinstance(run.error, SinkError)
     assert "10 messages were not taken" in run.error.what
     assert "begins anew" in run.error.hint
@@ -38,7 +39,7 @@ def test_a_sink_is_as_new_after_a_run_that_failed() -> None:
     relay = Relay(free_port())
     sink = wb.sinks.kafka("again", f"127.0.0.1:{relay.port}", config={"message.timeout.ms": 1500})
     run = rows(5).start(to=sink)
-    assert run.wait(PATIENCE_S)
+    assert ended(run, PATIENCE_S)
     assert "timed out" in str(run.error)
     relay.server = broker.port
     run = rows(5).start(to=sink)
@@ -51,7 +52,7 @@ def test_a_row_that_is_too_long_is_told() -> None:
     cluster = confluent_kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none:1", "log_level": 0})
     broker, = cluster.list_topics(timeout=10).brokers.values()
     run = rows(2, s=["a", "b" * 2_000_000]).start(to=wb.sinks.kafka("long", f"{broker.host}:{broker.port}"))
-    assert run.wait(PATIENCE_S)
+    assert ended(run, PATIENCE_S)
     assert isinstance(run.error, SinkError)
     assert "row 1 is refused: " in run.error.what
 

@@ -23,6 +23,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from tests.engine.connect.feeds.relay import Relay
+from tests.engine.ended import ended
 from whimbrel.connect.sinks import server_sink
 from whimbrel.errors import SinkError
 
@@ -179,7 +180,7 @@ def test_a_server_that_says_nothing_holds_up_neither_neighbours_nor_a_stop(kind:
             until(lambda: going.metrics.rows > before + 50)
             waiting.stop()
             going.stop()
-            assert waiting.wait(PATIENCE_S)
+            assert ended(waiting, PATIENCE_S)
             assert going.wait(PATIENCE_S)
             until(lambda: waiting.error is not None)
         assert (going.error, isinstance(waiting.error, SinkError)) == (None, True)
@@ -190,7 +191,7 @@ def test_a_server_that_never_comes_ends_the_query(kind: str) -> None:
     sink = getattr(wb.sinks, kind)("out", f"{kind}://127.0.0.1:{servers.free_port()}")
     sink.patience_s = 0.1
     run = wb.from_arrow({"at": [1]}, time="at").start(to=sink)
-    assert run.wait(PATIENCE_S)
+    assert ended(run, PATIENCE_S)
     assert "out cannot be written" in str(run.error)
 
 
@@ -202,7 +203,7 @@ def test_who_answers_for_a_server_that_is_away_is_not_the_server(kind: str) -> N
     until(lambda: run.metrics.sink)
     assert run.state == "running"
     run.stop()
-    assert run.wait(PATIENCE_S)
+    assert ended(run, PATIENCE_S)
     relay.close()
 
 
@@ -261,7 +262,7 @@ def test_messages_that_a_broker_refuses_are_not_taken_to_be_safe(qos: Literal[1,
     with servers.running(servers.mosquitto(tmp_path, f"acl_file {rules}\n")) as broker:
         run = wb.from_arrow({"at": [1, 2, 3]}, time="at").start(
             to=wb.sinks.mqtt("theirs", f"mqtt://127.0.0.1:{broker.port}", qos=qos))
-        assert run.wait(PATIENCE_S)
+        assert ended(run, PATIENCE_S)
         assert "theirs cannot be written: refused: Not authorized" in str(run.error)
 
 
@@ -281,7 +282,7 @@ def test_a_stop_does_not_wait_and_patience_ends_and_the_hint_says_what_is_lost(t
         if checkpointed:
             until(lambda: run.metrics.sink)
             run.stop()
-        assert run.wait(PATIENCE_S)
+        assert ended(run, PATIENCE_S)
         assert isinstance(run.error, SinkError)
         assert ("start the run again" in run.error.hint, "begins anew" in run.error.hint) == (
             checkpointed, not checkpointed)
