@@ -23,7 +23,7 @@ class Backoff:
     """
 
     first_s: float = 0.25
-    most_s: float = 30.0
+    most_s: float = 5.0
     chance: random.Random = field(default_factory=random.Random)
     attempts: int = 0
 

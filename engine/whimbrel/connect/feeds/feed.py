@@ -59,7 +59,7 @@ class Usual(TypedDict, total=False):
     overload : Overload
         Give up rows by a rule, instead of holding the client back.
     retry_s : (float, float)
-        The first wait before a lost connection is tried again, and the longest.
+        The first wait before a lost connection is tried again, and the longest. Default: 0.25 and 5 seconds.
     sample_s : float
         How long to wait for messages to infer a schema from.
     name : str

@@ -144,6 +144,7 @@ class _Consumer(Client):
             "enable.partition.eof": feed.group is None, "log_level": 0,
             "fetch.wait.max.ms": 50, "fetch.queue.backoff.ms": _FETCH_AGAIN_MS,
             "fetch.message.max.bytes": _FETCHED_BYTES, "reconnect.backoff.ms": _CONNECT_AGAIN_MS,
+            "reconnect.backoff.max.ms": max(int(feed.pace.retry_s[1] * 1000), _CONNECT_AGAIN_MS),
             "queued.max.messages.kbytes": _MOST_AHEAD_KB, _LOOK: 10_000, **feed.config}
         self._look_s = int(config[_LOOK]) / 1000
         self._look_at = monotonic() + min(self._look_s, _SETTLED_S)

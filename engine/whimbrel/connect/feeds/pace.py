@@ -41,7 +41,7 @@ class Pace:
             When one of them cannot be.
         """
         made = Pace(told.get("idle_after"), told.get("queue_rows", 1 << 18), told.get("queue_bytes", 64 << 20),
-                    told.get("overload"), told.get("retry_s", (0.25, 30.0)), told.get("sample_s", 5.0))
+                    told.get("overload"), told.get("retry_s", (0.25, 5.0)), told.get("sample_s", 5.0))
         retry = made.retry_s
         for name, value, fine, hint in (
                 ("idle_after", made.idle_after_s, made.idle_after_s is None or is_seconds(made.idle_after_s),
@@ -54,7 +54,7 @@ class Pace:
                  'a rule, such as wb.feeds.Sample(0.1) or wb.feeds.Conflate("key")'),
                 ("retry_s", retry, isinstance(retry, tuple | list) and len(retry) == 2
                  and all(map(is_seconds, retry)) and retry[0] <= retry[1],
-                 "the first wait and the longest in seconds, such as (0.25, 30.0)"),
+                 "the first wait and the longest in seconds, such as (0.25, 5.0)"),
                 ("sample_s", made.sample_s, is_seconds(made.sample_s), "seconds, such as 5.0")):
             if not fine:
                 raise PlanError(f"{name}={value!r} cannot be.", where=where, hint=hint)

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import whimbrel as wb
+from whimbrel.connect.feeds.backoff import Backoff
+from whimbrel.connect.feeds.pace import Pace
 from whimbrel.errors import PlanError, SourceError, WhimbrelError
 
 FIELDS: Any = {"at": "int64"}
@@ -144,3 +146,8 @@ def test_choices_are_checked(make: Callable[[], object], word: str) -> None:
 def test_a_server_that_cannot_tell_a_schema_is_named(make: Callable[[], object]) -> None:
     with pytest.raises(SourceError, match=r"cannot be (reached|asked)"):
         make()
+
+
+def test_a_server_is_asked_every_few_seconds_however_long_it_was_away() -> None:
+    waits = Backoff(*Pace.of({}, "").retry_s)
+    assert max(waits.wait_s() for _ in range(100)) <= 5
