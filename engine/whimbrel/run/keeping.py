@@ -94,7 +94,7 @@ class Keeping:
         self.failed: CheckpointError | None = None
         self.failures: dict[int, WhimbrelError] = {}
         self._lock: IO[bytes] | None = None
-        self._stopped = threading.Event()
+        self._stopped = [threading.Event() for _ in self._sinks]
 
     def open(self, new: Callable[[], Session]) -> Session:
         """A session that goes on from the newest checkpoint that is whole, or begins; and its sinks."""
@@ -112,9 +112,9 @@ class Keeping:
             for partial in self._folder.glob(".*.partial"):  # of a run that was killed while it wrote
                 shutil.rmtree(partial, ignore_errors=True)
         session, tokens = self._restored(new)
-        for sink, answer, token in zip(self._sinks, session.answers, tokens, strict=True):
+        for sink, answer, token, stopped in zip(self._sinks, session.answers, tokens, self._stopped, strict=True):
             if sink is not None:
-                sink.run, sink.checkpointed, sink.stopped = run, self._checkpoints is not None, self._stopped
+                sink.run, sink.checkpointed, sink.stopped = run, self._checkpoints is not None, stopped
                 sink.open(table_schema(answer.schema), answer.settled_rows, token)
         session.reader.acknowledge(None)
         self._due = time.monotonic() + self._every_s
@@ -225,9 +225,15 @@ class Keeping:
             with suppress(Exception):
                 sink.close()
 
-    def stop(self) -> None:
-        """Wait no longer for servers that are away."""
-        self._stopped.set()
+    def waits(self, number: int) -> bool:
+        """Whether a query's rows wait for a server that may never take them; with checkpoints none are lost."""
+        return self._checkpoints is None and bool(self.trouble(number))
+
+    def stop(self, numbers: AbstractSet[int]) -> None:
+        """Wait no longer for servers of these queries; with checkpoints, which are of all, when it is all of them."""
+        if self._checkpoints is None or len(numbers) == len(self._sinks):
+            for number in numbers:
+                self._stopped[number].set()
 
     def trouble(self, number: int) -> str:
         """What keeps the sink of a query from being written just now."""

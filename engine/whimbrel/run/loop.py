@@ -233,6 +233,8 @@ class Loop:
         if all(shown.stopping for shown in going):
             return
         for shown in going:
+            if shown.state != "paused" and self.keeping is not None and self.keeping.waits(shown.number):
+                continue  # its sink goes on, or fails
             if shown.answer.finished:
                 self._end(shown, "finished")
             elif shown.stopping:
@@ -316,8 +318,8 @@ class Loop:
         with self._changed:
             shown.keep = keep
             shown.stopping = True
-            if self.keeping is not None and all(each.stopping for each in self._going()):
-                self.keeping.stop()
+            if self.keeping is not None:
+                self.keeping.stop({each.number for each in self.shown if each.stopping or not each.going})
             if self._over:
                 self.session.marks = None
             self._call()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -15,7 +16,7 @@ from whimbrel.connect.vain import why_vain
 from whimbrel.errors import MissingExtraError, PlanError, SinkError, near_match
 from whimbrel.plan.sink import Sink, Token
 
-_LOOK_S, _HOLD_S, _GRACE_S, _ANSWER_S = 0.1, 1.0, 2.0, 10.0
+_LOOK_S, _HOLD_S, _GRACE_S, _ANSWER_S = 0.1, 0.5, 5.0, 10.0
 
 
 class KafkaSink(Sink):
@@ -52,13 +53,14 @@ class KafkaSink(Sink):
         self._library: Any = confluent_kafka
         self.name, self._key, self._servers = topic, key, servers
         self._config = {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 5, "log_level": 0,
-                        "error_cb": self._failing, **(config or {})}
+                        "reconnect.backoff.max.ms": 2_000, "error_cb": self._failing, **(config or {})}
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         if self._key is not None and self._key not in schema.names:
             raise SinkError(f"There is no column {self._key!r}.", hint=near_match(self._key, schema.names),
                             where=f"sinks.kafka({self.name!r}, key={self._key!r})")
         self._row, self.trouble, self._heard, self._answered = rows, "", time.monotonic(), False
+        self._stop_seen = math.inf
         self._errors: list[str] = []
         try:
             self._producer = self._library.Producer(self._config)
@@ -92,10 +94,19 @@ class KafkaSink(Sink):
             self._producer.poll(_LOOK_S)
             if time.monotonic() - self._heard > _ANSWER_S:
                 self.trouble = self.trouble or f"no broker answers at {self._config['bootstrap.servers']}"
-            patience_s = _GRACE_S if self.trouble and self.stopped.is_set() else self.patience_s
-            if self._errors or time.monotonic() - self._heard > patience_s:
-                why = self._errors[0] if self._errors else f"{len(self._producer):,} messages were not taken"
-                raise self._failed(f"{why}: {self.trouble}" if self.trouble else why)
+            if self._is_vain():
+                left = f"{len(self._producer):,} messages were not taken"
+                why = ": ".join(filter(None, [*self._errors[:1], left, self.trouble]))
+                raise self._failed(why)
+
+    def _is_vain(self) -> bool:
+        """Whether brokers are waited for no longer; when the run is to stop they have some time still."""
+        now = time.monotonic()
+        silent_s = now - self._heard
+        if self.stopped.is_set():
+            self._stop_seen = min(self._stop_seen, now)
+        return (bool(self._errors) or silent_s > self.patience_s or
+                min(silent_s, now - self._stop_seen) > min(_GRACE_S, self.patience_s))
 
     def _failing(self, error: Any) -> None:
         codes = self._library.KafkaError
@@ -116,13 +127,13 @@ class KafkaSink(Sink):
 
     def ready(self) -> bool:
         self._producer.poll(0)
-        while len(self._producer) and not self.trouble and time.monotonic() - self._heard < _HOLD_S:
+        until = math.inf if self.checkpointed else time.monotonic() + _HOLD_S
+        while len(self._producer) and not self.trouble and time.monotonic() < min(self._heard + _HOLD_S, until):
             self._producer.poll(_LOOK_S)
         silent_s = time.monotonic() - self._heard
         if len(self._producer) and silent_s > _ANSWER_S:
             self.trouble = self.trouble or f"no broker answers at {self._config['bootstrap.servers']}"
-        impatient = self.stopped.is_set() or silent_s > self.patience_s
-        return not len(self._producer) or bool(self._errors) or impatient
+        return not len(self._producer) or self._is_vain()
 
     def prepare(self) -> Token:
         self._wait(lambda: not self._errors and self._producer.flush(0) == 0)

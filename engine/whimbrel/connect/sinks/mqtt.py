@@ -86,19 +86,30 @@ class MqttSink(ServerSink):
             qos = self._qos if self._begun else 1  # the client does not look what a broker answers first with 2
             self._waiting.append(self._client.publish(self.name, text, qos=qos, properties=about))
             self._row, self._begun = self._row + 1, True
+        self._release(0.0)
         if len(self._waiting) > _MOST_WAITING:
             self._settle()
 
     def _settle(self) -> None:
         until = time.monotonic() + _ANSWER_S
         while self._waiting:
-            if self._taken(_LOOK_S):
-                self._waiting.popleft()
-                self._heard()
+            if self._release(_LOOK_S):
                 until = time.monotonic() + _ANSWER_S
             elif self._gone or time.monotonic() > until:
                 raise ConnectionError(self._gone or f"{len(self._waiting):,} messages were not taken in "
                                                     f"{_ANSWER_S:.0f} s")
+
+    def _release(self, wait_s: float) -> int:
+        """Hold no longer what the broker has; how many messages that was."""
+        rows = 0
+        try:
+            while self._waiting and self._taken(0.0 if rows else wait_s):
+                self._waiting.popleft()
+                rows += 1
+        finally:
+            if rows:
+                self._acknowledged(rows)
+        return rows
 
     def _taken(self, wait_s: float) -> bool:
         """Whether the broker has the oldest message."""

@@ -62,8 +62,12 @@ class NatsSink(ServerSink):
             nonlocal said
             said = error
 
+        async def closed() -> None:
+            self._closed.set()
+
+        self._closed = asyncio.Event()
         try:
-            await self._link.connect(self._url, error_cb=heard, **ONCE)
+            await self._link.connect(self._url, error_cb=heard, closed_cb=closed, **ONCE)
         except self._library.errors.NoServersError as error:
             raise ConnectionError(str(said or error)) from said  # it says that there are none
         except self._library.errors.Error as error:
@@ -75,12 +79,22 @@ class NatsSink(ServerSink):
         for start in range(0, rows.num_rows, _TOGETHER):
             texts = [text for _, text in json_rows(rows.slice(start, _TOGETHER))]
             self._runner.run(self._publish(texts))
+            self._acknowledged(len(texts))
 
     async def _publish(self, texts: list[bytes]) -> None:
         first, self._row = self._row, self._row + len(texts)
         of = f"{self.name} {self.run}"
-        await asyncio.gather(*(self._log.publish(self.name, text, headers={"Nats-Msg-Id": f"{of} {first + at}"})
-                               for at, text in enumerate(texts)))
+        published = asyncio.gather(*(self._log.publish(self.name, text, headers={"Nats-Msg-Id": f"{of} {first + at}"})
+                                     for at, text in enumerate(texts)))
+        lost = asyncio.ensure_future(self._closed.wait())  # the client alone would wait on for its answers
+        await asyncio.wait((published, lost), return_when=asyncio.FIRST_COMPLETED)
+        lost.cancel()
+        if not published.done():
+            published.cancel()
+            await asyncio.wait((published,))
+        if published.cancelled() or isinstance(published.exception(), asyncio.CancelledError):
+            raise ConnectionError("the connection was closed")
+        published.result()
 
     def _settle(self) -> None:
         """Each message was acknowledged."""

@@ -59,6 +59,7 @@ class RedisSink(ServerSink):
                 if self._row > self._there:
                     pipe.xadd(self.name, {"row": text, "run": self.run}, id=f"{self._row}-0")
             pipe.execute()
+            self._acknowledged(min(_TOGETHER, rows.num_rows - start))
 
     def _settle(self) -> None:
         """Each entry was acknowledged."""

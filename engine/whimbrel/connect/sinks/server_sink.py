@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from abc import abstractmethod
+from collections import deque
 from contextlib import suppress
+from itertools import islice
 
 import pyarrow as pa
 
@@ -18,7 +21,7 @@ from whimbrel.plan.sink import Sink, Token
 _FIRST_S, _MOST_S, _LOOK_S = 0.1, 5.0, 0.01
 _MOST_ROWS, _TOGETHER = 100_000, 1_000
 _ANSWER_S = 10.0
-_HOLD_S, _GRACE_S, _CLOSE_S = 1.0, 5.0, 1.0
+_HOLD_S, _GRACE_S, _CLOSE_S = 0.5, 5.0, 1.0
 
 
 class ServerSink(Sink):
@@ -33,7 +36,7 @@ class ServerSink(Sink):
     Attributes
     ----------
     patience_s : float
-        How long the server is waited for; then the query fails.
+        How long the server is waited for; then the query fails. Counted anew when it has acknowledged some rows.
     kind : str
         What it is called in ``wb.sinks``.
     lost : tuple of exception types
@@ -51,7 +54,8 @@ class ServerSink(Sink):
     @property
     def trouble(self) -> str:  # type: ignore[override]
         """What keeps it from being written just now; also that the server says nothing."""
-        return "" if self._talk is None else self._talk.trouble
+        talk = self._talk
+        return "" if talk is None else talk.trouble or ("the server takes what it missed" if talk.catching_up else "")
 
     @abstractmethod
     def _connect(self, schema: pa.Schema, rows: int) -> None:
@@ -74,11 +78,16 @@ class ServerSink(Sink):
         if self._talk is not None:
             self._talk.heard()
 
+    def _acknowledged(self, rows: int) -> None:
+        """The server has so many more rows safe, the oldest of those that it was given."""
+        if self._talk is not None:
+            self._talk.release(rows)
+
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         if self._talk is not None and self._talk.is_alive():
             raise SinkError(f"{self.name} waits for what its server has not answered to an earlier run.",
                             where=f"sinks.{self.kind}({self.name!r})", hint="give another sink, with this address")
-        self._talk, away = None, None
+        self._talk, away, self._stop_seen = None, None, math.inf
         try:
             self._connect(schema, rows)
         except (*self.lost, *self.refused) as error:
@@ -95,10 +104,11 @@ class ServerSink(Sink):
             self.prepare()
 
     def ready(self) -> bool:
-        """Waits while the server answers."""
+        """Waits while the server answers; without checkpoints, which are of all queries, a moment at most."""
         talk = self._talk
         assert talk is not None
-        while not talk.settled(_LOOK_S) and not talk.trouble and talk.silent_s < _HOLD_S:
+        until = math.inf if self.checkpointed else time.monotonic() + (0 if talk.catching_up else _HOLD_S)
+        while not talk.settled(_LOOK_S) and not talk.trouble and talk.silent_s < _HOLD_S and time.monotonic() < until:
             pass
         self._fail_if_vain(talk)
         return talk.settled(0)
@@ -117,10 +127,14 @@ class ServerSink(Sink):
 
     def _fail_if_vain(self, talk: _Talk) -> None:
         """Fail if talking has, or is waited for no longer."""
-        error = talk.error
-        if error is None and talk.silent_s > (min(_GRACE_S, self.patience_s) if self.stopped.is_set()
-                                              else self.patience_s):
+        error, now, grace_s = talk.error, time.monotonic(), min(_GRACE_S, self.patience_s)
+        if self.stopped.is_set():  # from then on it has some time: it may just have come back
+            self._stop_seen = min(self._stop_seen, now)
+        vain = talk.silent_s > self.patience_s or min(talk.silent_s, now - self._stop_seen) > grace_s
+        if error is None and vain:
             error = TimeoutError(talk.trouble or "the server does not answer")
+        elif error is None and talk.catching_up and now - self._stop_seen > grace_s:
+            error = TimeoutError("it was stopped before the server had what it missed")
         if error is None:
             return
         if isinstance(error, (*self.lost, *self.refused)):
@@ -132,7 +146,9 @@ class ServerSink(Sink):
             self._disconnect()
 
     def _failed(self, error: Exception) -> SinkError:
-        return SinkError(f"{self.name} cannot be written: {without_secrets(error)}",
+        rows = 0 if self._talk is None else self._talk.held_rows
+        left = f"; {rows:,} of the rows that it was given are not acknowledged" if rows else ""
+        return SinkError(f"{self.name} cannot be written: {without_secrets(error)}{left}",
                          where=f"sinks.{self.kind}({self.name!r})",
                          hint=why_vain(error, before=False) or (
                              self.again if isinstance(error, self.lost) else "it fails again until that is mended"))
@@ -145,18 +161,23 @@ class _Talk(threading.Thread):
     ----------
     error : Exception or None
         Why it has ended.
+    catching_up : bool
+        Whether the server was away, and has not been given all since then.
+    held_rows : int
+        How many it was given that the server has not acknowledged.
     """
 
     def __init__(self, sink: ServerSink, schema: pa.Schema, rows: int, away: Exception | None) -> None:
         super().__init__(name="whimbrel-sink", daemon=True)
         self._sink, self._stopped, self._schema = sink, sink.stopped, schema
         self._safe_rows = rows
-        self._held: list[pa.RecordBatch] = []
-        self._given = self._held_rows = 0
+        self._held: deque[pa.RecordBatch] = deque()
+        self._given = self._safe_part = self.held_rows = 0  # batches given; rows of the first one that are safe
         self._changed = threading.Condition()
         self._asked = self._over = False
         self._away, self._said = away, "" if away is None else without_secrets(away)
         self._since: float | None = None if away is None else time.monotonic()
+        self.catching_up = away is not None
         self.error: Exception | None = None
 
     # What the run asks.
@@ -165,9 +186,9 @@ class _Talk(threading.Thread):
         """Hold rows until they are safe; how many are held."""
         with self._changed:
             self._held += [rows.slice(start, _TOGETHER) for start in range(0, rows.num_rows, _TOGETHER)]
-            self._held_rows += rows.num_rows
+            self.held_rows += rows.num_rows
             self._changed.notify_all()
-            return self._held_rows
+            return self.held_rows
 
     def settled(self, wait_s: float) -> bool:
         """Whether all that is held is safe, or nobody tries any more; it is asked to be."""
@@ -198,6 +219,18 @@ class _Talk(threading.Thread):
     def heard(self) -> None:
         """The server has answered."""
         self._since = time.monotonic()
+
+    def release(self, rows: int) -> None:
+        """Hold so many rows no longer, the oldest: they are safe."""
+        with self._changed:
+            self._since, self._said = time.monotonic(), ""
+            self._safe_rows, self.held_rows, self._safe_part = (
+                self._safe_rows + rows, self.held_rows - rows, self._safe_part + rows)
+            while self._held and self._held[0].num_rows <= self._safe_part:
+                self._safe_part -= self._held.popleft().num_rows
+                self._given -= 1
+            self._asked = self._asked and bool(self._held)
+            self._changed.notify_all()
 
     def run(self) -> None:
         try:
@@ -230,27 +263,26 @@ class _Talk(threading.Thread):
         """Give what is held to the server; and have it safe, if that was asked for."""
         sink = self._sink
         while self._given < len(self._held) and not self._over:
-            sink._send(self._held[self._given])  # noqa: SLF001 - a part of it
+            batch = self._held[self._given]
             self._given += 1
-            self.heard()
-        if not self._asked or self._over:
-            return
-        given = self._given
-        sink._settle()  # noqa: SLF001
-        with self._changed:
-            rows = sum(batch.num_rows for batch in self._held[:given])
-            del self._held[:given]
-            self._given, self._safe_rows, self._held_rows = 0, self._safe_rows + rows, self._held_rows - rows
-            self._asked, self._said = bool(self._held), ""
-            self._changed.notify_all()
+            sink._send(batch)  # noqa: SLF001 - a part of it
+        if self._asked and not self._over:
+            given = sum(batch.num_rows for batch in islice(self._held, self._given)) + self._safe_rows - self._safe_part
+            sink._settle()  # noqa: SLF001
+            self.release(given - self._safe_rows)
 
     def _connect_anew(self, error: Exception) -> None:
         """Be where the thread was before the connection was lost, all that was held safe."""
-        sink, waits, until = self._sink, Backoff(_FIRST_S, _MOST_S), time.monotonic() + self._sink.patience_s
+        sink, safe_rows, waits, until = self._sink, -1, Backoff(), 0.0
+        self.catching_up = True
         while not self._over:
             if why_vain(error, before=True):
                 raise error
-            self._said, self._given, self._asked = without_secrets(error), 0, True
+            if safe_rows != self._safe_rows:  # it was there: patience begins anew
+                waits, until = Backoff(_FIRST_S, _MOST_S), time.monotonic() + sink.patience_s
+                safe_rows = self._safe_rows
+            self._said = without_secrets(error)
+            self._begin_anew()
             try:
                 sink._leave()  # noqa: SLF001 - a part of it
                 sink._connect(self._schema, self._safe_rows)  # noqa: SLF001
@@ -258,10 +290,17 @@ class _Talk(threading.Thread):
             except sink.lost as again:
                 error = again
             else:
-                self._away, self._said = None, ""
+                self._away, self._said, self.catching_up = None, "", False
                 return
             if time.monotonic() >= until or self._stopped.is_set():
                 raise error
             try_at = min(time.monotonic() + waits.wait_s(), until)
             while time.monotonic() < try_at and not (self._over or self._stopped.is_set()):
                 time.sleep(_LOOK_S)
+
+    def _begin_anew(self) -> None:
+        """Give what is held once more, but for what is safe."""
+        with self._changed:
+            if self._safe_part:
+                self._held[0], self._safe_part = self._held[0].slice(self._safe_part), 0
+            self._given, self._asked = 0, True

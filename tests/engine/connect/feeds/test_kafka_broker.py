@@ -19,8 +19,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, until, values
 from tests.engine.connect.feeds.relay import Relay
-from tests.engine.connect.sinks.test_server_away import says_nothing
-from tests.engine.ended import ended
+from tests.engine.connect.sinks.test_server_away import holds_up_nobody, says_nothing
 from whimbrel.connect.sinks import kafka as kafka_sink
 
 pytestmark = pytest.mark.kafka
@@ -138,7 +137,7 @@ def test_a_login_that_is_refused_ends_a_query_at_once(broker: servers.Server) ->
               "sasl.password": "hunter2"}
     sink = wb.sinks.kafka("out", f"127.0.0.1:{broker.port}", config=config)
     for run in (feed(broker, "in", config=config).start(), wb.from_arrow({"at": [1]}, time="at").start(to=sink)):
-        assert ended(run, PATIENCE_S)
+        assert run.wait(PATIENCE_S)
         assert run.error is not None
         assert "look at the user, password" in run.error.hint
 
@@ -218,3 +217,11 @@ def test_a_sink_whose_broker_says_nothing_says_so(broker: servers.Server, tmp_pa
     monkeypatch.setattr(kafka_sink, "_ANSWER_S", 0.3)
     said = says_nothing(broker, wb.sinks.kafka("settled", f"127.0.0.1:{broker.port}"), tmp_path)
     assert said == f"no broker answers at 127.0.0.1:{broker.port}"
+
+
+def test_a_broker_that_says_nothing_holds_up_neither_neighbours_nor_a_stop(broker: servers.Server,
+                                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_sink, "_ANSWER_S", 0.3)
+    monkeypatch.setattr(kafka_sink, "_GRACE_S", 0.3)
+    address = f"127.0.0.1:{broker.port}"
+    holds_up_nobody(broker, wb.sinks.kafka("silent", address), f"no broker answers at {address}")

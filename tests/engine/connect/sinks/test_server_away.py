@@ -10,7 +10,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +23,8 @@ import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from tests.engine.connect.feeds.relay import Relay
-from tests.engine.ended import ended
+from whimbrel.connect.sinks import nats as nats_sink
+from whimbrel.connect.sinks import redis as redis_sink
 from whimbrel.connect.sinks import server_sink
 from whimbrel.errors import SinkError
 
@@ -63,6 +64,51 @@ def on_nats(url: str, subject: str, found: list[int]) -> None:
 def redis_rows(port: int) -> list[int]:
     with redis.Redis(port=port) as link:
         return [json.loads(fields[b"row"])["start"] for _, fields in link.xrange("out")]
+
+
+def then_one_by_one(count: int) -> wb.Stream:
+    """So many rows at once, and then one after the other."""
+    async def rows() -> AsyncIterator[dict[str, int]]:
+        for at in itertools.count():
+            if at >= count:
+                await asyncio.sleep(0.01)
+            yield {"at": at}
+
+    return wb.feeds.iterator(rows, time="at", schema={"at": "int64"})
+
+
+def program_of(kind: str) -> Callable[[Path], servers.Server]:
+    return servers.mosquitto if kind == "mqtt" else getattr(servers, kind)
+
+
+def sink_of(kind: str, server: servers.Server) -> wb.sinks.Sink:
+    """A sink of a server that is ready for its rows."""
+    url = f"{kind}://127.0.0.1:{server.port}"
+    if kind == "nats":
+        on_nats(url, "out", [])
+    if kind != "postgres":
+        return getattr(wb.sinks, kind)("out", url)
+    url = f"postgresql://test@127.0.0.1:{server.port}/postgres"
+    until(lambda: servers.accepts(url))
+    return wb.sinks.postgres("out", url, key=["start"])
+
+
+def holds_up_nobody(server: servers.Server, sink: wb.sinks.Sink, trouble: str) -> None:
+    """A run whose server is frozen, and one that was started with it."""
+    feed = then_one_by_one(0)
+    waiting, going = wb.start(feed, feed.select("at"), to=[sink, None])
+    until(lambda: going.metrics.rows > 50)
+    with server.frozen():
+        until(lambda: waiting.metrics.sink == trouble)
+        before = going.metrics.rows
+        until(lambda: going.metrics.rows > before + 50)
+        waiting.stop()
+        assert waiting.wait(PATIENCE_S)
+        before = going.metrics.rows
+        until(lambda: going.metrics.rows > before + 50)
+        going.stop()
+        assert going.wait(PATIENCE_S)
+    assert (going.error, isinstance(waiting.error, SinkError)) == (None, True)
 
 
 def says_nothing(server: servers.Server, sink: wb.sinks.Sink, folder: Path) -> str:
@@ -154,36 +200,76 @@ def test_a_server_that_says_nothing_is_said(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("kind", [pytest.param("mqtt", marks=pytest.mark.mosquitto),
+                                  pytest.param("nats", marks=pytest.mark.nats),
                                   pytest.param("postgres", marks=pytest.mark.postgres),
                                   pytest.param("redis", marks=pytest.mark.redis)])
 def test_a_server_that_says_nothing_holds_up_neither_neighbours_nor_a_stop(kind: str, tmp_path: Path,
                                                                           monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_sink, "_ANSWER_S", 0.3)
     monkeypatch.setattr(server_sink, "_GRACE_S", 0.3)
-    program = servers.mosquitto if kind == "mqtt" else getattr(servers, kind)
+    with servers.running(program_of(kind)(tmp_path / kind)) as server:
+        holds_up_nobody(server, sink_of(kind, server), "the server does not answer")
 
-    async def rows() -> AsyncIterator[dict[str, int]]:
-        for at in itertools.count():
-            yield {"at": at}
-            await asyncio.sleep(0.01)
 
-    with servers.running(program(tmp_path / kind)) as server:
-        url = f"postgresql://test@127.0.0.1:{server.port}/postgres" if kind == "postgres" else (
-            f"{kind}://127.0.0.1:{server.port}")
-        until(lambda: kind != "postgres" or servers.accepts(url))
-        told: Any = {"key": ["start"]} if kind == "postgres" else {}
-        feed = wb.feeds.iterator(rows, time="at", schema={"at": "int64"})
-        waiting, going = wb.start(feed, feed.select("at"), to=[getattr(wb.sinks, kind)("out", url, **told), None])
-        with server.frozen():
-            until(lambda: waiting.metrics.sink == "the server does not answer")
-            before = going.metrics.rows
-            until(lambda: going.metrics.rows > before + 50)
-            waiting.stop()
-            going.stop()
-            assert ended(waiting, PATIENCE_S)
-            assert going.wait(PATIENCE_S)
-            until(lambda: waiting.error is not None)
-        assert (going.error, isinstance(waiting.error, SinkError)) == (None, True)
+@pytest.mark.redis
+@pytest.mark.parametrize("held_rows", [ROWS // 2, 1_000_000])
+def test_a_query_that_is_stopped_alone_waits_no_longer_for_its_server(held_rows: int,
+                                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_sink, "_GRACE_S", 0.3)
+    monkeypatch.setattr(server_sink, "_MOST_ROWS", held_rows)  # when it holds so many, all queries wait
+    sink = wb.sinks.redis("out", f"redis://127.0.0.1:{servers.free_port()}")
+    sink.patience_s = 3600.0
+    feed = then_one_by_one(ROWS)
+    waiting, going = wb.start(feed, feed.select("at"), to=[sink, None])
+    until(lambda: sink._talk is not None and sink._talk.held_rows >= ROWS // 2)
+    waiting.stop()
+    assert waiting.wait(PATIENCE_S)
+    assert isinstance(waiting.error, SinkError)
+    assert " of the rows that it was given are not acknowledged" in waiting.error.what
+    before = going.metrics.rows
+    until(lambda: going.metrics.rows > before)
+    assert going.error is None
+    going.stop()
+
+
+@pytest.mark.redis
+def test_a_run_that_is_stopped_asks_once_more_whether_its_server_is_back(tmp_path: Path,
+                                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_sink, "_GRACE_S", 1.0)
+    monkeypatch.setattr(server_sink, "_FIRST_S", 3600.0)
+    monkeypatch.setattr(server_sink, "_MOST_S", 3600.0)
+    monkeypatch.setattr(server_sink, "_MOST_ROWS", ROWS // 4)  # when it holds so many, the run waits
+    with servers.running(servers.redis(tmp_path / "redis")) as server:
+        sink = wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}")
+        sink.patience_s = 3600.0
+        run = half_by_half(more := threading.Event()).start(to=sink)
+        until(lambda: len(redis_rows(server.port)) >= ROWS // 2 - 1)
+        server.stop(signal.SIGKILL)
+        more.set()
+        until(lambda: run.metrics.sink and sink._talk is not None and sink._talk.silent_s > server_sink._GRACE_S)
+        server.start()
+        run.stop()
+        assert run.wait(PATIENCE_S)
+        assert (run.error, redis_rows(server.port)) == (None, list(range(ROWS)))
+
+
+@pytest.mark.parametrize(("kind", "after_bytes", "times"), [
+    pytest.param("mqtt", 800, 12, marks=pytest.mark.mosquitto), pytest.param("nats", 3_000, 30, marks=pytest.mark.nats),
+    pytest.param("redis", 500, 40, marks=pytest.mark.redis)])
+def test_patience_begins_anew_when_some_rows_were_acknowledged(kind: str, after_bytes: int, times: int, tmp_path: Path,
+                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in (server_sink, nats_sink, redis_sink):
+        monkeypatch.setattr(library, "_TOGETHER", 10)
+    with servers.running(program_of(kind)(tmp_path / kind)) as server:
+        sink_of(kind, server)
+        relay = Relay(server.port, *[after_bytes] * times)
+        sink = getattr(wb.sinks, kind)("out", f"{kind}://127.0.0.1:{relay.port}")
+        sink.patience_s = 3.0 if kind == "mqtt" else 1.5
+        run = wb.from_arrow({"at": range(3_000)}, time="at").start(to=sink)
+        assert run.wait(PATIENCE_S)
+        relay.close()
+        assert (run.error, len(relay.cuts)) == (None, 0)
+        assert kind != "redis" or redis_rows(server.port) == list(range(3_000))
 
 
 @pytest.mark.parametrize("kind", ["mqtt", "nats", "redis"])
@@ -191,7 +277,7 @@ def test_a_server_that_never_comes_ends_the_query(kind: str) -> None:
     sink = getattr(wb.sinks, kind)("out", f"{kind}://127.0.0.1:{servers.free_port()}")
     sink.patience_s = 0.1
     run = wb.from_arrow({"at": [1]}, time="at").start(to=sink)
-    assert ended(run, PATIENCE_S)
+    assert run.wait(PATIENCE_S)
     assert "out cannot be written" in str(run.error)
 
 
@@ -203,7 +289,7 @@ def test_who_answers_for_a_server_that_is_away_is_not_the_server(kind: str) -> N
     until(lambda: run.metrics.sink)
     assert run.state == "running"
     run.stop()
-    assert ended(run, PATIENCE_S)
+    assert run.wait(PATIENCE_S)
     relay.close()
 
 
@@ -218,6 +304,36 @@ class _Slow(Relay):
             while data := source.recv(1 << 12):
                 time.sleep(0.02)
                 sink.sendall(data)
+
+
+@pytest.mark.redis
+def test_a_slow_way_to_a_server_does_not_hold_up_neighbours(tmp_path: Path) -> None:
+    with servers.running(servers.redis(tmp_path / "redis")) as server, redis.Redis(port=server.port) as link:
+        relay = _Slow(server.port)
+        feed = then_one_by_one(20_000)
+        sink = wb.sinks.redis("out", f"redis://127.0.0.1:{relay.port}")
+        slow, going = wb.start(feed, feed.select("at"), to=[sink, None])
+        until(lambda: going.metrics.rows > 20_200)
+        assert link.xlen("out") < 20_000
+        slow.stop()
+        going.stop()
+        relay.close()
+
+
+@pytest.mark.redis
+def test_a_run_that_is_stopped_does_not_wait_until_its_server_has_all_that_it_missed(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_sink, "_GRACE_S", 0.3)
+    with servers.running(servers.redis(tmp_path / "redis")) as server, redis.Redis(port=server.port) as link:
+        relay = _Slow(server.port, 5_000)
+        run = then_one_by_one(20_000).start(to=wb.sinks.redis("out", f"redis://127.0.0.1:{relay.port}"))
+        until(lambda: run.metrics.settled_rows > 20_000 and link.xlen("out") > 0 and not relay.cuts)
+        run.stop()
+        assert run.wait(PATIENCE_S)
+        assert isinstance(run.error, SinkError)
+        assert "it was stopped before the server had what it missed; 1" in run.error.what
+        assert link.xlen("out") < 20_000
+        relay.close()
 
 
 @pytest.mark.postgres
@@ -262,7 +378,7 @@ def test_messages_that_a_broker_refuses_are_not_taken_to_be_safe(qos: Literal[1,
     with servers.running(servers.mosquitto(tmp_path, f"acl_file {rules}\n")) as broker:
         run = wb.from_arrow({"at": [1, 2, 3]}, time="at").start(
             to=wb.sinks.mqtt("theirs", f"mqtt://127.0.0.1:{broker.port}", qos=qos))
-        assert ended(run, PATIENCE_S)
+        assert run.wait(PATIENCE_S)
         assert "theirs cannot be written: refused: Not authorized" in str(run.error)
 
 
@@ -282,7 +398,7 @@ def test_a_stop_does_not_wait_and_patience_ends_and_the_hint_says_what_is_lost(t
         if checkpointed:
             until(lambda: run.metrics.sink)
             run.stop()
-        assert ended(run, PATIENCE_S)
+        assert run.wait(PATIENCE_S)
         assert isinstance(run.error, SinkError)
         assert ("start the run again" in run.error.hint, "begins anew" in run.error.hint) == (
             checkpointed, not checkpointed)
