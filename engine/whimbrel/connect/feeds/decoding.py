@@ -77,22 +77,19 @@ def decode(format_: Format, messages: Sequence[Any], schema: pa.Schema) -> Decod
     parts: list[pa.Table] = []
     counts = np.zeros(len(messages), np.int64)
     refused: Refused = []
-
-    def attempt(start: int, stop: int) -> None:
+    left = [(0, len(messages))] if messages else []
+    while left:  # a function that calls itself would hold the rows until garbage is collected
+        start, stop = left.pop()
         try:
             rows, counts[start:stop] = format_.parse(messages[start:stop], schema)
         except UNREADABLE as error:
             if stop - start == 1:
                 refused.append((start, reason(error)))
-                return
-            middle = (start + stop) // 2
-            attempt(start, middle)
-            attempt(middle, stop)
+            else:
+                middle = (start + stop) // 2
+                left += (middle, stop), (start, middle)
         else:
             parts.append(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows]))
-
-    if messages:
-        attempt(0, len(messages))
     return Decoded(pa.concat_tables(parts) if parts else schema.empty_table(), counts, refused)
 
 

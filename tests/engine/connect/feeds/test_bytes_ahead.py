@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -149,3 +150,30 @@ def test_no_more_is_asked_of_nats_at_once_where_messages_are_long_behind_short_o
         assert [length for each in came for length in each] == lengths
         assert max(sum(each) for each in came if len(each) > 1) <= MOST_BYTES
         assert len(came) < 20
+
+
+@pytest.mark.nats
+def test_rows_that_were_handed_on_take_no_memory(tmp_path: Path) -> None:
+    async def publish(url: str) -> None:
+        link = await nats.connect(url)
+        log = link.jetstream()
+        await log.add_stream(name="rows", subjects=["rows"])
+        for at in range(60):
+            await log.publish("rows", line(at))
+        await link.close()
+
+    with servers.running(servers.nats(tmp_path)) as server:
+        url = f"nats://127.0.0.1:{server.port}"
+        asyncio.run(publish(url))
+        feed = wb.feeds.nats("rows", url, time="at", schema={"at": "int64", "s": "string"}, queue_bytes=MIB)
+        gc.collect()
+        gc.disable()  # it may not come for long, where rows are long and few
+        try:
+            before, count, most = pa.total_allocated_bytes(), 0, 0
+            with reading(feed) as found:
+                while count < 60:
+                    count += sum(map(len, rows(found, 1)))
+                    most = max(most, pa.total_allocated_bytes() - before)
+        finally:
+            gc.enable()
+        assert most < 50 * MIB
