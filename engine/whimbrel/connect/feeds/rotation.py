@@ -30,6 +30,9 @@ class Identity:
         that was cut and filled again, and in one that was given the number of a file that is gone.
     written_ns : int
         When it was last written to.
+    last_bytes, last : int
+        How many of the bytes are known that were read last, and their checksum: they tell a file that was written anew
+        with the same beginning. Of one that is compressed they are not looked for.
     """
 
     device: int
@@ -37,16 +40,30 @@ class Identity:
     head_bytes: int
     head: int
     written_ns: int
+    last_bytes: int = 0
+    last: int = 0
 
     @staticmethod
-    def of(status: os.stat_result, head: bytes) -> Identity:
-        """Of an open file, with what its text begins with."""
-        return Identity(status.st_dev, status.st_ino, len(head), zlib.crc32(head), status.st_mtime_ns)
+    def of(status: os.stat_result, head: bytes, last: bytes) -> Identity:
+        """Of an open file, with what its text begins with, and ends with as far as it was read."""
+        return Identity(status.st_dev, status.st_ino, len(head), zlib.crc32(head), status.st_mtime_ns, len(last),
+                        zlib.crc32(last))
 
     def begins(self, path: Path) -> bool:
         """Whether a file's text begins like this one's."""
         head = _head(path, self.head_bytes)
         return len(head) == self.head_bytes and zlib.crc32(head) == self.head
+
+    def _goes_to(self, path: Path, text_bytes: int) -> bool:
+        """Whether a file has so much text, and what was read last is there."""
+        at = text_bytes - self.last_bytes
+        try:
+            with path.open("rb") as file:
+                file.seek(at)
+                last = file.read(self.last_bytes)
+                return file.seek(0, os.SEEK_END) >= text_bytes and zlib.crc32(last) == self.last
+        except OSError:
+            return False
 
     def is_at(self, status: os.stat_result) -> bool:
         """Whether it is this file, whatever its text is now."""
@@ -55,7 +72,7 @@ class Identity:
     def found(self, log: Path, text_bytes: int) -> Path | None:
         """Where this file is now, if so much of its text is there: itself, or else a copy of it."""
         alike = {path: status for path, status in _beside(log).items()
-                 if (path.suffix == ".gz" or status.st_size >= text_bytes) and self._is(path, status)}
+                 if (path.suffix == ".gz" or self._goes_to(path, text_bytes)) and self._is(path, status)}
         copies = (path for path, status in alike.items() if status.st_mtime_ns >= self.written_ns)
         return next((path for path, status in alike.items() if self.is_at(status)), None) or next(copies, None)
 

@@ -32,9 +32,10 @@ class TailFeed(Feed):
     When the file is renamed and a new one begins (logrotate), the old one is read until nobody has written to it for a
     second, then those that were begun after it, in the order in which they were last written to. Files are known by
     what they begin with, so that one is read on, too, that was compressed (``.gz``) or copied and cut meanwhile. One
-    that was cut or removed before its end was read is counted in the feed's state, as missed; so is one that was empty,
-    and is so after somebody wrote to it, without a copy. ``.gz`` files may grow, member by member; what is none of
-    these is a dead letter. A line without its end waits for it while its file is the log.
+    that was cut, written anew or removed before its end was read is counted in the feed's state, as missed; so is one
+    that was empty, and is so after somebody wrote to it, without a copy. A file that was written anew under its name is
+    known by its first kilobyte, and by the last one that was read. ``.gz`` files may grow, member by member; what is
+    none of these is a dead letter. A line without its end waits for it while its file is the log.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ class _Follower(Client):
         if found is not None:
             self._open(found, text_bytes)
         else:
-            self.missed["a file was cut or removed before its end was read"] += 1
+            self.missed["a file was cut, written anew or removed before its end was read"] += 1
             self._open(next(iter(known.followed_by(self._path)), self._path), 0)
 
     def _open(self, path: Path, skip: int) -> None:
@@ -88,6 +89,7 @@ class _Follower(Client):
         self._lines = Lines()
         self._lines.bytes = skip
         self._head = b"" if self._unzip else self._file.read(min(skip, HEAD_BYTES))
+        self._lines.last = b"" if self._unzip else self._read_before(skip, min(skip, HEAD_BYTES))
         self._skip = skip if self._unzip else 0
         self._file.seek(skip - self._skip)
         self._left: Identity | None = None
@@ -125,7 +127,7 @@ class _Follower(Client):
         return text[skipped:]
 
     def _was_cut(self) -> bool:
-        """Whether the file is shorter than what was read of it, or begins otherwise."""
+        """Whether the file is shorter than what was read of it, begins otherwise, or does not have what was read."""
         assert self._file is not None
         behind = self._file.tell()
         if os.fstat(self._file.fileno()).st_size < behind:
@@ -134,8 +136,14 @@ class _Follower(Client):
             return False
         self._file.seek(0)
         head = self._file.read(len(self._head))
+        last = self._read_before(self._lines.bytes, len(self._lines.last))
         self._file.seek(behind)
-        return head != self._head
+        return head != self._head or last != self._lines.last
+
+    def _read_before(self, end: int, count: int) -> bytes:
+        assert self._file is not None
+        self._file.seek(end - count)
+        return self._file.read(count)
 
     def _copies(self, beside: Beside) -> list[Path]:
         """Copies of a log that was empty until now, if it was written to, copied and cut between two looks."""
@@ -167,7 +175,7 @@ class _Follower(Client):
 
     def _identity(self) -> Identity:
         assert self._file is not None
-        return Identity.of(os.fstat(self._file.fileno()), self._head[:self._lines.bytes])
+        return Identity.of(os.fstat(self._file.fileno()), self._head[:self._lines.bytes], self._lines.last)
 
     def close(self) -> None:
         if self._file is not None:

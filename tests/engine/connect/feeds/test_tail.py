@@ -104,6 +104,25 @@ def test_a_file_that_is_cut_begins_anew_and_that_is_said(log: Path, again: tuple
         until(lambda: sum(found.state.missed.values()) == 1)
 
 
+@pytest.mark.parametrize("while_read", [True, False])
+def test_a_file_that_is_written_anew_and_begins_as_before_is_another_one(log: Path, while_read: bool) -> None:
+    same = list(range(100, 200))  # more than is remembered of the beginning
+    log.write_bytes(lines(*same, 1, 2))
+    again = [*same, 3, 4, *same]
+    feed = wb.feeds.tail(log, **QUICK)
+    with reading(feed) as found:
+        assert values(found, 102, "at") == [*same, 1, 2]
+        place = json.loads(json.dumps(found.place))
+        log.write_bytes(lines(*again))  # the same file, longer than before
+        if while_read:
+            assert values(found, 202, "at") == again
+            assert sum(found.state.missed.values()) == 1
+    if not while_read:
+        with reading(feed, place) as found:
+            assert values(found, 202, "at") == again
+            assert sum(found.state.missed.values()) == 1
+
+
 @pytest.mark.fault("tail", "garbage bytes")
 def test_a_gzip_grows_member_by_member_and_garbage_lines_are_letters(log: Path) -> None:
     log = log.with_name("log.jsonl.gz")
