@@ -93,6 +93,13 @@ def test_the_newest_bar_of_a_key_and_no_row_for_an_unknown_one(ended: Ended) -> 
     assert feed.row_of(Mark(key="nobody")) is None
 
 
+def test_a_column_that_is_called_as_a_lifetimes_end_is_shown(ended: Ended) -> None:
+    trips = wb.from_arrow({"start": [1, 4, 12], "end": [40, 50, 60]}, time="start", name="trips")
+    found = behind(ended(trips.tumbling_window(10).aggregate(last=wb.max(col.end))), at=0.0)
+    assert found.origins[0].names == ("start", "trips.end", "counts from", "counts to")
+    assert [row[1] for row in found.origins[0].table] == ["50", "40"]
+
+
 def test_tables_are_short_and_everything_is_counted(ended: Ended) -> None:
     rows = MOST_RUN_AGAIN + 5
     log = wb.from_arrow({"at": np.zeros(rows, np.int64), "x": np.arange(rows)}, time="at", name="log")

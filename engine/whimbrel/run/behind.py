@@ -53,6 +53,16 @@ class Origin:
     table: pa.Table
     lifetimes: pa.Table
 
+    @property
+    def events(self) -> pa.Table:
+        """The table without columns that its lifetimes show already; those that they hide go by another name."""
+        source, names = self.source, self.table.column_names
+        kept = [place for place, name in enumerate(names)
+                if place < 2 or name not in ("start", "end") or name in source.hidden]
+        return self.table.select(kept).rename_columns(
+            [f"{source.name}.{names[place]}" if place > 1 and names[place] in source.hidden else names[place]
+             for place in kept])
+
 
 @dataclass(frozen=True)
 class Behind:
@@ -73,11 +83,14 @@ class Behind:
 
     @property
     def events(self) -> dict[str, pa.Table]:
-        """The events by the names of their sources: start, end and payload."""
+        """The events by the names of their sources: start, end and payload.
+
+        A column whose name is that of a lifetime's end, and that is another, has its source's name before its own.
+        """
         names = [origin.source.name for origin in self.origins]
         numbered = [name if names.count(name) == 1 else f"{name} ({names[:at].count(name) + 1})"
                     for at, name in enumerate(names)]
-        return {name: _payload(origin.table) for name, origin in zip(numbered, self.origins, strict=True)}
+        return {name: origin.events for name, origin in zip(numbered, self.origins, strict=True)}
 
     @property
     def complete(self) -> bool:
@@ -284,12 +297,6 @@ def _origin(source: Source, found: Newest) -> Origin:
     rows = found.table().sort_by([(_LIFETIME[0], "ascending"), (_NUMBER, "ascending")])
     lifetimes, table = rows.select(range(2)), rows.select(range(3, rows.num_columns))
     return Origin(source, found.rows, table.rename_columns(["start", "end", *source.schema.names]), lifetimes)
-
-
-def _payload(table: pa.Table) -> pa.Table:
-    """Without columns that are hidden by the lifetime."""
-    hidden = [place for place, name in enumerate(table.column_names) if place > 1 and name in ("start", "end")]
-    return table.select([place for place in range(table.num_columns) if place not in hidden])
 
 
 def _answer(plan: Node, wanted: Wanted, found: Newest) -> None:

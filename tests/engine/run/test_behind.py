@@ -300,3 +300,12 @@ def test_a_feed_that_cannot_be_read_again_says_so() -> None:
 def test_what_is_no_row(asked: dict[str, Any], words: str) -> None:
     with pytest.raises(WhimbrelError, match=words):
         log().group_by("k").tumbling_window(10).aggregate(n=wb.count()).behind(**asked)
+
+
+def test_a_column_that_is_called_as_a_lifetimes_end_is_among_the_events() -> None:
+    trips = wb.from_arrow({"start": [1, 4, 12], "end": [40, 50, 60]}, time="start", name="trips")
+    ends = trips.tumbling_window(10).aggregate(last=wb.max(col.end))
+    found = ends.behind(start=0)
+    assert found.events["trips"].to_pylist() == [{"start": 1, "end": 2, "trips.end": 40},
+                                                 {"start": 4, "end": 5, "trips.end": 50}]
+    assert max(found.events["trips"]["trips.end"].to_pylist()) == found.again()["last"][0].as_py() == 50

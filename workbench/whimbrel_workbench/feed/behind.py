@@ -60,13 +60,12 @@ def _asked(query: Stream, row: pa.Table) -> Mapping[str, Any]:
 
 def _rows(origin: Origin) -> OriginRows:
     newest = slice(max(0, origin.table.num_rows - MOST_EVENTS), None)
-    table, lifetimes = origin.table[newest], origin.lifetimes[newest]
+    table, lifetimes = origin.events[newest], origin.lifetimes[newest]
     ends = table.column("end").cast(pa.int64()).to_pylist()
     points = all(end == start + 1 for start, end in zip(table.column("start").cast(pa.int64()).to_pylist(), ends,
                                                         strict=True))
-    told = ("start", "end", origin.source.time)
     shown = {name: table.column(place) for place, name in enumerate(table.column_names)
-             if place == 0 or (place == 1 and not points) or (place > 1 and name not in told)}
+             if place == 0 or (place == 1 and not points) or (place > 1 and name != origin.source.time)}
     shown |= {"counts from": lifetimes.column(0), "counts to": lifetimes.column(1)}
     cells = [cell_words(column)[::-1] for column in shown.values()]
     numeric = tuple(pa.types.is_integer(each.type) or pa.types.is_floating(each.type) for each in shown.values())
