@@ -104,6 +104,16 @@ def test_setting_it_reads_up_to_there_and_time_goes_on_from_there() -> None:
     assert clock.now.timestamp() == 999
 
 
+@pytest.mark.parametrize(("to", "rows"), [(4, 0), (20, 4), (40, 7), (99, 8)])
+def test_it_can_be_set_before_anything_is_read(to: int, rows: int) -> None:
+    clock = ReplayClock(INFINITE, paused=True)
+    query = two_sources(clock)
+    clock.seek(to)
+    run = query.start()
+    assert (clock.wait(PATIENCE_S), run.metrics.rows) == (True, rows)
+    run.stop()
+
+
 def test_it_cannot_be_set_behind_the_last_arrival_of_all_that_follow() -> None:
     clock = ReplayClock(INFINITE, paused=True)
     run = two_sources(clock).start()

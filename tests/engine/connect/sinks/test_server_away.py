@@ -21,7 +21,7 @@ import redis
 
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
-from tests.engine.connect.feeds.listen import PATIENCE_S, until
+from tests.engine.connect.feeds.listen import PATIENCE_S, reading, until, values
 from tests.engine.connect.feeds.relay import Relay
 from whimbrel.connect.sinks import nats as nats_sink
 from whimbrel.connect.sinks import redis as redis_sink
@@ -425,3 +425,22 @@ def test_entries_whose_answer_was_cut_off_are_not_written_again(tmp_path: Path) 
         assert run.wait(PATIENCE_S)
         relay.close()
         assert (run.error, redis_rows(server.port), len(relay.cuts)) == (None, list(range(ROWS)), 0)
+
+
+@pytest.mark.long
+@pytest.mark.mosquitto
+@pytest.mark.parametrize("qos", [1, 2])
+def test_more_rows_at_once_than_an_mqtt_client_has_numbers_for_all_come(qos: Literal[1, 2], tmp_path: Path) -> None:
+    count = 70_000
+    with servers.running(servers.mosquitto(tmp_path / "mqtt")) as server:
+        url = f"mqtt://127.0.0.1:{server.port}"
+        feed = wb.feeds.mqtt("out", url, time="start", schema={"start": "int64"}, session="all")
+        with reading(feed) as found:  # from now on the broker keeps what comes
+            next(found)
+            until(lambda: found.state.link == "live")
+        run = wb.from_arrow({"at": range(count)}, time="at").start(to=wb.sinks.mqtt("out", url, qos=qos))
+        assert run.wait(4 * PATIENCE_S)
+        assert run.error is None
+        with reading(feed) as found:
+            assert values(found, count, "start") == list(range(count))
+            assert next(found) is None
