@@ -45,7 +45,7 @@ def row_function_type(expr: RowFunction, types: Sequence[pa.DataType]) -> pa.Dat
         annotated = typing.get_type_hints(expr.function).get("return")
     except NameError:
         annotated = None
-    if annotated is not None:
+    if annotated not in (None, Any):
         if typing.get_origin(annotated) in _LISTS and (inner := typing.get_args(annotated)) and inner[0] in _RESULTS:
             return pa.list_(_RESULTS[inner[0]])
         if annotated not in _RESULTS:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -88,6 +89,13 @@ def test_a_type_that_cannot_be_foreseen_asks_for_an_annotation(function):
     with pytest.raises(ExpressionError, match="cannot be foreseen") as caught:
         type_of(trace(function), schema)
     assert "-> float" in caught.value.hint
+
+
+def test_an_annotation_that_says_nothing_is_as_none():
+    def whatever(row) -> Any:
+        return "x" * int(row.a)
+
+    assert values(trace(whatever), batch(a=[1, 2])) == ["x", "xx"]
 
 
 def test_columns_and_substitution():
