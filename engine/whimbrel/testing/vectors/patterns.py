@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -13,7 +14,7 @@ import whimbrel as wb
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Expr, type_of
 from whimbrel.testing.vectors.case import UnsupportedError
-from whimbrel.testing.vectors.expressions import translate
+from whimbrel.testing.vectors.expressions import translate, translate_condition
 from whimbrel.testing.vectors.shape import Tree, flatten, names, transform
 
 Form = Mapping[str, Any]
@@ -23,41 +24,67 @@ def register_shape(form: Form, initial: Any, x: Tree) -> Tree:
     """What the register looks like: a tree of values or, where it begins as null, of the expressions it gets."""
     updates = [] if initial is not None else _updates(form)
     for text in updates:
-        made = translate(text, {"x": x, "r": _ANYTHING})
-        if isinstance(made, dict) or made is not _ANYTHING:
+        made = translate(text, {"x": x, "vs": wb.start_time(), "r": _ANYTHING})
+        if isinstance(made, dict | list) and made is not _ANYTHING:
             return made
-    return initial
+    return _Given(x, tuple(updates)) if updates else initial
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A register that is one value and begins as null: what it is given by and by."""
+
+    x: Tree
+    updates: tuple[str, ...]
+
+    def type_in(self, stream: wb.Stream) -> pa.DataType:
+        """The type that all updates keep, supposing that the register has it."""
+        for supposed in (pa.int64(), pa.float64(), pa.string(), pa.bool_()):
+            known = {"x": self.x, "vs": wb.start_time(), "r": wb.lit(None).cast(supposed)}
+            if all(_type(translate(text, known), stream) == supposed for text in self.updates):
+                return supposed
+        raise UnsupportedError(f"a register that is given {' and '.join(self.updates)}")
 
 
 def beginning(shape: Tree, stream: wb.Stream) -> dict[str, Any]:
     """The registers of a run at its begin: their values, or the types of those that are null."""
-    return {name: _type(leaf, stream) if isinstance(leaf, Expr) else leaf for name, leaf in flatten(shape, "r").items()}
+    return {name: leaf.type_in(stream) if isinstance(leaf, _Given) else
+            (_type(leaf, stream) or pa.string()) if isinstance(leaf, Expr) else leaf
+            for name, leaf in flatten(shape, "r").items()}
 
 
 def pattern(form: Form, x: Tree, register: Tree) -> Any:
     """The pattern, over a payload and a register of these shapes."""
-    known = {"x": x, "r": transform(names(register, "r"), wb.register)}
+    known = {"x": x, "vs": wb.start_time(), "r": transform(names(register, "r"), wb.register)}
 
     def inner(of: Form) -> Any:
         match dict(of):
             case {"seq": parts}:
-                return reduce(lambda left, right: left.then(right), map(inner, parts))
+                return reduce(lambda left, right: left.then(right), map(inner, _that_consume(parts)))
             case {"or": parts}:
-                return reduce(lambda left, right: left | right, map(inner, parts))
+                either = reduce(lambda left, right: left | right, map(inner, _that_consume(parts)))
+                return either if _that_consume(parts) == parts else either.optional()
             case {"opt": part}:
                 return inner(part).optional()
             case {"plus": part}:
                 return inner(part).repeat()
             case {"star": part}:
                 return inner(part).repeat(0)
-            case {"all": condition}:
+            case {"all": condition} | {"list": condition}:
                 return _all_at_once(ast.parse(condition, mode="eval").body, {"e": x})
+            case {"any": _, **more}:
+                return inner({"elem": "True", **more})
             case {"elem": condition, **more}:
                 updates = flatten(translate(more["acc"], known), "r") if "acc" in more else {}
-                return wb.event(translate(condition, known), **updates)
+                return wb.event(translate_condition(condition, known), **updates)
         raise UnsupportedError(f"pattern {'/'.join(of)}")
 
     return inner(form)
+
+
+def _that_consume(parts: Sequence[Form]) -> list[Form]:
+    """Without those of no event at all."""
+    return [part for part in parts if "eps" not in part]
 
 
 def _all_at_once(condition: ast.expr, known: Mapping[str, Tree]) -> Any:
@@ -69,6 +96,8 @@ def _all_at_once(condition: ast.expr, known: Mapping[str, Tree]) -> Any:
             return wb.all_at_once(some=translate(ast.unparse(inside), known))
         case ast.Call(ast.Name("all"), [inside]):
             return wb.all_at_once(every=translate(ast.unparse(inside), known))
+        case ast.Compare(ast.Call(ast.Name("len")), [ast.Eq()], [ast.Constant(int(number))]):
+            return wb.all_at_once(least=number, most=number)
     raise UnsupportedError(f"all of a time: {ast.unparse(condition)}")
 
 
@@ -97,8 +126,8 @@ def _updates(form: Any) -> list[str]:
     return mine + [text for part in parts for text in _updates(part)]
 
 
-def _type(leaf: Expr, stream: wb.Stream) -> pa.DataType:
+def _type(leaf: Expr, stream: wb.Stream) -> pa.DataType | None:
     try:
         return type_of(leaf, stream.schema)
     except WhimbrelError:
-        return pa.string()
+        return None

@@ -12,7 +12,7 @@ from whimbrel.kernels import Tier, tier
 from whimbrel.testing.vectors.case import Case, Row, UnsupportedError
 from whimbrel.testing.vectors.halves import collect_in_two, collect_settled
 from whimbrel.testing.vectors.inputs import flow_of, stays_open
-from whimbrel.testing.vectors.shape import transform
+from whimbrel.testing.vectors.shape import flatten, transform
 from whimbrel.testing.vectors.steps import PARTITION, run_steps
 
 Outcome = Literal["passed", "failed", "unsupported"]
@@ -88,8 +88,17 @@ def answer(case: Case, circumstance: Circumstance) -> list[Row]:
         table = collect_in_two(result.stream, half, ends=ends)
     else:
         table = result.stream.collect() if ends else collect_settled(result.stream)
-    return [(row["start"], row["end"], transform(result.payload, lambda name: _ranked(row[name])),  # noqa: B023
-             row.get(PARTITION)) for row in table.to_pylist()]
+    rows = [(row["start"], row["end"], transform(result.payload, lambda name: _ranked(row[name])),  # noqa: B023
+             row.get(PARTITION), row.get(result.ranked)) for row in table.to_pylist()]
+    return _listed(rows) if result.ranked else [row[:4] for row in rows]
+
+
+def _listed(rows: Sequence[tuple[Any, ...]]) -> list[Row]:
+    """Rows of ranked payloads as the lists that the cases have: one for each snapshot."""
+    lists: dict[tuple[Any, ...], list[Any]] = {}
+    for start, end, payload, partition, rank in sorted(rows, key=lambda row: row[4]):
+        lists.setdefault((start, end, partition), []).append({"rank": rank, "payload": payload})
+    return [(start, end, payload, partition) for (start, end, partition), payload in lists.items()]
 
 
 def _ranked(value: Any) -> Any:
@@ -124,6 +133,8 @@ def _of(partition: Any) -> str:
 
 
 def _same(expected: Any, actual: Any) -> bool:
+    if expected is None and isinstance(actual, Mapping | list):  # in columns a record is there if one of its fields is
+        return all(leaf is None for leaf in flatten(actual, "x").values())
     if isinstance(expected, Mapping):
         return isinstance(actual, Mapping) and expected.keys() == actual.keys() \
             and all(_same(value, actual[name]) for name, value in expected.items())

@@ -6,15 +6,17 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
 
 import whimbrel
 from whimbrel import col
+from whimbrel.expr import Expr
 from whimbrel.stream import Stream
 from whimbrel.testing.vectors.case import UnsupportedError
-from whimbrel.testing.vectors.expressions import choose, translate
+from whimbrel.testing.vectors.expressions import choose, translate, translate_condition, translate_list
 from whimbrel.testing.vectors.patterns import beginning, pattern, register_shape
 from whimbrel.testing.vectors.shape import Tree, flatten, names, transform
 
@@ -35,11 +37,17 @@ class Flow:
     payload : tree of names of columns
     keys : tuple of str
         Columns of the groups, outermost first, that every step keeps.
+    key : tree of names of columns
+        The key of the innermost group.
+    ranked : str
+        The column with their ranks where rows stand for the items of lists of ranked payloads.
     """
 
     stream: Stream
     payload: Tree
     keys: tuple[str, ...] = ()
+    key: Tree = None
+    ranked: str = ""
 
     def values(self, payload: Tree | None = None) -> Tree:
         """The payload as a tree of expressions."""
@@ -47,12 +55,26 @@ class Flow:
 
     def translate(self, text: str, **more: Tree) -> Tree:
         """An expression over this stream."""
-        partition = {"key": col(PARTITION)} if PARTITION in self.keys else {}
-        return translate(text, {"x": self.values(), "vs": whimbrel.start_time(), **partition, **more})
+        return translate(text, self.named(**more))
+
+    def holds(self, text: str) -> Expr:
+        """A condition over this stream."""
+        return translate_condition(text, self.named())
+
+    def listed(self, text: str) -> Expr:
+        """An expression over this stream that is a list of any length."""
+        return translate_list(text, self.named())
+
+    def named(self, **more: Tree) -> Mapping[str, Tree]:
+        """What names stand for in expressions over this stream."""
+        key = PARTITION if self.key is None and PARTITION in self.keys else self.key
+        keyed = {} if key is None else {"key": self.values(key)}
+        return {"x": self.values(), **_TIMES, **keyed, **more}
 
     def select(self, payload: Tree) -> Flow:
         """With another payload, given as a tree of expressions."""
-        stream = self.call("select", *self.keys, **flatten(payload, "x"))
+        columns = flatten(payload, "x") or {"nothing": whimbrel.lit(True)}
+        stream = self.call("select", *self.keys, **columns)
         return replace(self, stream=stream, payload=names(payload, "x"))
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Stream:
@@ -64,6 +86,9 @@ class Flow:
     def moved(self, method: str, *arguments: Any, **options: Any) -> Flow:
         """With other lifetimes."""
         return replace(self, stream=self.call(method, *arguments, **options))
+
+
+_TIMES = {"vs": whimbrel.start_time(), "ve": whimbrel.end_time()}
 
 
 def call(stream: Stream, name: str, *arguments: Any, **options: Any) -> Stream:
@@ -106,7 +131,7 @@ def _same(flow: Flow, step: Step, inputs: Inputs) -> Flow:
 
 
 def _where(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    return replace(flow, stream=flow.call("where", flow.translate(step["pred"])))
+    return replace(flow, stream=flow.call("where", flow.holds(step["pred"])))
 
 
 def _select(flow: Flow, step: Step, inputs: Inputs) -> Flow:
@@ -114,7 +139,28 @@ def _select(flow: Flow, step: Step, inputs: Inputs) -> Flow:
 
 
 def _union(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    return replace(flow, stream=flow.call("union", _right(flow, step, inputs).stream))
+    """Of records with the same fields, in whatever order and in whatever numbers a side has them."""
+    left, right = flow, _right(flow, step, inputs)
+    if left.payload != right.payload:
+        left, right = left.select(left.values()), right.select(right.values())
+    mine, theirs = _of_one_type(left.stream, right.stream, right.stream.schema.names)
+    return replace(left, stream=call(mine, "union", theirs))
+
+
+def _of_one_type(left: Stream, right: Stream, columns: Sequence[str]) -> tuple[Stream, Stream]:
+    """Both with floats where one has them and the other has integers."""
+    def type_in(stream: Stream, name: str) -> pa.DataType:
+        return stream.schema.type_of(name)
+
+    shared = [name for name in columns if name in left.schema.names and name in right.schema.names]
+    uneven = [name for name in shared if {type_in(left, name), type_in(right, name)} == {pa.int64(), pa.float64()}]
+    floats = {name: col(name).cast(float) for name in uneven}
+    return (left.with_columns(**floats), right.with_columns(**floats)) if floats else (left, right)
+
+
+def _distinct(flow: Flow, step: Step, inputs: Inputs) -> Flow:
+    chosen = flow.select(flow.translate(step["expr"])) if "expr" in step else flow
+    return chosen.moved("distinct", *flatten(chosen.payload, "x").values())
 
 
 # Lifetimes.
@@ -122,126 +168,179 @@ def _union(flow: Flow, step: Step, inputs: Inputs) -> Flow:
 
 def _lifetime(method: str, *fields: str) -> Callable[[Flow, Step, Inputs], Flow]:
     def moved(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-        return flow.moved(method, *(_span(step[field]) for field in fields))
+        return flow.moved(method, *(step[field] for field in fields))
 
     return moved
 
 
-def _span(value: Any) -> Any:
-    return None if value == "inf" else value
+def _span(flow: Flow, step: Step, field: str) -> Any:
+    """A duration: a number, none for ever, or an expression."""
+    value = step[f"{field}_expr"] if f"{field}_expr" in step else step[field]
+    return None if value == "inf" else flow.translate(value) if isinstance(value, str) else value
+
+
+def _alter_duration(flow: Flow, step: Step, inputs: Inputs) -> Flow:
+    """A duration of nothing or less leaves nothing."""
+    duration = _span(flow, step, "duration")
+    nothing = isinstance(duration, int) and duration < 1
+    return flow.moved("set_duration", whimbrel.lit(duration) if nothing else duration)
+
+
+def _alter_lifetime(flow: Flow, step: Step, inputs: Inputs) -> Flow:
+    return flow.moved("alter_lifetime", start=flow.translate(step["start"]), duration=_span(flow, step, "duration"))
 
 
 def _hopping_window(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     """The cases label windows by their end."""
-    return flow.moved("hopping_window", step["size"], step["period"], offset=step["offset"], label="end")
+    return flow.moved("hopping_window", step["size"], step.get("period", step["size"]), offset=step.get("offset", 0),
+                      label="end")
+
+
+def _repetitive_hopping_window(flow: Flow, step: Step, inputs: Inputs) -> Flow:
+    return _chop(_hopping_window(flow, step, inputs), step, inputs)
 
 
 def _quantize(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    return flow.moved("quantize", step["size"], step["period"], offset=step["offset"])
+    size, hop, offset = step["size"], step.get("period", step["size"]), step.get("offset", 0)
+    if "progress" in step:
+        return flow.moved("progressive_window", size, hop, step["progress"], offset=offset)
+    return flow.moved("quantize", size, hop, offset=offset)
 
 
 def _session_window(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     """A max_duration of 0 is none."""
-    return flow.moved("session_window", step["timeout"], max_duration=step["max_duration"] or None)
-
-
-def _alter_lifetime(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    return flow.moved("alter_lifetime", start=flow.translate(step["start"]), duration=_span(step["duration"]))
+    return flow.moved("session_window", step["timeout"], max_duration=step.get("max_duration") or None)
 
 
 def _shift(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    amount = flow.translate(step["by_expr"]) if "by_expr" in step else step["by"]
-    return flow.moved("shift", amount)
+    return flow.moved("shift", _span(flow, step, "by"))
 
 
 def _chop(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    return flow.moved("chop", step["period"], offset=step["offset"])
+    return flow.moved("chop", step["period"], offset=step.get("offset", 0))
 
 
 # Aggregates and groups.
 
-_AGGREGATES = {"count_not_null": "count", "avg": "mean", "percentile_disc": "quantile", "percentile_cont": "quantile"}
+_AGGREGATES: dict[str, tuple[str, dict[str, Any]]] = {
+    "count_not_null": ("count", {}), "avg": ("mean", {}), "average": ("mean", {}), "avg_squares": ("mean", {}),
+    "sum_squares": ("sum_of_squares", {}), "single_or_default": ("first", {}),
+    "percentile_disc": ("quantile", {"interpolation": "discrete"}),
+    "percentile_cont": ("quantile", {"interpolation": "linear"}),
+    **dict.fromkeys(("variance",), ("var", {})), **dict.fromkeys(("stddev", "standard_deviation"), ("std", {})),
+    **dict.fromkeys(("population_variance",), ("var", {"sample": False})),
+    **dict.fromkeys(("population_stddev", "population_standard_deviation"), ("std", {"sample": False})),
+}
+_AGGREGATE_STEPS = ("count", "sum", "min", "max", "product", "var", "std", "median", "first", "last", "any", "all",
+                    "collect", "count_distinct", *_AGGREGATES)
 
 
 def _measure(flow: Flow, form: Step) -> Any:
     kind = str(form["op"])
-    name = _AGGREGATES.get(kind, kind)
+    name, options = _AGGREGATES.get(kind, (kind, {}))
     if not hasattr(whimbrel, name):
         raise UnsupportedError(name)
-    options: dict[str, Any] = {}
     if kind.startswith("percentile"):
-        options = {"q": form["p"], "descending": form.get("descending", False),
-                   "interpolation": "linear" if kind.endswith("cont") else "discrete"}
+        options = {**options, "q": form["p"], "descending": form.get("descending", False)}
     elif kind == "top_k":
         options = {"k": form["k"]}
     values = [flow.translate(form["expr"])] if "expr" in form else []
+    if kind == "avg_squares":
+        values = [value * value for value in values]
     measure = getattr(whimbrel, name)(*values, **options)
-    return measure.where(flow.translate(form["where"])) if "where" in form else measure
+    return measure.where(flow.holds(form["where"])) if "where" in form else measure
+
+
+def _top_k(flow: Flow, step: Step, inputs: Inputs) -> Flow:
+    """Lists of ranked payloads; of those that are not what they are ordered by, as a row for each of their items."""
+    if step["expr"].strip() == "x" and isinstance(flow.payload, str):
+        return _aggregate_one(flow, step, inputs)
+    return replace(flow.moved("top_k", step["k"], flow.translate(step["expr"]), rank="rank"), ranked="rank")
 
 
 def _aggregate_one(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    return Flow(flow.call("aggregate", x=_measure(flow, step)), "x", flow.keys)
+    return replace(flow, stream=flow.call("aggregate", x=_measure(flow, step)), payload="x")
 
 
 def _aggregate(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     measures = {f"x_{name}": _measure(flow, form) for name, form in step["aggs"].items()}
     payload = {name: f"x_{name}" for name in step["aggs"]}
-    result = Flow(flow.call("aggregate", **measures), payload, flow.keys)
-    return result.select(result.translate(step["result"], **result.values())) if "result" in step else result
+    result = replace(flow, stream=flow.call("aggregate", **measures), payload=payload)
+    if "result" not in step:
+        return result
+    values = result.values()
+    return result.select(result.translate(step["result"], v=values, **values))
 
 
 def _group_apply(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     key = flow.translate(step["key"])
     root = f"key{len(flow.keys)}"
     columns = flatten(key, root)
-    grouped = replace(flow, stream=flow.call("with_columns", **columns), keys=(*flow.keys, *columns))
+    grouped = replace(flow, stream=flow.call("with_columns", **columns), keys=(*flow.keys, *columns),
+                      key=names(key, root))
     done = run_steps(grouped, step["apply"], inputs)
-    out = replace(done, stream=Stream(done.stream.node), keys=flow.keys)
+    out = replace(done, stream=Stream(done.stream.node), keys=flow.keys, key=flow.key)
     if "result" not in step:
         return out.select(done.values())
-    return out.select(done.translate(step["result"], v=done.values(), key=done.values(names(key, root))))
+    return out.select(done.translate(step["result"], v=done.values()))
 
 
 def _detect(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    shape = register_shape(step["pattern"], step["register"], flow.values())
+    shape = register_shape(step["pattern"], step.get("register", {}), flow.values())
     options: dict[str, Any] = {}
     if flatten(shape, "r"):
         options["register"] = beginning(shape, flow.stream)
-    if not step["overlapping"]:
+    if not step.get("overlapping", True):
         options["overlapping"] = False
     if step.get("simultaneity_free"):
         options["simultaneous"] = "in_order"
     found = flow.call("detect", pattern(step["pattern"], flow.values(), shape), within=step["max_duration"], **options)
-    return Flow(found, names(shape, "r"), flow.keys)
+    return replace(flow, stream=found, payload=names(shape, "r"))
 
 
 def _select_many(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    """Lists that are written down (``[a, b]``, ``[a] * n``), or the list that the payload is (``x``)."""
-    match ast.parse(step["expr"], mode="eval").body:
-        case ast.Name("x"):
-            exploded = replace(flow, stream=flow.call("select_many", flow.payload))
-            ranked = pa.types.is_struct(exploded.stream.schema.type_of(flow.payload))
-            item = col(flow.payload)
-            return exploded.select({"rank": item.field("rank"), "payload": item.field("value")} if ranked else item)
-        case ast.List(items):
-            options = {}
-        case ast.BinOp(ast.List(items), ast.Mult(), times):
-            options = {"times": flow.translate(ast.unparse(times))}
+    """A row for each item of a list that is written down (``[a, b]``, ``[a] * n``), or that an expression makes."""
+    if flow.ranked and step["expr"].strip() == "x":
+        ranked = {"rank": col(flow.ranked), "payload": flow.values()}
+        return replace(flow, ranked="").select(ranked)
+    times: dict[str, Any] = {}
+    match ast.parse(step["expr"].strip(), mode="eval").body:
+        case ast.List(items) if items:
+            values = [flow.translate(ast.unparse(item)) for item in items]
+        case ast.BinOp(ast.List(items), ast.Mult(), count) | ast.BinOp(count, ast.Mult(), ast.List(items)) if items:
+            values = [flow.translate(ast.unparse(item)) for item in items]
+            times = {"times": flow.translate(ast.unparse(count))}
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            listed = flow.translate(step["expr"])
+            if not isinstance(listed, list):
+                exploded = flow.call("select_many", "many", listed)
+                ranked = pa.types.is_struct(exploded.schema.type_of("many"))
+                item = {"rank": col.many.field("rank"), "payload": col.many.field("value")} if ranked else col.many
+                return replace(flow, stream=exploded).select(item)
+            values = listed
+        case ast.List([]):
+            return replace(flow, stream=flow.call("where", whimbrel.lit(False)))
         case _:
-            raise UnsupportedError(f"select_many of {step['expr']}")
-    values = [flow.translate(ast.unparse(item)) for item in items]
-    return replace(flow, stream=flow.call("select_many", "many", values, **options), payload="many").select(col.many)
+            return replace(flow, stream=flow.call("select_many", "many", flow.listed(step["expr"]))).select(col.many)
+    if not any(isinstance(value, Mapping | list) for value in values):
+        return replace(flow, stream=flow.call("select_many", "many", values, **times)).select(col.many)
+    which = [whimbrel.lit(at) for at in range(len(values))]
+    chosen = reduce(lambda others, at: choose(col.many == at, values[at], others), range(1, len(values)), values[0])
+    return replace(flow, stream=flow.call("select_many", "many", which, **times)).select(chosen)
 
 
 def _pivot(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     """The attributes are those of the declared result, where the case has one, and else those of its rows."""
-    if step["agg"] != "single_or_default":
-        raise UnsupportedError(f"pivot with {step['agg']}")
+    kind = step.get("agg", "single_or_default")
+    name, options = _AGGREGATES.get(kind, (kind, {}))
+    if not hasattr(whimbrel, name):
+        raise UnsupportedError(f"pivot with {kind}")
+    how = {} if kind == "single_or_default" else {"aggregate": partial(getattr(whimbrel, name), **options)}
     named = _plainly_named(flow)
     found = set(named.stream.collect()[step["attribute"]].to_pylist())
     columns = sorted(found | set(step.get("columns", ())) - set(step["key"]))
-    done = named.call("pivot", *step["key"], attribute=step["attribute"], value=step["value"], values=columns)
-    return Flow(done, {name: name for name in (*step["key"], *columns)}, flow.keys)
+    done = named.call("pivot", *step["key"], attribute=step["attribute"], value=step["value"], values=columns, **how)
+    return replace(flow, stream=done, payload={name: name for name in (*step["key"], *columns)})
 
 
 def _unpivot(flow: Flow, step: Step, inputs: Inputs) -> Flow:
@@ -249,10 +348,15 @@ def _unpivot(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     options = {"attribute": step["attribute"], "value": step["value"]}
     named = _plainly_named(flow)
     table = named.stream.collect()
-    empty = [name for name in named.payload if name not in step["key"] and table[name].null_count == len(table)]
+    values = [name for name in named.payload if name not in step["key"]]
+    empty = [name for name in values if len(table) and table[name].null_count == len(table)]
     filled = replace(named, stream=named.call("drop", *empty)) if empty else named
+    types = {filled.stream.schema.type_of(name) for name in values if name not in empty}
+    if types == {pa.int64(), pa.float64()}:
+        floats = {name: col(name).cast(float) for name in values if name not in empty}
+        filled = replace(filled, stream=filled.call("with_columns", **floats))
     done = filled.call("unpivot", *step["key"], **options)
-    return Flow(done, {name: name for name in (*step["key"], *options.values())}, flow.keys)
+    return replace(flow, stream=done, payload={name: name for name in (*step["key"], *options.values())})
 
 
 def _plainly_named(flow: Flow) -> Flow:
@@ -264,7 +368,8 @@ def _plainly_named(flow: Flow) -> Flow:
 
 def _group_aggregate(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     inner = {"op": "aggregate", "aggs": step["aggs"]}
-    return _group_apply(flow, {"key": step["key"], "apply": [inner], "result": step["result"]}, inputs)
+    result = {"result": step["result"]} if "result" in step else {}
+    return _group_apply(flow, {"key": step["key"], "apply": [inner], **result}, inputs)
 
 
 # Two streams.
@@ -276,35 +381,59 @@ def _join(flow: Flow, step: Step, inputs: Inputs) -> Flow:
 
 def _joined(left: Flow, right: Flow, step: Step, **options: Any) -> Flow:
     """Join two streams whose columns have been given different names: ``l...`` and ``r...``."""
-    mine, theirs = _keyed(left, step.get("left_key"), "l"), _keyed(right, step.get("right_key"), "r", "r_is")
+    mine, theirs, on = _keyed(left, right, step)
+    sides = _sides(left, right)
+    if "pred" in step:
+        options["where"] = translate_condition(step["pred"], sides)
+    result = replace(left, stream=call(mine, "join", theirs, on=on, allow_lookahead=True, **options))
+    here = result.named(**sides)
+    if "inner" not in step:
+        return result.select(translate(step["result"], here))
+    texts = [text for field, text in step.items() if field not in _OF_MATCHES]
+    inner = translate(step["inner"], here)
+    made = {side: next((translate(text, here) for text in texts if _reads(text, side)), None) for side in ("l", "r")}
+    both = inner if made["l"] is None else choose(col.r_is.is_not_null(), inner, made["l"])
+    return result.select(both if made["r"] is None else choose(col.l_is.is_not_null(), both, made["r"]))
+
+
+_OF_MATCHES = ("op", "right", "left_key", "right_key", "pred", "inner")
+"""What a step says of matches; what else an outer join says is of rows of one side alone."""
+
+
+def _reads(text: str, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(ast.parse(text, mode="eval")))
+
+
+def _sides(left: Flow, right: Flow) -> Mapping[str, Tree]:
+    return {"l": left.values(names(left.payload, "l")), "r": left.values(names(right.payload, "r"))}
+
+
+def _outer_join(how: str) -> Callable[[Flow, Step, Inputs], Flow]:
+    def joined(flow: Flow, step: Step, inputs: Inputs) -> Flow:
+        return _joined(flow, _right(flow, step, inputs), step, how=how)
+
+    return joined
+
+
+def _keyed(left: Flow, right: Flow, step: Step) -> tuple[Stream, Stream, list[str]]:
+    """Both sides and the columns to match: the keys of common groups, then those of the step, or what all share."""
+    def side(flow: Flow, key: str | None, root: str) -> Stream:
+        columns = flatten(flow.values(), root) | {f"{root}_is": whimbrel.lit(True)}
+        columns |= {"on": whimbrel.lit(True)} if key is None else flatten(flow.translate(key), "on")
+        return flow.stream.select(*flow.keys, **columns)
+
+    mine, theirs = side(left, step.get("left_key"), "l"), side(right, step.get("right_key"), "r")
     on = [name for name in mine.schema.names if name.startswith("on")]
-    joined = call(mine, "join", theirs, on=[*left.keys, *on], allow_lookahead=True, **options)
-    result = Flow(joined, left.payload, left.keys)
-    here = {"l": result.values(names(left.payload, "l")), "r": result.values(names(right.payload, "r"))}
-    if "inner" in step:
-        inner, outer = (translate(step[which], here) for which in ("inner", "outer"))
-        return result.select(choose(col.r_is.is_not_null(), inner, outer))
-    return result.select(translate(step["result"], here))
-
-
-def _left_outer_join(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    return _joined(flow, _right(flow, step, inputs), step, how="left")
-
-
-def _keyed(flow: Flow, key: str | None, root: str, *flags: str) -> Stream:
-    columns = flatten(flow.values(), root) | dict.fromkeys(flags, whimbrel.lit(True))
-    if key is not None:
-        columns |= flatten(flow.translate(key), "on")
-    return flow.stream.select(*flow.keys, **columns)
+    return *_of_one_type(mine, theirs, on), [*(key for key in left.keys if key in right.keys), *on]
 
 
 def _of_left(method: str) -> Callable[[Flow, Step, Inputs], Flow]:
     """Steps whose result has the payload of the left stream."""
     def step_(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-        mine = _keyed(flow, step.get("left_key"), "l")
-        theirs = _keyed(_right(flow, step, inputs), step.get("right_key"), "r")
-        on = [name for name in mine.schema.names if name.startswith("on")]
-        result = Flow(call(mine, method, theirs, on=[*flow.keys, *on]), names(flow.payload, "l"), flow.keys)
+        right = _right(flow, step, inputs)
+        mine, theirs, on = _keyed(flow, right, step)
+        where = {"where": translate_condition(step["pred"], _sides(flow, right))} if "pred" in step else {}
+        result = replace(flow, stream=call(mine, method, theirs, on=on, **where), payload=names(flow.payload, "l"))
         return result.select(result.values())
 
     return step_
@@ -317,15 +446,16 @@ def _multicast(flow: Flow, step: Step, inputs: Inputs) -> Flow:
 
 STEPS: dict[str, Callable[[Flow, Step, Inputs], Flow]] = {
     **dict.fromkeys(("passthrough", "coalesce", "set_property"), _same),
-    "where": _where, "select": _select, "union": _union,
-    "alter_duration": _lifetime("set_duration", "duration"), "extend_lifetime": _lifetime("extend", "by"),
+    "where": _where, "select": _select, "union": _union, "distinct": _distinct,
+    "alter_duration": _alter_duration, "alter_lifetime": _alter_lifetime, "extend_lifetime": _lifetime("extend", "by"),
     "clip_duration": _lifetime("clip_duration", "limit"), "stitch": _lifetime("stitch"),
-    "point_at_end": _lifetime("point_at_end"), "shift": _shift, "alter_lifetime": _alter_lifetime, "chop": _chop,
-    "hopping_window": _hopping_window, "quantize": _quantize, "session_window": _session_window,
-    **dict.fromkeys(("count", "count_not_null", "sum", "avg", "min", "max", "percentile_disc", "percentile_cont",
-                     "top_k"), _aggregate_one),
+    "point_at_end": _lifetime("point_at_end"), "shift": _shift, "chop": _chop,
+    **dict.fromkeys(("hopping_window", "tumbling_window"), _hopping_window),
+    "repetitive_hopping_window": _repetitive_hopping_window,
+    **dict.fromkeys(("quantize", "progressive_quantize"), _quantize), "session_window": _session_window,
+    **dict.fromkeys(_AGGREGATE_STEPS, _aggregate_one), "top_k": _top_k,
     "pivot": _pivot, "unpivot": _unpivot, "detect": _detect, "select_many": _select_many, "aggregate": _aggregate,
-    "group_apply": _group_apply, "group_aggregate": _group_aggregate,
-    "join": _join, "left_outer_join": _left_outer_join, "multicast": _multicast, "clip": _of_left("clip"),
-    "where_not_exists": _of_left("anti_join"), "where_exists": _of_left("semi_join"),
+    "group_apply": _group_apply, "group_aggregate": _group_aggregate, "multicast": _multicast,
+    "join": _join, "left_outer_join": _outer_join("left"), "full_outer_join": _outer_join("full"),
+    "clip": _of_left("clip"), "where_not_exists": _of_left("anti_join"), "where_exists": _of_left("semi_join"),
 }
