@@ -17,6 +17,8 @@ from whimbrel.plan import Aggregate, Bag, State, Steps
 class Edge(Aggregate):
     """What first and last share: the state is (value, its start, how many), and no row can be taken back."""
 
+    chooses: ClassVar[bool] = True
+
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         return check_ordered(self, input_type)
 

@@ -18,6 +18,8 @@ from whimbrel.plan import Aggregate, Bag, State, Steps
 class Extreme(Aggregate):
     """What min and max share: the state is (value, how many), and a row that left cannot be taken back."""
 
+    chooses: ClassVar[bool] = True
+
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         return check_ordered(self, input_type)
 

@@ -29,6 +29,9 @@ NO_ROWS: Inputs = ((), NO_MASK, _NONE)
 
 GROUPS_AT_FIRST = 1024
 
+_SIGN = np.uint64(2**63)
+"""Turned over, unsigned integers are in order as signed ones."""
+
 
 class Measure(Measurement):
     """State arrays of one aggregate, one element a group, and the replay that moves them.
@@ -67,6 +70,7 @@ class Measure(Measurement):
         input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
         self.type = aggregate.result_type(input_type)
         self.steps = steps
+        self.unsigned = input_type == pa.uint64()  # what is computed is int64: values may be above its largest
         fields = [np.asarray(value).dtype for value in steps.init]
         self.value_dtypes = fields if part is Part.MERGED else [_dtype(input_type)]
         self.out_dtypes = fields if part is not Part.WHOLE else [_dtype(self.type)]
@@ -112,7 +116,7 @@ class Measure(Measurement):
 
     @property
     def fuses(self) -> bool:
-        return self.part is not Part.MERGED
+        return self.part is not Part.MERGED and not self.unsigned
 
     def read(self, batch: Batch) -> Inputs:
         if self.part is Part.MERGED:
@@ -130,14 +134,16 @@ class Measure(Measurement):
         if aggregate.expr is None:
             return batch.sync, NO_MASK if valid is None else frozen(valid)
         column = evaluate(aggregate.expr, batch)
-        if not column.fixed:  # count(col.name): only whether a value is there matters
+        if not column.fixed or aggregate.name == "count":  # only whether a value is there matters
             column = Column(pa.int64(), np.zeros(len(column), np.int64), column.validity())
         if column.valid is not None:
             valid = column.valid if valid is None else valid & column.valid
         return frozen(self._wide(np.asarray(column.values))), NO_MASK if valid is None else frozen(valid)
 
     def _wide(self, values: Array) -> Array:
-        if values.dtype == np.uint64 and values.size and values.max() > 2**63 - 1:
+        if self.unsigned and self.aggregate.chooses:
+            return (values ^ _SIGN).view(np.int64)
+        if self.unsigned and values.size and values.max() > 2**63 - 1:
             raise KernelError("A value is above the largest int64.", where=self.aggregate.show(),
                               hint="cast the column to float64 first")
         return values.astype(self.value_dtypes[0], copy=False)
@@ -166,6 +172,8 @@ class Measure(Measurement):
         """The values of the aggregate, as they were written and will stay, in the type of its column."""
         physical = numpy_type(self.type)
         assert physical is not None
+        if self.unsigned and self.aggregate.chooses:
+            values = values.view(np.uint64) ^ _SIGN
         if valid.all():
             return Column(self.type, values.astype(physical, copy=False))
         return Column(self.type, np.where(valid, values, 0).astype(physical, copy=False), valid)

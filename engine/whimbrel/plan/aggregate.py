@@ -119,6 +119,9 @@ class Aggregate(Reduced, ABC):
     name: ClassVar[str]
     """What users call it."""
 
+    chooses: ClassVar[bool] = False
+    """Whether its value is one of those that it reads, found by comparing them: any numbers in that order do."""
+
     @abstractmethod
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         """Type of the value, or an ExpressionError for inputs that make no sense."""

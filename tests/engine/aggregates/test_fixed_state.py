@@ -242,3 +242,32 @@ def test_a_sliding_float_does_not_drift(name: str) -> None:
     windows = np.lib.stride_tricks.sliding_window_view(values[-10_000:], size)
     fresh = {"sum": windows.sum(1), "mean": windows.mean(1), "var": windows.var(1, ddof=1)}[name]
     assert np.abs(answer[rows - len(fresh):rows] / fresh - 1).max() < 1e-9
+
+
+UNSIGNED = {"at": pa.array([0, 2, 5, 9, 12, 14]), "key": ["a", "b", "a", "a", "b", "a"],
+            "u": pa.array([2**63 + 5, 3, None, 2**64 - 1, 7, 1], pa.uint64())}
+
+
+@pytest.mark.parametrize("name", ["interpreted", "primitives", "fused"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_unsigned_values_above_int64_are_counted_and_compared(shape: str, name: str) -> None:
+    measures = "aggregate(n=wb.count(col.u), lo=wb.min(col.u), hi=wb.max(col.u), a=wb.first(col.u), z=wb.last(col.u))"
+    events = wb.from_arrow(UNSIGNED, time="at").with_columns(k2=col.key)
+    as_words = events.with_columns(u=col.u.cast(str))  # an independent way: texts of one width
+    as_words = as_words.with_columns(u=wb.lit("0" * 20) + col.u).with_columns(u=lambda e: str(e.u)[-20:])
+    with tier(name):  # type: ignore[arg-type]
+        query = SHAPES[shape].format(measures)
+        numbers = eval(f"events{query}", {"events": events, "wb": wb, "col": col}).collect()
+        words = eval(f"events{query}", {"events": as_words, "wb": wb, "col": col}).collect()
+    for column in ("lo", "hi", "a", "z"):
+        told = [None if text is None else int(text) for text in words[column].to_pylist()]
+        assert numbers[column].to_pylist() == told
+    assert numbers["n"] == words["n"]
+
+
+@pytest.mark.parametrize("name", ["interpreted", "primitives", "fused"])
+@pytest.mark.parametrize("kind", ["sum", "mean", "var"])
+def test_unsigned_values_above_int64_are_not_added_up(kind: str, name: str) -> None:
+    query = wb.from_arrow(UNSIGNED, time="at").tumbling_window(8).aggregate(v=getattr(wb, kind)(col.u))
+    with tier(name), pytest.raises(KernelError, match="above the largest int64"):  # type: ignore[arg-type]
+        query.collect()
