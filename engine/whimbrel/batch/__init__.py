@@ -3,6 +3,7 @@
 from whimbrel.batch.arrow import columns_from_arrow, record_batches, schema_from_arrow, table_from_batches, table_schema
 from whimbrel.batch.batch import Batch, Ticks
 from whimbrel.batch.column import Column, Mask, frozen, numpy_type
+from whimbrel.batch.plain import logical_type, plain_array, plain_type
 from whimbrel.batch.reach import check_reach
 from whimbrel.batch.schema import Field, Schema
 from whimbrel.batch.storage import Storage, keep_freed_memory
@@ -11,6 +12,6 @@ from whimbrel.batch.texts import text_buffers
 
 __all__ = [
     "Batch", "Column", "Field", "Mask", "Schema", "Storage", "Ticks", "check_reach", "columns_from_arrow", "frozen",
-    "keep_freed_memory", "numpy_type", "record_batches", "schema_from_arrow", "surroundings", "table_from_batches",
-    "table_schema", "text_buffers",
+    "keep_freed_memory", "logical_type", "numpy_type", "plain_array", "plain_type", "record_batches",
+    "schema_from_arrow", "surroundings", "table_from_batches", "table_schema", "text_buffers",
 ]

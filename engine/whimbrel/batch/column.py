@@ -133,7 +133,8 @@ class Column:
             return first
         if not first.fixed:
             arrays: list[pa.Array] = [column.values for column in columns]
-            if len({array.type for array in arrays}) > 1:  # plain beside dictionary-encoded
+            if len({array.type for array in arrays}) > 1 or pa.types.is_null(first.type):
+                # Plain beside dictionary-encoded; or nulls only, whose dictionaries Arrow does not unify.
                 arrays = [column.to_arrow() for column in columns]
             chunked = pa.chunked_array(arrays)
             if pa.types.is_dictionary(chunked.type):

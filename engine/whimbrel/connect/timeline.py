@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Field, Schema, Ticks, frozen
+from whimbrel.batch import Batch, Column, Field, Schema, Ticks, frozen, logical_type, plain_array, plain_type
 from whimbrel.batch.arrow import ticks_from_arrow
 from whimbrel.clock import INF, TickUnit
-from whimbrel.connect.plain import plain_array, plain_type
 from whimbrel.errors import SchemaError, SourceError, near_match
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.durations import durations
@@ -48,7 +47,7 @@ class Timeline:
     @staticmethod
     def of(fields: pa.Schema, *, time: str, end: str | None, arrival: str | None, where: str) -> Timeline:
         """Check the columns that carry time; a missing one or a wrong type is a SchemaError."""
-        plain = tuple(Field(field.name, _logical(field.type)) for field in fields)
+        plain = tuple(Field(field.name, logical_type(field.type)) for field in fields)
         start_type = _type_of(plain, time, "time", where)
         unit, zone = time_unit(start_type, time, where)
         schema = Schema((), unit, zone).with_fields(plain, where=where)
@@ -165,11 +164,6 @@ def _type_of(fields: Sequence[Field], name: str, role: str, where: str) -> pa.Da
             return field.type
     raise SchemaError(f"{role}={name!r} names no column.", where=where,
                       hint=near_match(str(name), [field.name for field in fields]))
-
-
-def _logical(type_: pa.DataType) -> pa.DataType:
-    plain = plain_type(type_)
-    return plain.value_type if pa.types.is_dictionary(plain) else plain
 
 
 def _kind(type_: pa.DataType) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 import numpy as np
 import pyarrow as pa
 
+from whimbrel.batch import logical_type
 from whimbrel.elsewhere import EXPRESSION, absent
 from whimbrel.errors import ExpressionError
 
@@ -382,9 +383,9 @@ def _not_none(expr: Expr, op: Text, other: object) -> Expr:
 
 def _data_type(type_: Any, x: Expr) -> pa.DataType:
     if isinstance(type_, pa.DataType):
-        return type_
+        return logical_type(type_)
     try:
-        return pa.type_for_alias(_CAST_NAMES.get(type_, type_))
+        return logical_type(pa.type_for_alias(_CAST_NAMES.get(type_, type_)))
     except (TypeError, ValueError):
         raise ExpressionError(f"There is no type {type_!r}.", where=x.show(),
                               hint="such as 'int64', 'float32', 'string', 'timestamp[us]', 'date32'") from None

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from whimbrel.batch import Field, Schema
+from whimbrel.batch import Field, Schema, logical_type
 from whimbrel.clock import MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
-from whimbrel.errors import ExpressionError, PlanError, near_match
+from whimbrel.errors import ExpressionError, PlanError, SchemaError, near_match
 from whimbrel.expr import (
     REGISTER,
     Column,
@@ -203,6 +203,10 @@ class Detect(Operator):
                 raise PlanError(f"No event of the pattern is named {source.event!r}.", where=where,
                                 hint=near_match(source.event, known, noun="event"))
             captured.append(Slot(name, schema.type_of(source.column, where=where), source, shown=name in told))
+        for slot in (*declared, *captured):
+            if pa.types.is_nested(slot.type):
+                raise SchemaError(f"{slot.source.column!r} is {slot.type}, which a run cannot remember.", where=where,
+                                  hint="remember numbers, texts, times or bools, such as one field of a struct")
         return [*declared, *captured]
 
     def properties(self, *upstream: Properties) -> Properties:
@@ -314,7 +318,7 @@ def _declared(register: Beginning) -> Iterator[tuple[str, pa.DataType, Any]]:
             raise PlanError(f"Register {name!r} has no type.", where="detect(register=...)",
                             hint="give the value that it begins with, or pyarrow.int64() for null")
         if isinstance(value, pa.DataType):
-            yield name, value, None
+            yield name, logical_type(value), None
         else:
             yield name, type_of(lift(value), Schema(())), value
 

@@ -58,6 +58,9 @@ class JoinedRow:
             if types[0] != types[1]:
                 raise SchemaError(f"Cannot match {mine!r} ({types[0]}) with {theirs!r} ({types[1]}).", where=where,
                                   hint="cast one side: .with_columns(name=col.name.cast(...))")
+            if pa.types.is_nested(types[0]):
+                raise SchemaError(f"{mine!r} is {types[0]}, which cannot be a key.", where=where,
+                                  hint="match by numbers, texts, times or bools")
 
     def check_condition(self, condition: Expr | None, left: Schema, right: Schema, *, where: str) -> None:
         """Refuse a condition that is not about this row, or not true or false."""

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whimbrel.batch import Batch, Field, Schema
+from whimbrel.batch import Batch, Field, Schema, logical_type
 from whimbrel.batch import Column as Items
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
 from whimbrel.expr import Column, Condition, Expr, RowFunction, check_name, columns_of, evaluate, split, trace, type_of
@@ -174,7 +174,7 @@ def select_many(schema: Schema, column: str, values: Sequence[Column] | Conditio
         if not isinstance(made, RowFunction):
             raise PlanError("A type is for Python functions; expressions have theirs.", where=where,
                             hint="leave item_type out, or cast the expressions: .cast(...)")
-        made = replace(made, declared=pa.list_(item_type))
+        made = replace(made, declared=pa.list_(logical_type(item_type)))
     return SelectMany(column=column, split=split, listed=made,
                       times=None if times is None else trace(times, where=where),
                       values=() if listed else tuple(trace(value, where=where) for value in cast(Any, values)))

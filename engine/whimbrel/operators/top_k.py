@@ -15,7 +15,7 @@ from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Col, Condition, Expr, Keys, check_name, columns_of, evaluate, key_of, trace, type_of
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.bag_values import FixedValues
-from whimbrel.plan import Exact, Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
+from whimbrel.plan import Exact, Given, Operator, Properties, Reach, Wanted, fluent, is_ordered, reads_exactly
 
 Array = np.ndarray[Any, Any]
 
@@ -71,7 +71,7 @@ class TopK(Operator):
         if self.k < 1:
             raise PlanError("k must be at least 1.", where=where, hint="such as top_k(3, by=col.x)")
         type_ = type_of(self.by, upstream[0], where=where)
-        if pa.types.is_nested(type_) or pa.types.is_null(type_):
+        if not is_ordered(type_):
             raise ExpressionError(f"{self.by.show()} is {type_}, which has no order.", where=where,
                                   hint="order by numbers, bools, times or texts")
         for _, expr in self.keys:

@@ -13,10 +13,9 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.batch import Batch, Column, Field, Schema, plain_array
 from whimbrel.connect import Timeline
 from whimbrel.connect.parquet_files import ParquetFiles
-from whimbrel.connect.plain import plain_array
 from whimbrel.expr import Expr, columns_of, predicate
 from whimbrel.plan import Blocks
 

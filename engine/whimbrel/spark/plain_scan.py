@@ -9,8 +9,8 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
+from whimbrel.batch import plain_type
 from whimbrel.connect.parquet_files import ParquetFiles
-from whimbrel.connect.plain import plain_type
 from whimbrel.errors import WhimbrelError
 from whimbrel.spark.plain_files import PlainFiles
 

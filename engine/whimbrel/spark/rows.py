@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Schema
+from whimbrel.batch import Batch, Column, Schema, plain_array, plain_type
 from whimbrel.clock import TickUnit
 from whimbrel.connect import Timeline
-from whimbrel.connect.plain import plain_array, plain_type
 from whimbrel.spark.types import fitting
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from whimbrel.batch import Schema
 from whimbrel.clock import Duration
 from whimbrel.connect.instant import Instant
 from whimbrel.elsewhere import STREAM, absent
-from whimbrel.errors import PlanError
+from whimbrel.errors import PlanError, SchemaError
 from whimbrel.expr import Column, Expr, Keys, check_name, named_columns, named_words, type_of
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Operators, Sink, Source, check_lookahead, explain
@@ -71,7 +71,11 @@ class Stream(Methods):
             raise PlanError("group_by() needs a key.", where="group_by()", hint='such as group_by("origin")')
         for name, expr in every:
             check_name(name, "group_by")
-            type_of(expr, self.schema, where=f"group_by({named_words(every)})")
+            where = f"group_by({named_words(every)})"
+            type_ = type_of(expr, self.schema, where=where)
+            if pa.types.is_nested(type_):
+                raise SchemaError(f"{name!r} is {type_}, which cannot be a key.", where=where,
+                                  hint="group by numbers, texts, times or bools; or select_many() its items before")
         return replace(self, keys=every)
 
     def group_apply(self, query: Callable[[Stream], Stream]) -> Stream:

@@ -60,3 +60,8 @@ def test_no_rows_have_no_nulls() -> None:
     """A column that begins with nothing would keep a mask for ever."""
     nothing = Column.nulls(pa.int64(), 0)
     assert Column.concat([nothing, Column.from_arrow(pa.array([1, 2]))]).valid is None
+
+
+def test_nulls_of_no_type_one_after_the_other() -> None:
+    nothing = Column.from_arrow(pa.nulls(2).dictionary_encode())
+    assert Column.concat([nothing, nothing]).to_arrow().equals(pa.nulls(4))

@@ -200,3 +200,10 @@ def test_a_mistake_is_told_in_the_users_words(mistake: str) -> None:
     for part in parts:
         assert part in str(caught.value)
     assert len(str(caught.value).splitlines()) <= 8
+
+
+@pytest.mark.parametrize("type_", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())])
+def test_a_register_takes_texts_in_whatever_layout_its_type_was_given(type_: pa.DataType) -> None:
+    events = wb.from_arrow(pa.table({"at": [0, 1], "x": pa.array(["a", "b"]).cast(type_)}), time="at")
+    found = events.detect(wb.event(col.x == "b", last=col.x), within=5, register={"last": type_})
+    assert found.collect()["last"].to_pylist() == ["b"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import whimbrel as wb
@@ -50,3 +51,9 @@ def test_what_cannot_be_ranked_is_refused() -> None:
         stream().top_k(0, by="x")
     with pytest.raises(ExpressionError, match="no order"):
         stream().aggregate(xs=wb.collect(col.x)).top_k(1, by="xs")
+
+
+def test_a_duration_of_months_has_no_order() -> None:
+    spans = pa.table({"at": [0, 1], "span": pa.array([(1, 2, 3), (4, 5, 6)], pa.month_day_nano_interval())})
+    with pytest.raises(ExpressionError, match="which has no order"):
+        wb.from_arrow(spans, time="at").top_k(1, "span").collect()

@@ -24,6 +24,16 @@ def plain_type(type_: pa.DataType) -> pa.DataType:
     return plain_type(type_.value_type) if pa.types.is_run_end_encoded(type_) else type_
 
 
+def logical_type(type_: pa.DataType) -> pa.DataType:
+    """What the values of a column are to expressions and operators, in whatever layout and coded or not.
+
+    >>> logical_type(pa.dictionary(pa.int8(), pa.large_string()))
+    DataType(string)
+    """
+    plain = plain_type(type_)
+    return plain.value_type if pa.types.is_dictionary(plain) else plain
+
+
 def plain_array(array: pa.Array) -> pa.Array:
     """The array in its plain layout: itself, mostly."""
     if pa.types.is_run_end_encoded(array.type):
