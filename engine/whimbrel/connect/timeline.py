@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from whimbrel.batch import Batch, Column, Field, Schema, Ticks, frozen, logical_type, plain_array, plain_type
 from whimbrel.batch.arrow import ticks_from_arrow
@@ -127,18 +128,22 @@ class Timeline:
         return other
 
     def _refuse_lifetime(self, data: pa.RecordBatch, row: int, first_row: int) -> None:
-        start = _show(data.column(self.time)[row])
+        start, end = (_show(plain_array(data.column(name))[row]) for name in (self.time, str(self.end)))
         raise SourceError(f"Row {first_row + row:,} does not end after it starts: {self.time!r} is {start}, "
-                          f"{self.end!r} is {_show(data.column(self.end)[row])}.", where=self.where,
+                          f"{self.end!r} is {end}.", where=self.where,
                           hint="rows count from 0; an event is true from its start up to, not including, its end")
 
     def _ticks(self, array: pa.Array, name: str, first_row: int) -> tuple[Ticks, np.ndarray | None]:
         type_ = self.schema.time_type
+        array = plain_array(array)
         if array.type != type_:
             try:
                 array = array.cast(type_)
             except pa.ArrowInvalid:
                 row = _first_refused(array, type_)
+                if pa.types.is_uint64(array.type):
+                    raise SourceError(f"Row {first_row + row:,} of {name!r}, {_show(array[row])}, is above the largest "
+                                      "int64.", where=self.where, hint="ticks of time are counted in int64") from None
                 raise SourceError(f"Row {first_row + row:,} of {name!r}, {_show(array[row])}, is not a whole number of "
                                   f"ticks of {self.time!r} ({type_}).", where=self.where,
                                   hint=f"cast both columns to one type; a tick is what {self.time!r} counts") from None
@@ -148,6 +153,12 @@ class Timeline:
 def time_unit(type_: pa.DataType, name: str, where: str) -> tuple[TickUnit, str | None]:
     """Unit and zone in which a column of this type counts time; a SchemaError if it does not."""
     if pa.types.is_timestamp(type_):
+        if type_.tz is not None:
+            try:
+                pc.hour(pa.array([0], type_))
+            except pa.ArrowInvalid:
+                raise SchemaError(f"Column {name!r} is in the time zone {type_.tz!r}, which is not known here.",
+                                  where=where, hint="cast it to one that is, such as timestamp('us', 'UTC')") from None
         return type_.unit, type_.tz
     if pa.types.is_date32(type_):
         return "s", None

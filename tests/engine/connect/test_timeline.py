@@ -92,7 +92,18 @@ def test_the_last_tick_of_all_has_no_end(latency: int) -> None:
 
 def test_an_integer_beyond_64_bits_is_refused() -> None:
     data = pa.table({"t": pa.array([1, 2**63], pa.uint64())})
-    assert refusal(SourceError, data).what.startswith("Row 1 of 't', 9223372036854775808, is not a whole number")
+    assert refusal(SourceError, data).what == "Row 1 of 't', 9223372036854775808, is above the largest int64."
+
+
+def test_a_zone_that_nobody_knows_is_refused_before_it_is_needed() -> None:
+    error = refusal(SchemaError, table(pa.timestamp("s", "Mars/Olympus"), 1))
+    assert error.what == "Column 't' is in the time zone 'Mars/Olympus', which is not known here."
+
+
+def test_times_may_come_as_runs() -> None:
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([5, 7]))
+    stream = wb.from_arrow(pa.table({"t": runs}), time="t")
+    assert stream.collect()["start"].to_pylist() == [5, 5, 7]
 
 
 @pytest.mark.parametrize("role", ("time", "end", "arrival"))
