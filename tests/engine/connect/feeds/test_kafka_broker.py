@@ -20,6 +20,7 @@ from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, until, values
 from tests.engine.connect.feeds.relay import Relay
 from tests.engine.connect.sinks.test_server_away import holds_up_nobody, says_nothing
+from tests.engine.ended import ended
 from whimbrel.connect.sinks import kafka as kafka_sink
 
 pytestmark = pytest.mark.kafka
@@ -137,7 +138,7 @@ def test_a_login_that_is_refused_ends_a_query_at_once(broker: servers.Server) ->
               "sasl.password": "hunter2"}
     sink = wb.sinks.kafka("out", f"127.0.0.1:{broker.port}", config=config)
     for run in (feed(broker, "in", config=config).start(), wb.from_arrow({"at": [1]}, time="at").start(to=sink)):
-        assert run.wait(PATIENCE_S)
+        assert ended(run, PATIENCE_S)
         assert run.error is not None
         assert "look at the user, password" in run.error.hint
 

@@ -23,6 +23,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, until, values
 from tests.engine.connect.feeds.relay import Relay
+from tests.engine.ended import ended
 from whimbrel.connect.sinks import nats as nats_sink
 from whimbrel.connect.sinks import redis as redis_sink
 from whimbrel.connect.sinks import server_sink
@@ -103,7 +104,7 @@ def holds_up_nobody(server: servers.Server, sink: wb.sinks.Sink, trouble: str) -
         before = going.metrics.rows
         until(lambda: going.metrics.rows > before + 50)
         waiting.stop()
-        assert waiting.wait(PATIENCE_S)
+        assert ended(waiting, PATIENCE_S)
         before = going.metrics.rows
         until(lambda: going.metrics.rows > before + 50)
         going.stop()
@@ -223,7 +224,7 @@ def test_a_query_that_is_stopped_alone_waits_no_longer_for_its_server(held_rows:
     waiting, going = wb.start(feed, feed.select("at"), to=[sink, None])
     until(lambda: sink._talk is not None and sink._talk.held_rows >= ROWS // 2)
     waiting.stop()
-    assert waiting.wait(PATIENCE_S)
+    assert ended(waiting, PATIENCE_S)
     assert isinstance(waiting.error, SinkError)
     assert " of the rows that it was given are not acknowledged" in waiting.error.what
     before = going.metrics.rows
@@ -277,7 +278,7 @@ def test_a_server_that_never_comes_ends_the_query(kind: str) -> None:
     sink = getattr(wb.sinks, kind)("out", f"{kind}://127.0.0.1:{servers.free_port()}")
     sink.patience_s = 0.1
     run = wb.from_arrow({"at": [1]}, time="at").start(to=sink)
-    assert run.wait(PATIENCE_S)
+    assert ended(run, PATIENCE_S)
     assert "out cannot be written" in str(run.error)
 
 
@@ -289,7 +290,7 @@ def test_who_answers_for_a_server_that_is_away_is_not_the_server(kind: str) -> N
     until(lambda: run.metrics.sink)
     assert run.state == "running"
     run.stop()
-    assert run.wait(PATIENCE_S)
+    assert ended(run, PATIENCE_S)
     relay.close()
 
 
@@ -329,7 +330,7 @@ def test_a_run_that_is_stopped_does_not_wait_until_its_server_has_all_that_it_mi
         run = then_one_by_one(20_000).start(to=wb.sinks.redis("out", f"redis://127.0.0.1:{relay.port}"))
         until(lambda: run.metrics.settled_rows > 20_000 and link.xlen("out") > 0 and not relay.cuts)
         run.stop()
-        assert run.wait(PATIENCE_S)
+        assert ended(run, PATIENCE_S)
         assert isinstance(run.error, SinkError)
         assert "it was stopped before the server had what it missed; 1" in run.error.what
         assert link.xlen("out") < 20_000
@@ -378,7 +379,7 @@ def test_messages_that_a_broker_refuses_are_not_taken_to_be_safe(qos: Literal[1,
     with servers.running(servers.mosquitto(tmp_path, f"acl_file {rules}\n")) as broker:
         run = wb.from_arrow({"at": [1, 2, 3]}, time="at").start(
             to=wb.sinks.mqtt("theirs", f"mqtt://127.0.0.1:{broker.port}", qos=qos))
-        assert run.wait(PATIENCE_S)
+        assert ended(run, PATIENCE_S)
         assert "theirs cannot be written: refused: Not authorized" in str(run.error)
 
 
@@ -398,7 +399,7 @@ def test_a_stop_does_not_wait_and_patience_ends_and_the_hint_says_what_is_lost(t
         if checkpointed:
             until(lambda: run.metrics.sink)
             run.stop()
-        assert run.wait(PATIENCE_S)
+        assert ended(run, PATIENCE_S)
         assert isinstance(run.error, SinkError)
         assert ("start the run again" in run.error.hint, "begins anew" in run.error.hint) == (
             checkpointed, not checkpointed)
