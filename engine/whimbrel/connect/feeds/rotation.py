@@ -29,7 +29,7 @@ class Identity:
         How many of its first bytes, uncompressed, are known, and their checksum: they are another text's in a file
         that was cut and filled again, and in one that was given the number of a file that is gone.
     written_ns : int
-        When it was last written to.
+        When it was last written to before it was looked at: a copy that was made then, or later, is as new.
     last_bytes, last : int
         How many of the bytes are known that were read last, and their checksum: they tell a file that was written anew
         with the same beginning. Of one that is compressed they are not looked for.
@@ -44,9 +44,9 @@ class Identity:
     last: int = 0
 
     @staticmethod
-    def of(status: os.stat_result, head: bytes, last: bytes) -> Identity:
+    def of(status: os.stat_result, written_ns: int, head: bytes, last: bytes) -> Identity:
         """Of an open file, with what its text begins with, and ends with as far as it was read."""
-        return Identity(status.st_dev, status.st_ino, len(head), zlib.crc32(head), status.st_mtime_ns, len(last),
+        return Identity(status.st_dev, status.st_ino, len(head), zlib.crc32(head), written_ns, len(last),
                         zlib.crc32(last))
 
     def begins(self, path: Path) -> bool:

@@ -94,7 +94,7 @@ class _Follower(Client):
         self._file.seek(skip - self._skip)
         self._left: Identity | None = None
         self._beside = Beside.of(path) if path == self._path and skip == 0 else None
-        self._empty_ns = self._identity().written_ns
+        self._written_ns = self._empty_ns = os.fstat(self._file.fileno()).st_mtime_ns
         self._quiet_since = monotonic()
 
     def receive(self, timeout_s: float) -> Delivery | None:
@@ -129,16 +129,18 @@ class _Follower(Client):
     def _was_cut(self) -> bool:
         """Whether the file is shorter than what was read of it, begins otherwise, or does not have what was read."""
         assert self._file is not None
-        behind = self._file.tell()
-        if os.fstat(self._file.fileno()).st_size < behind:
+        behind, status = self._file.tell(), os.fstat(self._file.fileno())
+        if status.st_size < behind:
             return True
-        if self._unzip:  # its head is of another text than what is in the file
-            return False
-        self._file.seek(0)
-        head = self._file.read(len(self._head))
-        last = self._read_before(self._lines.bytes, len(self._lines.last))
-        self._file.seek(behind)
-        return head != self._head or last != self._lines.last
+        if not self._unzip:  # its head is of another text than what is in the file
+            self._file.seek(0)
+            head = self._file.read(len(self._head))
+            last = self._read_before(self._lines.bytes, len(self._lines.last))
+            self._file.seek(behind)
+            if head != self._head or last != self._lines.last:
+                return True
+        self._written_ns = status.st_mtime_ns
+        return False
 
     def _read_before(self, end: int, count: int) -> bytes:
         assert self._file is not None
@@ -175,7 +177,8 @@ class _Follower(Client):
 
     def _identity(self) -> Identity:
         assert self._file is not None
-        return Identity.of(os.fstat(self._file.fileno()), self._head[:self._lines.bytes], self._lines.last)
+        return Identity.of(os.fstat(self._file.fileno()), self._written_ns, self._head[:self._lines.bytes],
+                           self._lines.last)
 
     def close(self) -> None:
         if self._file is not None:
