@@ -40,9 +40,9 @@ class DirectoryFeed(Feed):
 
     Files should appear when they are complete, by renaming; names that begin with ``.`` or ``_`` are left alone. JSON
     and CSV files do not say where they end, and are left alone until nobody has written to them for a second; what is
-    written behind that is not read. A file that cannot be read is tried again until nobody has written to it for a
-    second; then it is a dead letter. One that is replaced under its name when it was read is not read again: it is
-    counted in the feed's state, as missed.
+    written behind that is not read. An empty file is left alone. A file that cannot be read is tried again until nobody
+    has written to it for a second; then it is a dead letter, and is read when it has changed. One that is replaced
+    under its name when it was read is not read again: it is counted in the feed's state, as missed.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class DirectoryFeed(Feed):
 
 
 class _Visitor(Client):
-    """Its place: names of files, how many of the new ones were read, and rows of the one that is being read.
+    """Its place: names of files, how many new ones were read, rows of the one that is being read, and refused files.
 
     The names: of those that were done when it looked at the directory, and of those that were new then. The lists are
     never changed, so that places share them, and a place costs the same however many files there are.
@@ -100,6 +100,7 @@ class _Visitor(Client):
         self._items = int(place.get("items", 0))
         self._parts: Iterator[list[bytes] | pa.RecordBatch] | None = None
         self._tries: dict[str, int] = {}
+        self._refused: dict[str, list[int]] = place.get("refused", {})
         self._files: dict[str, int] = {}
         self.missed: Counter[str] = Counter()
 
@@ -137,7 +138,9 @@ class _Visitor(Client):
         with os.scandir(self._feed.path) as entries:
             files = {each.name: each.inode() for each in entries
                      if fnmatch(each.name, self._feed.pattern) and not each.name.startswith(_UNFINISHED)}
-        known = self._known & files.keys()
+        changed = {name for name, written in self._refused.items() if name in files and self._written(name) != written}
+        self._refused = {name: written for name, written in self._refused.items() if name in files.keys() - changed}
+        known = (self._known & files.keys()) - changed
         if replaced := sum(self._files.get(name, files[name]) != files[name] for name in known):
             self.missed["a file was replaced when it was read"] += replaced
         if self._read or len(known) < len(self._known):
@@ -148,16 +151,19 @@ class _Visitor(Client):
 
     def _is_to_wait_for(self, name: str) -> bool:
         """Whether somebody may be writing to a file of which nothing was read yet, and that may lack its end."""
-        begun = name == self._file and self._items > 0
-        may_lack = name in self._tries or not name.endswith(_SAY_THEIR_END)
-        return may_lack and not begun and self._is_written(name)
-
-    def _is_written(self, name: str) -> bool:
-        """Whether it was written to a moment ago."""
-        try:
-            return 0 <= clock.time() - (self._feed.path / name).stat().st_mtime < _QUIET_S
-        except FileNotFoundError:  # it is gone just now
+        if name == self._file and self._items > 0:
             return False
+        at_ns, size = self._written(name)
+        may_lack = name in self._tries or not name.endswith(_SAY_THEIR_END)
+        return size == 0 or (may_lack and _is_recent(at_ns))
+
+    def _written(self, name: str) -> list[int]:
+        """When it was last written to, and its size."""
+        try:
+            status = (self._feed.path / name).stat()
+        except FileNotFoundError:  # it is gone just now
+            return [0, 0]
+        return [status.st_mtime_ns, status.st_size]
 
     def _leave(self, name: str) -> Delivery:
         self._known.add(name)
@@ -168,17 +174,26 @@ class _Visitor(Client):
     def _failed(self, error: Exception) -> Delivery | None:
         assert self._file is not None
         self._tries[self._file] = tries = self._tries.get(self._file, 0) + 1
-        if tries < _TRIES or self._is_written(self._file):
+        written = self._written(self._file)
+        if tries < _TRIES or _is_recent(written[0]):
             clock.sleep(1 / _TRIES)
             return None
         self._feed.letters.refuse(f"{self._file}: {error}".encode(), "a file cannot be read")
+        if self._items == 0:
+            self._refused = {**self._refused, self._file: written}
+            del self._tries[self._file]
         return self._leave(self._file)
 
     def _place(self) -> Place:
-        return {"done": self._done, "new": self._new, "read": self._read, "file": self._file, "items": self._items}
+        return {"done": self._done, "new": self._new, "read": self._read, "file": self._file, "items": self._items,
+                "refused": self._refused}
 
     def close(self) -> None:
         self._parts = None
+
+
+def _is_recent(at_ns: int) -> bool:
+    return 0 <= clock.time() - at_ns / 1e9 < _QUIET_S
 
 
 def _parts(path: Path, skip: int, feed: DirectoryFeed) -> Iterator[list[bytes] | pa.RecordBatch]:

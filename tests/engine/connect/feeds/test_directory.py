@@ -103,7 +103,7 @@ def test_a_file_that_cannot_be_read_is_a_letter(tmp_path: Path) -> None:
     put(tmp_path, "b.parquet", 1)
     with reading(wb.feeds.directory(tmp_path, **QUICK)) as found:
         assert values(found, 1, "at") == [1]
-        until(lambda: found.state.dead == {"a file cannot be read": 1})
+        until(lambda: next(found) is None and found.state.dead == {"a file cannot be read": 1})
 
 
 def test_a_csv_file_is_read_by_its_schema_and_a_bad_row_costs_itself(tmp_path: Path) -> None:
@@ -126,3 +126,40 @@ def test_a_line_of_a_csv_file_takes_no_other_with_it(tmp_path: Path, line: bytes
     with reading(feed) as found:
         assert values(found, 3, "k") == ["a, b", "c", "d"]
         assert found.state.dead == {why: 1}
+
+
+def test_what_could_not_be_read_is_read_when_it_was_written_on(tmp_path: Path) -> None:
+    """A file whose writer paused for more than a second was never looked at again."""
+    whole = tmp_path / "b.parquet"
+    put(tmp_path, "b.parquet", 2)
+    written = whole.read_bytes()
+    whole.write_bytes(written[:-8])
+    os.utime(whole, (1, 1))
+    feed = wb.feeds.directory(tmp_path, **QUICK)
+    with reading(feed) as found:
+        until(lambda: next(found) is None and found.state.dead == {"a file cannot be read": 1})
+        put(tmp_path, "a.parquet", 1)
+        assert values(found, 1, "at") == [1]
+        place = json.loads(json.dumps(found.place))
+    for again in range(2):
+        with reading(feed, place) as found:
+            if not again:
+                whole.write_bytes(written)
+                os.utime(whole, (2, 2))
+                assert values(found, 1, "at") == [2]
+            put(tmp_path, f"c{again}.parquet", 3)
+            assert values(found, 1, "at") == [3]
+            place = json.loads(json.dumps(found.place))
+            assert not found.state.missed
+
+
+def test_an_empty_file_waits_for_what_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.touch()
+    os.utime(file, (1, 1))
+    with reading(wb.feeds.directory(tmp_path, pattern="*.jsonl", **QUICK)) as found:
+        put(tmp_path, "b.jsonl", 1)
+        assert values(found, 1, "at") == [1]
+        file.write_bytes(lines(2))
+        os.utime(file, (1, 1))
+        assert values(found, 1, "at") == [2]
