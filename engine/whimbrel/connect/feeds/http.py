@@ -8,7 +8,7 @@ import threading
 import urllib.error
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from http.client import HTTPException
+from http.client import HTTPException, IncompleteRead
 from operator import itemgetter
 from typing import Any, Unpack
 from urllib.parse import urlencode, urlsplit
@@ -25,6 +25,7 @@ from whimbrel.connect.feeds.page import opened
 _CONNECT_S = 10.0
 _STALL_S = 60.0
 _READ_BYTES = 1 << 20
+_MOST_PAGE_BYTES = 64 << 20
 _EVENTS = "text/event-stream"
 _NO_MORE = 204
 
@@ -33,7 +34,8 @@ class HttpFeed(Feed):
     """Rows of a page that is asked for every few seconds: a JSON array, or lines of JSON or CSV.
 
     A page that has not changed (its ETag says so) is not read. With `cursor`, only what is new is asked for, and only
-    that is handed on: rows whose cursor is not behind that of the page before are left out.
+    that is handed on: rows whose cursor is not behind that of the page before are left out. A page of more than 64 MiB
+    is a dead letter.
 
     Parameters
     ----------
@@ -94,12 +96,18 @@ class _Poller:
         headers = dict(self._feed.headers) | ({"If-None-Match": self._tag} if self._tag else {})
         try:
             with opened(url, headers, self._feed.headers, _CONNECT_S) as page:
-                text, self._tag = page.read(), page.headers.get("ETag")
+                text, self._tag = page.read(_MOST_PAGE_BYTES + 1), page.headers.get("ETag")
+                if page.length and len(text) <= _MOST_PAGE_BYTES:
+                    raise IncompleteRead(text, page.length)
         except urllib.error.HTTPError as error:
             if error.code == 304:
                 return []
             raise
         unread, self._unread = self._unread, set()
+        if len(text) > _MOST_PAGE_BYTES:
+            for letter in self._unreadable(text, unread):
+                self._feed.letters.refuse(letter, "a page is longer than 64 MiB")
+            return []
         try:
             messages = _rows(text)
         except (ValueError, RecursionError):  # the page is a letter, and asked for again

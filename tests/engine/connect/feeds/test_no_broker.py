@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,6 +20,7 @@ from websockets.sync.server import serve
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, lines, reading, rows, until, values
+from whimbrel.connect.feeds import http
 from whimbrel.connect.feeds.client import Delivery, Pumped
 from whimbrel.errors import PlanError, SchemaError, SourceError
 
@@ -268,6 +269,24 @@ def test_a_page_that_has_not_changed_is_not_read_again() -> None:
         assert values(found, 1, "at") == [1]
         until(lambda: len(seen) > 3)
         assert found.state.rows == 1
+
+
+class Endless(Pages):
+    """Pages without end."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        with suppress(ConnectionError):
+            while True:
+                self.wfile.write(lines(*range(100)))
+
+
+def test_a_page_that_does_not_end_is_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was read until memory was full."""
+    monkeypatch.setattr(http, "_MOST_PAGE_BYTES", 1 << 20)
+    with pages(None, Endless) as url, reading(wb.feeds.http(url, every=0.01, **QUICK)) as found:
+        until(lambda: next(found) is None and found.state.dead == {"a page is longer than 64 MiB": 1})
 
 
 @pytest.mark.fault("http", "broker stopped and restarted")
