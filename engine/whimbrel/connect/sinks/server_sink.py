@@ -147,8 +147,10 @@ class ServerSink(Sink):
 
     def _failed(self, error: Exception) -> SinkError:
         rows = 0 if self._talk is None else self._talk.held_rows
-        left = f"; {rows:,} of the rows that it was given are not acknowledged" if rows else ""
-        return SinkError(f"{self.name} cannot be written: {without_secrets(error)}{left}",
+        said = without_secrets(error)
+        if rows:
+            said = f"{said.rstrip('.')}; {rows:,} of the rows that it was given are not acknowledged"
+        return SinkError(f"{self.name} cannot be written: {said}",
                          where=f"sinks.{self.kind}({self.name!r})",
                          hint=why_vain(error, before=False) or (
                              self.again if isinstance(error, self.lost) else "it fails again until that is mended"))
