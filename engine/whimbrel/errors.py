@@ -10,6 +10,15 @@ import difflib
 from collections.abc import Iterable
 
 
+def shortened(text: str, most: int = 1000) -> str:
+    """A text that may quote a value of any length, or name thousands of columns: at most so many characters of it.
+
+    >>> shortened("abcdefgh", most=4)
+    'abc ... h'
+    """
+    return text if len(text) <= most else f"{text[:most - most // 4]} ... {text[-(most // 4):]}"
+
+
 class WhimbrelError(Exception):
     """Something the user can mend.
 
@@ -30,11 +39,11 @@ class WhimbrelError(Exception):
         super().__init__(what)
 
     def __str__(self) -> str:
-        lines = [self.what]
+        lines = [shortened(self.what)]
         if self.where:
-            lines.append(f"  where: {self.where}")
+            lines.append(f"  where: {shortened(self.where)}")
         if self.hint:
-            lines.append(f"  hint:  {self.hint}")
+            lines.append(f"  hint:  {shortened(self.hint)}")
         return "\n".join(lines)
 
     def _render_traceback_(self) -> list[str]:

@@ -17,7 +17,7 @@ from whimbrel.batch import Schema
 from whimbrel.clock import Duration
 from whimbrel.connect.instant import Instant
 from whimbrel.elsewhere import STREAM, absent
-from whimbrel.errors import PlanError, SchemaError
+from whimbrel.errors import PlanError, SchemaError, shortened
 from whimbrel.expr import Column, Expr, Keys, check_name, named_columns, named_words, type_of
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Operators, Sink, Source, check_lookahead, explain
@@ -210,7 +210,7 @@ class Stream(Methods):
             from whimbrel.spark import explain_on_spark  # when it is asked for
 
             return explain_on_spark(self.node, on)
-        return f"{explain(self.node)}\n\nruns as\n{explain(optimize(self.node))}"
+        return _readable(f"{explain(self.node)}\n\nruns as\n{explain(optimize(self.node))}")
 
     def kernels(self) -> str:
         """The source text that is generated for this query, once it has seen the first rows of its sources."""
@@ -464,7 +464,7 @@ class Stream(Methods):
 
     def __repr__(self) -> str:
         keys = f"   grouped by {', '.join(name for name, _ in self.keys)}" if self.keys else ""
-        return f"{explain(self.node)}{keys}\n{self.schema.show()}"
+        return _readable(f"{explain(self.node)}{keys}\n{self.schema.show()}")
 
     # What the methods of operators do: build the operators for this stream, and put them behind.
 
@@ -502,3 +502,8 @@ def _check_streams(build: Callable[..., Operators], *others: object) -> None:
         if not isinstance(other, Stream):
             raise PlanError(f"Cannot {build.__name__.replace('_', ' ')} with a {type(other).__name__}.",
                             where=f"{build.__name__}()", hint="give another stream")
+
+
+def _readable(text: str) -> str:
+    """A plan without the middles of lines that name thousands of columns or quote a whole document."""
+    return "\n".join(map(shortened, text.splitlines()))

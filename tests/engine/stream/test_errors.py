@@ -9,6 +9,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
+from whimbrel.errors import WhimbrelError
 
 LOG = pa.table({"at": [1, 2], "price": [1.5, 2.5], "name": ["a", "b"], "big": [2**62, 2**62]})
 OTHER = pa.table({"at": [1, 2], "price": ["x", "y"], "name": ["a", "b"], "big": [1, 2]})
@@ -153,3 +154,13 @@ def test_a_mistake_is_told_in_the_users_words(mistake: str) -> None:
 def test_columns_that_the_query_does_not_read_may_differ() -> None:
     query = log().aggregate(n=wb.count())
     assert query.on(wb.from_arrow(OTHER, time="at")).collect()["n"].to_pylist() == [1, 1]
+
+
+def test_what_is_shown_has_a_length_that_is_read() -> None:
+    wide = wb.from_arrow({"t": [1], **{f"c{number}": [1] for number in range(5000)}}, time="t")
+    text = wb.from_arrow({"t": [1], "s": ["x" * 1_000_000]}, time="t")
+    assert len(repr(wide)) < 3000
+    assert len(text.where(col.s == "x" * 1_000_000).explain()) < 5000
+    with pytest.raises(WhimbrelError) as caught:
+        text.select(n=col.s.cast(int)).collect()
+    assert len(str(caught.value)) < 3000
