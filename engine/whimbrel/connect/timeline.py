@@ -48,7 +48,12 @@ class Timeline:
     @staticmethod
     def of(fields: pa.Schema, *, time: str, end: str | None, arrival: str | None, where: str) -> Timeline:
         """Check the columns that carry time; a missing one or a wrong type is a SchemaError."""
-        plain = tuple(Field(field.name, logical_type(field.type)) for field in fields)
+        try:
+            plain = tuple(Field(field.name, logical_type(field.type)) for field in fields)
+        except UnicodeDecodeError as error:
+            raise SchemaError(f"The name of a column is not UTF-8: {error.object!r}.", where=where,
+                              hint="read such a file with its encoding, as pyarrow.csv and pandas can, or rewrite it"
+                              ) from None
         start_type = _type_of(plain, time, "time", where)
         unit, zone = time_unit(start_type, time, where)
         schema = Schema((), unit, zone).with_fields(plain, where=where)
@@ -131,7 +136,8 @@ class Timeline:
         start, end = (_show(plain_array(data.column(name))[row]) for name in (self.time, str(self.end)))
         raise SourceError(f"Row {first_row + row:,} does not end after it starts: {self.time!r} is {start}, "
                           f"{self.end!r} is {end}.", where=self.where,
-                          hint="rows count from 0; an event is true from its start up to, not including, its end")
+                          hint="rows count from 0; an end is exclusive; to drop such rows leave end= out and say "
+                               f".set_duration(col.{self.end} - col.{self.time})")
 
     def _ticks(self, array: pa.Array, name: str, first_row: int) -> tuple[Ticks, np.ndarray | None]:
         type_ = self.schema.time_type

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import csv
 
 import whimbrel as wb
 from tests.engine.connect.reading import rows
@@ -76,6 +77,18 @@ def test_an_end_not_after_the_start_is_refused_by_row(until: int) -> None:
     error = refusal(SourceError, data, end="until")
     assert error.what == (f"Row 1 does not end after it starts: 't' is 1970-01-01 00:00:03, "
                           f"'until' is 1970-01-01 00:00:0{until}.")
+
+
+def test_what_is_said_of_rows_that_do_not_end_after_they_start_drops_them() -> None:
+    data = table(pa.int64(), 1, 3, until=[2, 3])
+    assert ".set_duration(col.until - col.t)" in refusal(SourceError, data, end="until").hint
+    kept = wb.from_arrow(data, time="t").set_duration(wb.col.until - wb.col.t).collect()
+    assert (kept["start"].to_pylist(), kept["end"].to_pylist()) == ([1], [2])
+
+
+def test_a_name_in_another_encoding_is_refused() -> None:
+    data = csv.read_csv(pa.py_buffer("t,größe\n1,2\n".encode("latin1")))
+    assert refusal(SchemaError, data).what == "The name of a column is not UTF-8: b'gr\\xf6\\xdfe'."
 
 
 def test_rows_are_counted_over_all_batches() -> None:
