@@ -28,6 +28,8 @@ def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Pa
     SourceError
         When there is no such file, or one directory of several keeps columns in its folders' names.
     """
+    if not isinstance(path, (str, os.PathLike, Iterable)):
+        raise SourceError(f"{path!r} is not a path.", where=where, hint="give a file, a folder, a pattern, or a list")
     if not isinstance(path, (str, os.PathLike)):
         files = [file for each in path for file in _without_folder_columns(each, where)]
         if not files:

@@ -214,6 +214,9 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
     except pa.ArrowException as error:
         raise SchemaError(f"A column of the DataFrame has no single type: {error.args[-1]}.", where=where,
                           hint="convert it first, e.g. with .astype(str)") from None
+    except (ValueError, TypeError, OverflowError) as error:  # two columns of one name, sparse ones, ints beyond 64 bits
+        raise SchemaError(f"This DataFrame does not become a table: {error}", where=where,
+                          hint="rename, convert or drop what it names; .info() shows the types of columns") from None
     return ArrowSource(table.replace_schema_metadata(None), time=time, end=end, arrival=arrival,
                        reorder_latency=reorder_latency, late=late, name=name or "frame", partition=partition,
                        _call="from_pandas")
@@ -229,18 +232,26 @@ def _ends(values: pa.ChunkedArray) -> Column | None:
     return Column.from_arrow(pa.array([low.as_py(), high.as_py()], low.type)) if low.is_valid else None
 
 
+_NO_TABLE = (pa.ArrowException, ValueError, TypeError, OverflowError)
+"""What Arrow, and what makes tables of other libraries Arrow's, raise for columns that cannot become Arrow's."""
+
+
 def _table(data: Any, where: str) -> pa.Table:
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, dict):
         try:
             return pa.table(data)
-        except (pa.ArrowException, TypeError) as error:
+        except _NO_TABLE as error:
             raise SourceError(f"These columns are no table: {str(error).splitlines()[0]}", where=where,
                               hint="give lists of one length and one type each") from None
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
+        try:
+            return pa.table(data)
+        except _NO_TABLE as error:
+            raise SourceError(f"This {type(data).__name__} does not become a table: {error.args[-1]}", where=where,
+                              hint="convert the column, or leave it out") from None
     raise SourceError(f"A {type(data).__name__} is not an Arrow table.", where=where,
                       hint="give a pyarrow Table, a Polars or DuckDB table, or use from_pandas or read_parquet")

@@ -161,7 +161,7 @@ def time_unit(type_: pa.DataType, name: str, where: str) -> tuple[TickUnit, str 
     if pa.types.is_timestamp(type_):
         if type_.tz is not None:
             try:
-                pc.hour(pa.array([0], type_))
+                pc.hour(pa.nulls(1, type_))
             except pa.ArrowInvalid:
                 raise SchemaError(f"Column {name!r} is in the time zone {type_.tz!r}, which is not known here.",
                                   where=where, hint="cast it to one that is, such as timestamp('us', 'UTC')") from None

@@ -27,3 +27,8 @@ def is_ordered(type_: pa.DataType) -> bool:
     """True for types whose values can be compared."""
     return bool(is_plain(type_) or t.is_null(type_) or is_text(type_) or t.is_decimal(type_) or t.is_timestamp(type_)
                 or t.is_date(type_) or t.is_time(type_) or t.is_duration(type_))
+
+
+def can_be_key(type_: pa.DataType) -> bool:
+    """True for types whose values can be told apart by kernels: not lists and structs, nor types of other libraries."""
+    return not t.is_nested(type_) and not isinstance(type_, pa.BaseExtensionType)

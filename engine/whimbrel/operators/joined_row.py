@@ -10,6 +10,7 @@ import pyarrow as pa
 from whimbrel.batch import Field, Schema
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
 from whimbrel.expr import Binary, Col, Condition, Expr, columns_of, lifetime_of, substitute, trace, type_of
+from whimbrel.expr.kinds import can_be_key
 from whimbrel.plan import Wanted
 
 __all__ = ["On"]
@@ -58,7 +59,7 @@ class JoinedRow:
             if types[0] != types[1]:
                 raise SchemaError(f"Cannot match {mine!r} ({types[0]}) with {theirs!r} ({types[1]}).", where=where,
                                   hint="cast one side: .with_columns(name=col.name.cast(...))")
-            if pa.types.is_nested(types[0]):
+            if not can_be_key(types[0]):
                 raise SchemaError(f"{mine!r} is {types[0]}, which cannot be a key.", where=where,
                                   hint="match by numbers, texts, times or bools")
 

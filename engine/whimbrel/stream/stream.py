@@ -19,6 +19,7 @@ from whimbrel.connect.instant import Instant
 from whimbrel.elsewhere import STREAM, absent
 from whimbrel.errors import PlanError, SchemaError, shortened
 from whimbrel.expr import Column, Expr, Keys, check_name, named_columns, named_words, type_of
+from whimbrel.expr.kinds import can_be_key
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Operators, Sink, Source, check_lookahead, explain
 from whimbrel.progress import Progress
@@ -73,7 +74,7 @@ class Stream(Methods):
             check_name(name, "group_by")
             where = f"group_by({named_words(every)})"
             type_ = type_of(expr, self.schema, where=where)
-            if pa.types.is_nested(type_):
+            if not can_be_key(type_):
                 raise SchemaError(f"{name!r} is {type_}, which cannot be a key.", where=where,
                                   hint="group by numbers, texts, times or bools; or select_many() its items before")
         return replace(self, keys=every)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+import whimbrel as wb
 from tests.engine.connect.reading import batches, rows
 from whimbrel.connect import ArrowSource, pandas_source
 from whimbrel.errors import SchemaError, SourceError
@@ -90,3 +93,33 @@ def test_a_frame_that_is_none_or_mixes_types_is_refused() -> None:
     with pytest.raises(SchemaError, match="no single type: Conversion failed for column x") as caught:
         pandas_source(pd.DataFrame({"t": [1, 2], "x": [b"a", 1]}), time="t")
     assert caught.value.where == "from_pandas(..., time='t')"
+
+
+@pytest.mark.parametrize("column", [
+    pd.arrays.SparseArray([0, 1]), [2**70, 1], pd.Series([1, 2]).to_numpy() + 1j,
+], ids=["sparse", "beyond 64 bits", "complex"])
+def test_a_frame_with_what_arrow_does_not_have_is_refused(column: Any) -> None:
+    frame = pd.DataFrame({"t": [1, 2], "x": column})
+    with pytest.raises(SchemaError):
+        wb.from_pandas(frame, time="t")
+    with pytest.raises(SourceError, match="This DataFrame does not become a table"):
+        wb.from_arrow(frame, time="t")
+
+
+def test_a_frame_with_two_columns_of_one_name_is_refused() -> None:
+    frame = pd.DataFrame([[1, 2, 3]], columns=["t", "x", "x"])
+    with pytest.raises(SchemaError, match="Duplicate column names found"):
+        wb.from_pandas(frame, time="t")
+
+
+def test_what_only_another_library_can_compare_is_no_key() -> None:
+    stream = wb.from_pandas(pd.DataFrame({"t": [1, 2], "x": pd.interval_range(0, 2)}), time="t")
+    with pytest.raises(SchemaError, match="cannot be a key"):
+        stream.group_by("x")
+    with pytest.raises(SchemaError, match="cannot be a key"):
+        stream.join(stream, on="x")
+
+
+def test_a_number_is_no_path() -> None:
+    with pytest.raises(SourceError, match="3 is not a path"):
+        wb.read_parquet(3, time="t")
