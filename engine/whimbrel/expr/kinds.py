@@ -5,6 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 from pyarrow import types as t
 
+from whimbrel.errors import SchemaError
+
 
 def is_bool(type_: pa.DataType) -> bool:
     return bool(t.is_boolean(type_) or t.is_null(type_))
@@ -29,6 +31,8 @@ def is_ordered(type_: pa.DataType) -> bool:
                 or t.is_date(type_) or t.is_time(type_) or t.is_duration(type_))
 
 
-def can_be_key(type_: pa.DataType) -> bool:
-    """True for types whose values can be told apart by kernels: not lists and structs, nor types of other libraries."""
-    return not t.is_nested(type_) and not isinstance(type_, pa.BaseExtensionType)
+def check_key(name: str, type_: pa.DataType, where: str) -> None:
+    """Refuse a key whose values kernels cannot tell apart: lists and structs, and types of other libraries."""
+    if t.is_nested(type_) or isinstance(type_, pa.BaseExtensionType):
+        raise SchemaError(f"{name!r} is {type_}, which cannot be a key.", where=where,
+                          hint="group or match by numbers, texts, times or bools; or select_many() its items before")

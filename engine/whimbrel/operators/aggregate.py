@@ -11,9 +11,21 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF, TickUnit, show_ticks
-from whimbrel.errors import ExpressionError, PlanError, SchemaError, near_match
-from whimbrel.expr import Col, Expr, Keys, Lit, check_name, columns_of, key_of, lift, lit, named_words, type_of
-from whimbrel.expr.kinds import can_be_key
+from whimbrel.errors import ExpressionError, PlanError, near_match
+from whimbrel.expr import (
+    Col,
+    Expr,
+    Keys,
+    Lit,
+    check_key,
+    check_name,
+    columns_of,
+    key_of,
+    lift,
+    lit,
+    named_words,
+    type_of,
+)
 from whimbrel.kernels import Kernel
 from whimbrel.operators.bag_measure import BagMeasure
 from whimbrel.operators.chop import Chop
@@ -125,9 +137,7 @@ class GroupAggregate(Operator):
     def _key_fields(self, schema: Schema) -> list[Field]:
         keys = [Field(name, type_of(expr, schema, where=self.show())) for name, expr in self.keys]
         for key in keys:
-            if not can_be_key(key.type):
-                raise SchemaError(f"{key.name!r} is {key.type}, which cannot be a key.", where=self.show(),
-                                  hint="group by numbers, texts, times or bools; or select_many() its items before")
+            check_key(key.name, key.type, self.show())
         return keys
 
     def result_fields(self, schema: Schema) -> list[Field]:

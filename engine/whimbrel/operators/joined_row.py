@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Field, Schema
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
-from whimbrel.expr import Binary, Col, Condition, Expr, columns_of, lifetime_of, substitute, trace, type_of
-from whimbrel.expr.kinds import can_be_key
+from whimbrel.expr import Binary, Col, Condition, Expr, check_key, columns_of, lifetime_of, substitute, trace, type_of
 from whimbrel.plan import Wanted
 
 __all__ = ["On"]
@@ -59,9 +58,7 @@ class JoinedRow:
             if types[0] != types[1]:
                 raise SchemaError(f"Cannot match {mine!r} ({types[0]}) with {theirs!r} ({types[1]}).", where=where,
                                   hint="cast one side: .with_columns(name=col.name.cast(...))")
-            if not can_be_key(types[0]):
-                raise SchemaError(f"{mine!r} is {types[0]}, which cannot be a key.", where=where,
-                                  hint="match by numbers, texts, times or bools")
+            check_key(mine, types[0], where)
 
     def check_condition(self, condition: Expr | None, left: Schema, right: Schema, *, where: str) -> None:
         """Refuse a condition that is not about this row, or not true or false."""

@@ -3,7 +3,7 @@
 from whimbrel.plan.aggregate import Aggregate, Part, State, Steps, TwoPasses
 from whimbrel.plan.collection import Bag, Sketch, Summary, is_ordered
 from whimbrel.plan.excerpts import Excerpts
-from whimbrel.plan.explain import explain, explain_together
+from whimbrel.plan.explain import explain, explain_together, readable
 from whimbrel.plan.expressions import reads_exactly, reads_lifetime
 from whimbrel.plan.fluent import FLUENT, Operators, fluent
 from whimbrel.plan.graph import Node, rewrite, walk
@@ -35,5 +35,5 @@ __all__ = [
     "Part", "Position", "Promising", "Properties", "Pruned", "Reach", "Relief", "Sink", "Sketch", "Source", "State",
     "Steps", "Summary", "Token", "TwoPasses", "Unsorted", "Wanted", "ceil_to", "check_lookahead", "check_shown",
     "earlier", "explain", "explain_together", "floor_to", "fluent", "is_ordered", "later", "partition_columns",
-    "reads_exactly", "reads_lifetime", "rewrite", "walk",
+    "readable", "reads_exactly", "reads_lifetime", "rewrite", "walk",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from whimbrel.errors import shortened
 from whimbrel.plan.graph import Node, walk
 from whimbrel.plan.source import Source
 
@@ -11,6 +12,11 @@ from whimbrel.plan.source import Source
 def explain(node: Node) -> str:
     """Print a plan as a tree; a stream used twice is printed once and named."""
     return explain_together((node,))[0]
+
+
+def readable(text: str) -> str:
+    """A plan without the middles of lines that name thousands of columns or quote a whole document."""
+    return "\n".join(map(shortened, text.splitlines()))
 
 
 def explain_together(roots: Sequence[Node]) -> list[str]:

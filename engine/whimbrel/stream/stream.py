@@ -17,11 +17,10 @@ from whimbrel.batch import Schema
 from whimbrel.clock import Duration
 from whimbrel.connect.instant import Instant
 from whimbrel.elsewhere import STREAM, absent
-from whimbrel.errors import PlanError, SchemaError, shortened
-from whimbrel.expr import Column, Expr, Keys, check_name, named_columns, named_words, type_of
-from whimbrel.expr.kinds import can_be_key
+from whimbrel.errors import PlanError
+from whimbrel.expr import Column, Expr, Keys, check_key, check_name, named_columns, named_words, type_of
 from whimbrel.optimize import optimize
-from whimbrel.plan import Node, Operator, Operators, Sink, Source, check_lookahead, explain
+from whimbrel.plan import Node, Operator, Operators, Sink, Source, check_lookahead, explain, readable
 from whimbrel.progress import Progress
 from whimbrel.run import Behind, Checkpoints, Pipeline, Profile, Run
 from whimbrel.stream.bands import Bands, Query, at_latencies
@@ -72,11 +71,7 @@ class Stream(Methods):
             raise PlanError("group_by() needs a key.", where="group_by()", hint='such as group_by("origin")')
         for name, expr in every:
             check_name(name, "group_by")
-            where = f"group_by({named_words(every)})"
-            type_ = type_of(expr, self.schema, where=where)
-            if not can_be_key(type_):
-                raise SchemaError(f"{name!r} is {type_}, which cannot be a key.", where=where,
-                                  hint="group by numbers, texts, times or bools; or select_many() its items before")
+            check_key(name, type_of(expr, self.schema, where=(call := f"group_by({named_words(every)})")), call)
         return replace(self, keys=every)
 
     def group_apply(self, query: Callable[[Stream], Stream]) -> Stream:
@@ -211,7 +206,7 @@ class Stream(Methods):
             from whimbrel.spark import explain_on_spark  # when it is asked for
 
             return explain_on_spark(self.node, on)
-        return _readable(f"{explain(self.node)}\n\nruns as\n{explain(optimize(self.node))}")
+        return readable(f"{explain(self.node)}\n\nruns as\n{explain(optimize(self.node))}")
 
     def kernels(self) -> str:
         """The source text that is generated for this query, once it has seen the first rows of its sources."""
@@ -465,7 +460,7 @@ class Stream(Methods):
 
     def __repr__(self) -> str:
         keys = f"   grouped by {', '.join(name for name, _ in self.keys)}" if self.keys else ""
-        return _readable(f"{explain(self.node)}{keys}\n{self.schema.show()}")
+        return readable(f"{explain(self.node)}{keys}\n{self.schema.show()}")
 
     # What the methods of operators do: build the operators for this stream, and put them behind.
 
@@ -503,8 +498,3 @@ def _check_streams(build: Callable[..., Operators], *others: object) -> None:
         if not isinstance(other, Stream):
             raise PlanError(f"Cannot {build.__name__.replace('_', ' ')} with a {type(other).__name__}.",
                             where=f"{build.__name__}()", hint="give another stream")
-
-
-def _readable(text: str) -> str:
-    """A plan without the middles of lines that name thousands of columns or quote a whole document."""
-    return "\n".join(map(shortened, text.splitlines()))
