@@ -40,7 +40,7 @@ Leaf = tuple[int, int, bool]
 
 _BOOL = np.dtype(np.bool_)
 _MAY_FAIL = ("checked_", "floor_div(", "whole(", "within(")
-_WHOLE_ARRAY = re.compile(r"(?:np\.\w+\()?(\w+)\[uintp\(at\)\]\)?")
+_WHOLE_ARRAY = re.compile(r"(?:np\.(\w+)\((?:np\.\1\()?)?(?P<array>\w+)\[uintp\(at\)\]\)*")
 """A value that stands in an array by place, and nothing is done to it."""
 
 
@@ -126,9 +126,9 @@ class BeatWriter:
                             "count[0], count[1] = done, going", "count[2], count[3] = True, time + first * period"]
         lines = [
             f"if {result.changes}:",
-            *indented(["if going:", "    out_end[done - 1] = time + at * period",
+            *indented(["out_end[uintp(done - going)] = time + at * period",  # where none goes on, it is written again
                      "if not count[2]:", "    count[2], count[3] = True, time + at * period",
-                     f"going = {result.present or True}", "if going:", *indented(write), "    done += 1"])]
+                     *write, f"going = {result.present or True}", "done += going"])]
         return result, ["done, going, count[2] = 0, False, False", *loop.over("first", "stop", lines, result.changes),
                         "count[0], count[1] = done, going"]
 
@@ -213,8 +213,8 @@ class BeatWriter:
                 each = self._each(measure, q, step.width, counted=bool(tests))
                 after.append(f"{each}({arguments})  {in_words(measure)}")
                 continue
-            rests = [self._array(f"rest{q}_{at}", np.asarray(initial).dtype, step.width)
-                     for at, initial in enumerate(measure.steps.init)]
+            rests = [self._array(f"{name}{q}_{at}", np.asarray(initial).dtype, step.width)
+                     for name in ("rest", "left") for at, initial in enumerate(measure.steps.init)]
             times = ["time", "period"] if measure.steps.timed else []
             arguments = ", ".join([*arrays, begin, stop, str(step.width), *times, *rests, *shown])
             after.append(f"{self._slide(measure, q, counted=bool(tests))}({arguments})  {in_words(measure)}")
@@ -226,34 +226,37 @@ class BeatWriter:
 
     def _slide(self, measure: Measure, q: int, *, counted: bool) -> str:
         """The function that slides windows of an aggregate, which is written once for all that are alike."""
-        valued, fresh, time = measure.aggregate.expr is not None, fresh_state(measure.steps), time_of(measure, "at")
-        rests = [f"rest{at}" for at in range(len(measure.steps.init))]
-        value = f"np.{measure.value_dtypes[0]}(values[uintp(at)])" if valued else "1"
+        valued, fresh = measure.aggregate.expr is not None, fresh_state(measure.steps)
+        rests, lefts = ([f"{name}{at}" for at in range(len(measure.steps.init))] for name in ("rest", "left"))
         merge, fields = self.names["merge", q], "".join(f"{name}[uintp(at - block + 1)], " for name in rests).strip()
         head = [*(["values"] if valued else []), *(["counts"] if counted else []), "begin", "stop", "width",
-                *(["time", "period"] if time else []), *rests, "out", *([] if measure.steps.always else ["valid"])]
-
+                *(["time", "period"] if measure.steps.timed else []), *rests, *lefts, "out",
+                *([] if measure.steps.always else ["valid"])]
         whole = f"{merge}(({fields}), state) if at - block + 1 < width else state"
 
-        def entering(state: str, into: str) -> list[str]:
-            text = into.format(f"{self.names['accumulate', q]}({state}, {value}{time})")
+        def entering(state: str, place: str, begun: str, into: str) -> list[str]:
+            value = f"np.{measure.value_dtypes[0]}(values[uintp({place})])" if valued else "1"
+            text = into.format(f"{self.names['accumulate', q]}({begun}, {value}{time_of(measure, place)})")
             if not counted:
-                return [f"state = {text}"]
+                return [f"{state} = {text}"]
             if self.names["accumulate", q] not in self.imports:  # a user's own may fail where nothing is
-                return [f"state = {text} if counts[uintp(at)] else state"]
-            return [f"moved = {text}", "state = moved if counts[uintp(at)] else state"]  # so it needs no jump
+                return [f"{state} = {text} if counts[uintp({place})] else {state}"]
+            return [f"moved = {text}", f"{state} = moved if counts[uintp({place})] else {state}"]  # so it needs no jump
 
+        inner = [
+            *entering("state", "at", "state", "{}"),
+            "if block > begin:",
+            f"    {self._shown(measure, q, whole, 'out', 'valid', 'uintp(at)')}",
+            "back = block + end - 1 - at  # what is left of the block, and slides out with the next",
+            *entering("left", "back", fresh, f"{merge}({{}}, left)"),
+            f"{' '.join(f'{name}[uintp(back - block)],' for name in lefts)} = left"]
         lines = (
             ", ".join(head),
             "for block in range(begin, stop, width):",
-            f"    end, state = min(block + width, stop), {fresh}",
-            "    for at in range(block if block > begin else end, end):",
-            *indented(indented(entering("state", "{}"))),
-            f"        {self._shown(measure, q, whole, 'out', 'valid', 'uintp(at)')}",
-            f"    state = {fresh}",
-            "    for at in range(end - 1, block, -1):  # what is left of the block, and slides out with the next",
-            *indented(indented(entering(fresh, f"{merge}({{}}, state)"))),
-            f"        {' '.join(f'{name}[uintp(at - block)],' for name in rests)} = state")
+            f"    end, state, left = min(block + width, stop), {fresh}, {fresh}",
+            "    for at in range(block, end):  # from both sides at once: neither waits for the other",
+            *indented(indented(inner)),
+            f"    {', '.join([*rests, *lefts])} = {', '.join([*lefts, *rests])}")
         return self.defined.setdefault(lines, f"slide{q}")
 
     def _each(self, measure: Measure, q: int, width: int, *, counted: bool) -> str:
@@ -291,7 +294,7 @@ class BeatWriter:
         """An array by place of what a text is there: the one that it reads, or a new one that further lines write."""
         plain = _WHOLE_ARRAY.fullmatch(text)
         if plain is not None:
-            return plain[1]
+            return plain["array"]
         lines.append(f"{self._by_place(name, dtype)}[uintp(at)] = {text}")
         return name
 
