@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import whimbrel as wb
+from bench import workload_e as bench
 from whimbrel import col
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -72,6 +74,20 @@ def test_generated_text_is_as_reviewed(name: str) -> None:
     assert text == file.read_text()
     for kernel in text.split("\n\n\n# "):  # windows that hop have two, of panes and of windows
         assert len(kernel.splitlines()) <= 80
+
+
+def test_whatever_the_bench_runs_on_a_beat_is_at_most_eighty_lines() -> None:
+    # So many that the middle of a stream, where no event is missing, has its own text beside that of the ends.
+    x, kind = np.linspace(-50, 50, 60_000, dtype=np.float32), np.arange(60_000) % 3
+    log, other, ads = (bench._periodic(columns) for columns in ({"x": x}, {"y": x}, {"kind": kind}))
+    there, here = np.flatnonzero(kind), np.flatnonzero(kind != 1)
+    for _, query, *_ in (*bench._periodic_cases(log, other, ads, x, x, kind), *bench._between_beats(x),
+                         *bench._other_cases(x, np.where(kind == 1, np.nan, x).astype(np.float32)),
+                         *bench._by_key(x, 7), *bench._irregular_cases(x, there, x, here, kind)):
+        run = query.start()
+        assert run.wait()
+        for text in run.kernels().values():
+            assert max(len(kernel.splitlines()) for kernel in text.split("\n\n\n# ")) <= 80
 
 
 def test_a_users_text_can_never_become_code() -> None:
