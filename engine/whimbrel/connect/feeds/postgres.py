@@ -45,8 +45,11 @@ class PostgresFeed(Feed):
     time : str
         The event-time column.
     cursor : str
-        The column that grows, unique, such as a serial number. Indexed, if the table is large. Rows where it is null
-        are not read.
+        The column that grows, such as a serial number or a time of writing. Indexed, if the table is large. Rows where
+        it is null are not read. Rows that share a value are all read, if they are there when the first of them is; one
+        that comes later with a value equal to the last one read, or below it, is not found: see `settle`, or
+        ``postgres_changes``. Rows of one value that are more than can be read at once are read in parts, by their
+        number in the order of their texts: until then none of them may be added, changed or deleted.
     every : float
         Seconds between two looks while there is nothing new.
     settle : str, optional
@@ -126,6 +129,10 @@ def _literal(value: Any) -> str:
     return f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
 
 
+def _as_place(value: Any) -> int | str:
+    return value if isinstance(value, int) else _literal(value)
+
+
 class _Untold(str):
     """A time that Python does not have, as the server writes it."""
 
@@ -153,7 +160,11 @@ def _let_texts_stand(cursor: Any) -> None:
 
 
 class _Table(Client):
-    """Its place: the cursor of the last row, and by what the table's storage was known, where it has one."""
+    """Its place: the cursor of the last row, and by what the table's storage was known, where it has one.
+
+    A look that does not have all rows of its last value leaves those to the next one. Where it has no others, they are
+    read in parts, and how many were had is the third item of the place.
+    """
 
     def __init__(self, feed: PostgresFeed, place: Place) -> None:
         from psycopg import sql
@@ -161,7 +172,9 @@ class _Table(Client):
 
         self._feed = feed
         self._storage: int | None
-        self._place, self._storage = place if isinstance(place, list) else (place, None)
+        self._had: int | None
+        self._place, self._storage, self._had = (
+            (*place, None)[:3] if isinstance(place, list) else (place, None, None))
         self.missed: Counter[str] = Counter()
         self._link = feed.open()
         self._rows = self._link.cursor(row_factory=dict_row)
@@ -169,13 +182,19 @@ class _Table(Client):
             sql.SQL("{} < now() - %(settle)s::interval").format(sql.Identifier(feed.settle_by))]
         newer = sql.SQL("{} > %(place)s").format(sql.Identifier(feed.cursor))
 
-        def ask(conditions: list[Any]) -> Any:
-            return sql.SQL("SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT {}").format(
-                sql.SQL(", ").join(map(sql.Identifier, feed.value_fields.names)), sql.Identifier(*feed.table),
-                sql.SQL(" AND ").join(conditions), sql.Identifier(feed.cursor), sql.Placeholder("most"))
+        columns = sql.SQL(", ").join(map(sql.Identifier, feed.value_fields.names))
+        by_cursor, none = sql.Identifier(feed.cursor), sql.SQL("0")
+
+        def ask(conditions: list[Any], order: Any = by_cursor, had: Any = none) -> Any:
+            return sql.SQL("SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT {} OFFSET {}").format(
+                columns, sql.Identifier(*feed.table), sql.SQL(" AND ").join(conditions), order,
+                sql.Placeholder("most"), had)
 
         known = sql.SQL("{} IS NOT NULL").format(sql.Identifier(feed.cursor))
         self._first, self._further = ask([known, *settled]), ask([newer, *settled])
+        alike = sql.SQL("{} = %(place)s").format(sql.Identifier(feed.cursor))  # any type has a text, not each an order
+        self._alike = ask([alike, *settled], sql.SQL('ROW({})::text COLLATE "C"').format(columns),
+                          sql.Placeholder("had"))
         self._has_older = sql.SQL("SELECT max({}) < %(place)s FROM {}").format(
             sql.Identifier(feed.cursor), sql.Identifier(*feed.table))
         self._name = sql.Identifier(*feed.table).as_string(self._link)
@@ -187,22 +206,38 @@ class _Table(Client):
             self._wait_s -= timeout_s
             return None
         self._look_whether_it_began_anew()
-        ask = self._first if self._place is None else self._further
-        told = {"place": self._place, "settle": self._feed.settle, "most": _MOST_ROWS}
+        ask = self._first if self._place is None else self._further if self._had is None else self._alike
+        told = {"place": self._place, "settle": self._feed.settle, "most": _MOST_ROWS + 1, "had": self._had}
         try:
-            found, bytes_ = self._found(ask, told)
+            found, bytes_, next_row = self._found(ask, told)
         except self._feed.library.DataError:
             _let_texts_stand(self._rows)
-            found, bytes_ = self._found(ask, told)
-        if len(found) < _MOST_ROWS and bytes_ < MOST_BYTES:
+            found, bytes_, next_row = self._found(ask, told)
+        if self._had is None:
+            self._stand_behind_whole_values(found, next_row)
+        else:
+            self._had = None if next_row is None else self._had + len(found)
+        if next_row is None and ask is not self._alike:
             self._wait_s = self._feed.every
         if not found:
             return None
-        last = found[-1][self._feed.cursor]
-        self._place = last if isinstance(last, int) else _literal(last)
         self._make_plain(found)
-        place = self._place if self._storage is None else [self._place, self._storage]
+        place = [self._place, self._storage, self._had]
+        if self._had is None:
+            place = self._place if self._storage is None else place[:2]
         return Delivery([row for row in found if self._is_told(row)], place, counted=bytes_)
+
+    def _stand_behind_whole_values(self, found: list[dict[str, Any]], next_row: Mapping[str, Any] | None) -> None:
+        """Leave out rows whose value the next row has, too: the next look begins with them."""
+        cursor = self._feed.cursor
+        if next_row is not None:
+            cut = next_row[cursor]
+            while found and found[-1][cursor] == cut:
+                found.pop()
+            if not found:
+                self._place, self._had = _as_place(cut), 0
+        if found:
+            self._place = _as_place(found[-1][cursor])
 
     def _look_whether_it_began_anew(self) -> None:
         """Read a table from its beginning that was emptied or made anew, and numbers its rows from before the place."""
@@ -214,20 +249,22 @@ class _Table(Client):
             if is_older is None:  # it has no rows yet
                 return
             if is_older:
-                self._place = None
+                self._place = self._had = None
                 self.missed["a table that began anew"] += 1
         self._storage = storage
 
-    def _found(self, ask: Any, told: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
-        """Rows, and about what they take: as they come, until that is much, however long they are behind short ones."""
-        found, bytes_ = [], 0
+    def _found(self, ask: Any,
+               told: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int, dict[str, Any] | None]:
+        """Rows, about what they take, and the row behind them: as they come, until they are many or take much."""
+        found: list[dict[str, Any]] = []
+        bytes_ = 0
         with closing(self._rows.stream(ask, told)) as coming:
             for row in coming:
+                if len(found) == _MOST_ROWS or bytes_ >= MOST_BYTES:
+                    return found, bytes_, row
                 found.append(row)
                 bytes_ += size(row)
-                if bytes_ >= MOST_BYTES:
-                    break
-        return found, bytes_
+        return found, bytes_, None
 
     def _make_plain(self, rows: Sequence[dict[str, Any]]) -> None:
         for column in self._rows.description:

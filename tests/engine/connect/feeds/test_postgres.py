@@ -125,6 +125,27 @@ def test_a_table_may_be_made_anew_and_rows_without_a_cursor_are_left(postgres_se
             assert values(found, 1, "at") == [3]
 
 
+@pytest.mark.parametrize(("value", "text"), [
+    ("g / 12", "'x'"), ("least(g, 19990)", "'x'"), ("greatest(g - 25000, 0)", "'x'"), ("7", "'x'"),
+    ("g / 7", "repeat('x', 1 << 20)")])
+def test_rows_that_share_a_value_are_all_read(value: str, text: str, postgres_server: servers.Server) -> None:
+    url, count = servers.postgres_url(postgres_server), 40 if "repeat" in text else 30_000
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("DROP TABLE IF EXISTS tied; CREATE TABLE tied (seen timestamptz, id int, x text, note jsonb)")
+        link.execute(f"""INSERT INTO tied SELECT '2024-01-01'::timestamptz + ({value}) * interval '1 ms', g, {text},
+                     '{{}}' FROM generate_series(0, {count - 1}) AS g ORDER BY random()""")
+    feed = wb.feeds.postgres("tied", url, time="seen", cursor="seen", every=0.01, queue_rows=5_000)
+    read: list[object] = []
+    place = None
+    while len(read) < count:  # also by another connection, from wherever this one was
+        with reading(feed, place) as found:
+            read += values(found, 1, "id")
+            place = json.loads(json.dumps(found.place))
+    with reading(feed, place) as found:
+        assert [next(found) for _ in range(3)] == [None] * 3
+    assert sorted(read) == [*range(count)]
+
+
 def test_a_cursor_may_be_bytes(postgres_server: servers.Server) -> None:
     url = servers.postgres_url(postgres_server)
     with psycopg.connect(url, autocommit=True) as link:
