@@ -39,6 +39,12 @@ def hand_over(history: object, feed: object, *, offset: str | None, within: str 
     if (history.time, history.schema.time_type) != (feed.time, feed.schema.time_type):
         raise SchemaError("History and feed count time differently.", where=where, hint="give both the same time=")
     columns = column_names("keys", keys, where=where)
+    if offset is not None and within is None:
+        part = feed.part_of(offset)
+        if part is not None and part in history.schema and part in feed.schema:
+            within = part
+        else:
+            feed = feed.of_one_part(offset)
     return HandOver(history, feed, _seam(history, feed, offset, within, columns, span, at, where))
 
 

@@ -139,7 +139,8 @@ class Stream(Methods):
         offset : str, optional
             A column that grows from row to row and is in both: rows of the feed up to the history's last are left out.
         within : str, optional
-            The column within whose values the offset grows, such as Kafka's partition.
+            The column within whose values the offset grows. Of Kafka's own offset it is ``"partition"``, where that is
+            in both; a topic of several partitions is refused without it.
         keys : sequence of str, optional
             Columns that, with the time, tell rows apart: rows of the feed that the history has are left out,
         span : str, timedelta or int (ticks), optional

@@ -158,6 +158,17 @@ class Feed(Source):
         """The place behind rows with these offsets, where the columns are those that the broker itself has."""
         return None
 
+    def part_of(self, offset: str) -> str | None:
+        """The column within whose values an offset counts, where it is the broker's own."""
+        return None
+
+    def of_one_part(self, offset: str) -> Feed:
+        """The feed, refused where the broker has several parts and numbers the rows of each by this offset."""
+        return self
+
+    def check_parts(self) -> None:
+        """Refuse parts that there may not be, if it is known now how many there are."""
+
     def is_another(self, before: Place, after: Place) -> bool:
         """Whether what is read was made anew between two places, so that offsets of one say nothing of the other."""
         return False

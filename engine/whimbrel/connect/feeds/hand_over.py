@@ -48,6 +48,7 @@ class HandOver(Source):
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         self.schema.select(columns)
+        self.feed.check_parts()
         return _HandingOver(self, tuple(columns), offset.place if isinstance(offset, Position) else None)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from copy import copy
 from time import monotonic
 from typing import Any, Literal, Unpack
 
@@ -17,7 +19,7 @@ from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.kafka_backlog import Backlog
 from whimbrel.connect.feeds.kafka_topic_id import TopicId
-from whimbrel.errors import MissingExtraError, PlanError, near_match
+from whimbrel.errors import MissingExtraError, PlanError, SourceError, near_match
 
 _MOST_MESSAGES = 10_000
 _MOST_BYTES = 6 << 20  # of numbers that is a batch
@@ -81,6 +83,7 @@ class KafkaFeed(Feed):
     """
 
     lost = (OSError, EOFError, TimeoutError, ConnectionError)
+    is_of_one_partition = False
 
     def __init__(self, topic: str, servers: str = "127.0.0.1:9092", *, time: str, group: str | None = None,
                  begin: Literal["earliest", "latest"] = "earliest", format: str | Format = "json",
@@ -119,6 +122,32 @@ class KafkaFeed(Feed):
             return None
         return {str(partition): number + 1 for partition, number in last.items()}
 
+    def part_of(self, offset: str) -> str | None:
+        return "partition" if offset == "offset" and offset in self.beside.names else None
+
+    def of_one_part(self, offset: str) -> Feed:
+        if self.part_of(offset) is None:
+            return self
+        made = copy(self)
+        made.is_of_one_partition = True
+        return made
+
+    def check_parts(self) -> None:
+        if not self.is_of_one_partition:
+            return
+        asked = self.library.Consumer({"bootstrap.servers": self.servers, "group.id": f"whimbrel-{uuid.uuid4()}",
+                                       "log_level": 0, **self.config})
+        with closing(asked), suppress(self.library.KafkaException):  # the client looks when the broker answers
+            self.check_partitions(len(asked.list_topics(self.topic, timeout=_LOOK_S).topics[self.topic].partitions))
+
+    def check_partitions(self, count: int) -> None:
+        """Refuse more than one, where there may be no more."""
+        if self.is_of_one_partition and count > 1:
+            raise SourceError(f"{self.topic} has {count} partitions, each with offsets of its own: by offset='offset' "
+                              "alone rows would be taken for others.", where=f"then({self.call}, offset='offset')",
+                              hint='give within="partition", with that column in the history and beside=["partition", '
+                                   '"offset"]; or say how they overlap by keys= and span=, or at=')
+
     def is_another(self, before: Place, after: Place) -> bool:
         topics = {place.get(_TOPIC) for place in (before, after) if isinstance(place, dict)}
         return len(topics - {None}) == 2
@@ -155,7 +184,9 @@ class _Consumer(Client):
         if self._topic is not None:
             self._id.ask()
         try:
-            numbers = [] if feed.group is not None else self._partitions()
+            asks = feed.group is None or feed.is_of_one_partition
+            numbers = self._partitions() if asks else []
+            feed.check_partitions(len(numbers))
             self._go_on_in_the_same_topic()
             if feed.group is None:
                 if feed.begin == "latest" and not place:
@@ -357,6 +388,7 @@ class _Consumer(Client):
             self._look_at = monotonic()
             return
         self._has_answered()
+        self._feed.check_partitions(len(there))
         if self._feed.group is not None:
             return
         added = there.keys() - {each.partition for each in self._consumer.assignment()}

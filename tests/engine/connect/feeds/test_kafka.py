@@ -17,9 +17,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from pyarrow import ipc
 
 import whimbrel as wb
-from tests.engine.connect.feeds.listen import reading, rows, until, values
+from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
 from whimbrel.connect.feeds import Feed, kafka, kafka_backlog
-from whimbrel.errors import PlanError
+from whimbrel.errors import PlanError, SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
 QUICK: Any = {"time": "at", "schema": FIELDS, "retry_s": (0.02, 0.1), "reorder_latency": 100}
@@ -310,6 +310,19 @@ def test_a_topic_is_read_on_behind_the_offsets_of_a_history(cluster: Cluster) ->
     with reading(log.then(feed, offset="offset", within="partition")) as found:
         assert sorted(values(found, 20, "at")) == list(range(20))  # type: ignore[type-var]
         assert (found.state.duplicates, found.state.messages) == (0, 8)
+
+
+def test_offsets_of_several_partitions_are_those_of_each(cluster: Cluster) -> None:
+    cluster.send("parts", *(row(at) for at in range(30)), partition=0)
+    cluster.send("parts", *(row(at) for at in range(30, 33)), partition=1)
+    log = wb.from_arrow({"at": pa.array(range(20)), "x": pa.array(range(0, 200, 10)), "offset": pa.array(range(20)),
+                         "partition": pa.array([0] * 20, pa.int32())}, time="at")
+    feed = wb.feeds.kafka("parts", cluster.servers, beside=["partition", "offset"], **QUICK)
+    with reading(log.then(feed, offset="offset")) as found:
+        assert sorted(values(found, 33, "at")) == list(range(33))  # type: ignore[type-var]
+    whole = wb.from_arrow({"at": range(20), "x": range(0, 200, 10), "offset": range(20)}, time="at")
+    with pytest.raises(SourceError, match=r"parts has [0-9]+ partitions, each with offsets of its own"):
+        whole.then(feed, offset="offset").start().wait(PATIENCE_S)
 
 
 def test_a_topic_is_live_when_little_is_left_of_it(cluster: Cluster) -> None:
