@@ -46,7 +46,7 @@ class FlightFeed(Feed):
         self.address, self.ticket, self._token = address, ticket, token
         self._refusals = (flight.FlightUnauthenticatedError, flight.FlightUnauthorizedError)
         self.lost = (OSError, EOFError, TimeoutError, flight.FlightUnavailableError, flight.FlightTimedOutError,
-                     flight.FlightCancelledError)
+                     flight.FlightCancelledError, flight.FlightInternalError)
         super().__init__("flight", time=time, schema=schema, format=None, **told)
 
     def connect(self, place: Place) -> Client:

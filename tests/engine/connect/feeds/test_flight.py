@@ -19,7 +19,7 @@ FIELDS = pa.schema([("at", pa.int64()), ("x", pa.int64())])
 class Rows(flight.FlightServerBase):
     """Gives numbered rows from the one that is asked for, to whoever has the token."""
 
-    def __init__(self, port: int, count: int, *, breaks: bool) -> None:
+    def __init__(self, port: int, count: int, *, breaks: type[flight.FlightError] | None = None) -> None:
         super().__init__(f"grpc://127.0.0.1:{port}", middleware={"headers": _Headers()})
         self.count, self.breaks = count, breaks
 
@@ -33,7 +33,7 @@ class Rows(flight.FlightServerBase):
             for at in range(first, self.count):
                 yield pa.record_batch([[at], [10 * at]], schema=FIELDS)
             if self.breaks:
-                raise flight.FlightUnavailableError("going down")
+                raise self.breaks("going down")
 
         return flight.GeneratorStream(FIELDS, chunks())
 
@@ -50,8 +50,9 @@ class _Told(flight.ServerMiddleware):
 
 
 @pytest.mark.fault("flight", "broker stopped and restarted")
-def test_a_flight_stream_goes_on_at_its_row_when_the_server_is_there_again() -> None:
-    with Rows(0, 3, breaks=True) as server:
+@pytest.mark.parametrize("breaks", [flight.FlightUnavailableError, flight.FlightInternalError])
+def test_a_flight_stream_goes_on_at_its_row_when_the_server_is_there_again(breaks: type[flight.FlightError]) -> None:
+    with Rows(0, 3, breaks=breaks) as server:
         port = server.port
         feed = wb.feeds.flight(f"grpc://127.0.0.1:{port}", time="at", token="right", schema=FIELDS,
                                retry_s=(0.02, 0.1))
@@ -59,12 +60,12 @@ def test_a_flight_stream_goes_on_at_its_row_when_the_server_is_there_again() -> 
         found = going.enter_context(reading(feed))
         assert values(found, 3, "x") == [0, 10, 20]
         until(lambda: found.state.reconnects >= 1)
-    with going, Rows(port, 5, breaks=False):
+    with going, Rows(port, 5):
         assert values(found, 2, "x") == [30, 40]
 
 
 def test_without_the_token_the_query_fails() -> None:
-    with Rows(0, 3, breaks=False) as server:
+    with Rows(0, 3) as server:
         run = wb.feeds.flight(f"grpc://127.0.0.1:{server.port}", time="at", token="wrong", schema=FIELDS).start()
         assert ended(run, 30)
         assert run.state == "failed"
