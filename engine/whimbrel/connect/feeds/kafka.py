@@ -160,6 +160,7 @@ class _Consumer(Client):
         self._feed, self._library = feed, feed.library
         self._place: dict[str, int] = {number: offset for number, offset in place.items() if number != _TOPIC}
         self._topic: str | None = place.get(_TOPIC)
+        self._read_to: dict[int, int] = {}  # where ends were met, which may be far behind the last message handed on
         self._has_new_id = self._began_anew = self._is_member = False
         self._lost: str | None = None
         self._behind: int | None = None
@@ -170,7 +171,7 @@ class _Consumer(Client):
         config = {
             "bootstrap.servers": feed.servers, "group.id": feed.group or f"whimbrel-{uuid.uuid4()}",
             "enable.auto.commit": False, "error_cb": self._failed, "auto.offset.reset": "error",
-            "enable.partition.eof": feed.group is None, "log_level": 0,
+            "enable.partition.eof": True, "log_level": 0,
             "fetch.wait.max.ms": 50, "fetch.queue.backoff.ms": _FETCH_AGAIN_MS,
             "fetch.message.max.bytes": _FETCHED_BYTES, "reconnect.backoff.ms": _CONNECT_AGAIN_MS,
             "reconnect.backoff.max.ms": max(int(feed.pace.retry_s[1] * 1000), _CONNECT_AGAIN_MS),
@@ -264,6 +265,7 @@ class _Consumer(Client):
         self.waiting_for = _GROUP
         for each in partitions:
             self._place.pop(str(each.partition), None)
+            self._read_to.pop(each.partition, None)
 
     def _failed(self, error: Any) -> None:
         codes = self._library.KafkaError
@@ -288,7 +290,7 @@ class _Consumer(Client):
         reset = self._library.KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - its name in the library
         lost = [message for message in errors if message.error().code() == reset]
         for message in errors:
-            if message not in lost:
+            if message not in lost and not self._has_met_end(message):
                 self._raise(message.error(), messages)
         if lost:
             self._id.ask()
@@ -318,7 +320,7 @@ class _Consumer(Client):
         """Messages that are there, as soon as there is one: `consume` alone waits until it has all it was asked for."""
         until = monotonic() + timeout_s
         first = self._consumer.poll(timeout_s)
-        while first is not None and self._is_end(first):
+        while first is not None and self._has_met_end(first):
             self.answered = True
             if self._backlog is not None:
                 return [first]
@@ -343,7 +345,7 @@ class _Consumer(Client):
             if not came:
                 backlog.silent(monotonic() - asked)  # which may be less: what the library has to say wakes it
             for message in came:
-                if self._is_end(message):
+                if self._has_met_end(message):
                     backlog.at_end(message.partition())
                 elif message.error() is not None:
                     errors.append(message)
@@ -365,10 +367,13 @@ class _Consumer(Client):
                 do([self._library.TopicPartition(self._feed.topic, number) for number in change])
         backlog.paused = full
 
-    def _is_end(self, message: Any) -> bool:
-        """Whether it says that its partition has no more now."""
+    def _has_met_end(self, message: Any) -> bool:
+        """Whether it says that its partition has no more now; where that is, is remembered."""
         error = message.error()
-        return error is not None and error.code() == self._library.KafkaError._PARTITION_EOF  # noqa: SLF001 - its name
+        is_end = error is not None and error.code() == self._library.KafkaError._PARTITION_EOF  # noqa: SLF001 - its name
+        if is_end:
+            self._read_to[message.partition()] = message.offset()
+        return is_end
 
     def _stand_behind(self, messages: Sequence[Any]) -> None:
         """Of a backlog only what is handed on counts."""
@@ -405,6 +410,7 @@ class _Consumer(Client):
         """Where the broker does not have what comes next: at the earliest; a group that begins, where it was told."""
         for message in lost:
             number, low, high = message.partition(), *self._ends(message.partition())
+            self._read_to.pop(number, None)
             wanted = self._place.get(str(number), message.offset())
             if wanted is None or wanted < 0:
                 self._place[str(number)] = high if self._feed.begin == "latest" and not self._began_anew else low
@@ -423,8 +429,6 @@ class _Consumer(Client):
     def _raise(self, error: Any, messages: Sequence[Any]) -> None:
         """What is no reason to connect again is left to the library, which goes on by itself."""
         codes = self._library.KafkaError
-        if error.code() == codes._PARTITION_EOF:  # noqa: SLF001 - its name in the library
-            return
         permanent = (codes.TOPIC_AUTHORIZATION_FAILED, codes.GROUP_AUTHORIZATION_FAILED, codes._AUTHENTICATION)  # noqa: SLF001
         if error.code() in permanent:
             raise PermissionDenied(error.str())
@@ -439,6 +443,8 @@ class _Consumer(Client):
             offset = self._place.get(str(partition.partition))
             if offset is None and self._feed.group is None:  # it is read whole, and nothing was handed on yet
                 offset = max(low, 0)
+            if offset is not None and self._backlog is None:  # messages that a transaction took back are no rows
+                offset = max(offset, self._read_to.get(partition.partition, 0))
             behind += 0 if offset is None else max(high - offset, 0)
         self._behind, self._behind_at = behind, monotonic() + _BEHIND_S
 

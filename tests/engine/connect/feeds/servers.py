@@ -167,7 +167,8 @@ def kafka(folder: Path, relay: int | None = None) -> Server:
             f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n"
             f"advertised.listeners=PLAINTEXT://127.0.0.1:{relay or port}\n"
             "offsets.topic.replication.factor=1\noffsets.topic.num.partitions=1\n"
-            "group.initial.rebalance.delay.ms=0\n"
+            "transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\n"
+            "transaction.state.log.num.partitions=1\ngroup.initial.rebalance.delay.ms=0\n"
             "broker.session.timeout.ms=2000\nbroker.heartbeat.interval.ms=200\n")  # so long a killed one is waited for
         if not (folder / "data").exists():
             made = subprocess.run(["java", *java, "kafka.tools.StorageTool", "format", "-c", str(config),

@@ -199,6 +199,27 @@ def test_offsets_of_a_history_say_nothing_of_a_topic_that_is_made_anew(broker: s
     run.stop()
 
 
+@pytest.mark.parametrize(("partitions", "group"), [(1, None), (2, None), (2, "taken back")])
+def test_what_transactions_took_back_is_not_waited_for(broker: servers.Server, partitions: int,
+                                                       group: str | None) -> None:
+    topic, server = f"transactions-{uuid.uuid4()}", f"127.0.0.1:{broker.port}"
+    asked = admin.AdminClient({"bootstrap.servers": server, "log_level": 0})
+    asked.create_topics([admin.NewTopic(topic, partitions, 1)])[topic].result(PATIENCE_S)
+    producer = confluent_kafka.Producer({"bootstrap.servers": server, "transactional.id": topic, "log_level": 0})
+    producer.init_transactions(PATIENCE_S)
+    for at, end in ((range(100), producer.commit_transaction), (range(100, 3_100), producer.abort_transaction)):
+        producer.begin_transaction()
+        for each in at:
+            producer.produce(topic, b'{"at": %d, "x": 0}' % each, partition=each % partitions)
+        assert producer.flush(PATIENCE_S) == 0
+        end()
+    run = wb.from_arrow({"at": [0], "x": [0]}, time="at").then(
+        feed(broker, topic, group=group, reorder_latency=1_000), keys=["at"], span=1_000).start()
+    until(lambda: run.metrics.rows == 100)
+    until(lambda: run.metrics.feeds[topic].stage == "live" and run.metrics.feeds[topic].behind_rows == 0)
+    run.stop()
+
+
 @pytest.mark.fault("kafka", "server frozen")
 @pytest.mark.parametrize("group", [None, "frozen"])
 def test_a_feed_whose_broker_says_nothing_is_not_live(broker: servers.Server, group: str | None) -> None:
