@@ -139,8 +139,7 @@ class Stream(Methods):
         offset : str, optional
             A column that grows from row to row and is in both: rows of the feed up to the history's last are left out.
         within : str, optional
-            The column within whose values the offset grows. Of Kafka's own offset it is ``"partition"``, where that is
-            in both; a topic of several partitions is refused without it.
+            The column within whose values it grows. Default, of Kafka's offset: ``"partition"``, needed for several.
         keys : sequence of str, optional
             Columns that, with the time, tell rows apart: rows of the feed that the history has are left out,
         span : str, timedelta or int (ticks), optional
