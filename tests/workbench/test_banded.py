@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import whimbrel as wb
+from whimbrel.errors import WhimbrelError
 from whimbrel_workbench.feed import BandedRun, Feed
 from whimbrel_workbench.frames import Frame, Lines, Options
 
@@ -66,7 +67,8 @@ def test_a_view_draws_all_bands() -> None:
 def test_a_failing_query_says_so() -> None:
     failing = LOG.select(x=wb.col.at * 2**62).tumbling_window(20).aggregate(s=wb.sum(wb.col.x)).at_latencies(0, 100)
     run = BandedRun(failing, failing.start())
-    assert run.wait(10)
+    with pytest.raises(WhimbrelError, match="integer overflow"):
+        run.wait(10)
     assert run.state == "failed"
     assert run.error is not None
 
