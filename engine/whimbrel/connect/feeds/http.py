@@ -40,6 +40,7 @@ class HttpFeed(Feed):
     Parameters
     ----------
     url : str
+        A user and password in it, ``http://user:password@host``, are sent as basic authentication.
     time : str
         The event-time column.
     every : float

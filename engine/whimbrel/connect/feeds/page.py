@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping
 from http.client import HTTPMessage
 from typing import IO, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -23,9 +24,10 @@ def opened(url: str, headers: Mapping[str, str], told: Iterable[str], timeout_s:
         Names of those headers that the user gave: no other origin sees them, since any may be a secret.
     timeout_s : float
     """
-    request = urllib.request.Request(url, headers=dict(headers))  # noqa: S310 - checked
+    url, user = _apart(url)
+    request = urllib.request.Request(url, headers={**user, **headers})  # noqa: S310 - checked
     try:
-        return urllib.request.build_opener(_Redirects(told)).open(request, timeout=timeout_s)
+        return urllib.request.build_opener(_Redirects([*told, *user])).open(request, timeout=timeout_s)
     except urllib.error.HTTPError as error:
         error.close()
         raise
@@ -44,6 +46,20 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
             for name in self._told:
                 request.remove_header(name.capitalize())  # as it is kept
         return request
+
+
+def _apart(url: str) -> tuple[str, dict[str, str]]:
+    """An address without its user, and what tells the server who that is.
+
+    >>> _apart("http://ann:a%2Fb@host/rows")
+    ('http://host/rows', {'Authorization': 'Basic YW5uOmEvYg=='})
+    """
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    told = base64.b64encode(unquote(user).encode()).decode()
+    return urlunsplit(parts._replace(netloc=host)), {"Authorization": f"Basic {told}"}
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -264,3 +264,23 @@ def test_events_that_are_cut_within_a_chunk_go_on() -> None:
 
     with pages(page) as url, reading(wb.feeds.events(url, **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
+
+
+@pytest.mark.parametrize("feed", [wb.feeds.http, wb.feeds.events])
+def test_a_user_in_an_address_is_sent_as_basic_authentication_and_to_no_other_server(feed: Any) -> None:
+    asked: list[str | None] = []
+
+    def elsewhere(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        asked.append(request.headers["Authorization"])
+        return 200, {"Content-Type": "text/event-stream"}, b'data: {"at": 1, "x": 2}\n\n'
+
+    with pages(elsewhere) as other:
+        def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+            asked.append(request.headers["Authorization"])
+            return 302, {"Location": other}, b""
+
+        with pages(page) as url, reading(feed(url.replace("//", "//ann:a%2Fb@"), **QUICK)) as found:
+            next(found)
+            until(lambda: len(asked) > 1)
+            assert "a%2Fb" not in f"{found.state}{found.state.error}"
+    assert asked[:2] == ["Basic YW5uOmEvYg==", None]
