@@ -16,13 +16,13 @@ from whimbrel.connect.sinks.nanoseconds import told_apart
 
 
 def json_rows(rows: pa.RecordBatch) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Each row, and its text: times in ISO 8601, bytes in base 64, no number as null.
+    """Each row, and its text in UTF-8: times in ISO 8601, bytes in base 64, no number as null.
 
     >>> [text for _, text in json_rows(pa.record_batch({"start": [1], "x": [float("nan")]}))]
     [b'{"start":1,"x":null}']
     """
     for row in told_apart(rows).to_pylist():
-        yield row, json.dumps(_numbers(row), default=_text, separators=(",", ":")).encode()
+        yield row, json.dumps(_numbers(row), default=_text, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _numbers(value: Any) -> Any:
