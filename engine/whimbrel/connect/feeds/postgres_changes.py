@@ -25,6 +25,7 @@ _STEP_BYTES = 16 << 20
 _LOOK_S = 5.0
 _ADVANCE = "SELECT pg_replication_slot_advance(%s, %s::pg_lsn)"
 _UNTOLD = "an update that does not tell a long value which it left alone: it needs REPLICA IDENTITY FULL"
+_UNTIMED = "a deletion that does not tell {!r}, which is not of the key: it needs REPLICA IDENTITY FULL"
 _TRUNCATED = "TRUNCATE, which does not say what rows are gone"
 _BESIDE = {"change": pa.string(), "committed": pa.timestamp("us", "UTC"), "lsn": pa.int64()}
 
@@ -287,6 +288,10 @@ class _Changes(Client):
         if not self._is_of(change.relation.name):
             return None
         self._check(change.relation)
+        time = self._feed.time
+        if change.kind == "delete" and time in self._feed.told_of and change.values.get(time) is None:
+            self._feed.letters.refuse(repr(change.values).encode(), _UNTIMED.format(time))
+            return None
         if self._feed.told_of.isdisjoint(change.untold):
             try:
                 return self._row(change)

@@ -108,6 +108,19 @@ def test_long_values_that_stayed_are_told_where_the_old_row_is(server: servers.S
                                   for kind, x in (("insert", 1.0), ("update", 2.0), ("delete", 2.0))]
 
 
+def test_a_deletion_that_does_not_tell_its_time_says_what_it_needs(server: servers.Server) -> None:
+    do(server, "CREATE TABLE timed (id bigint PRIMARY KEY, at bigint)", "CREATE PUBLICATION timed FOR TABLE timed")
+    feed = wb.feeds.postgres_changes("timed", servers.postgres_url(server), time="at", slot="timed",
+                                     publication="timed", beside=["change"])
+    with reading(feed) as found:
+        begin(found)
+        do(server, "INSERT INTO timed VALUES (1, 1), (2, 2)", "DELETE FROM timed WHERE id = 1",
+           "ALTER TABLE timed REPLICA IDENTITY FULL", "DELETE FROM timed WHERE id = 2")
+        assert [value for batch in rows(found, 3) for value in batch.column("at").to_arrow().to_pylist()] == [1, 2, 2]
+        assert found.state.dead == {
+            "a deletion that does not tell 'at', which is not of the key: it needs REPLICA IDENTITY FULL": 1}
+
+
 def test_an_update_that_does_not_tell_a_long_value_is_no_row_with_null(server: servers.Server) -> None:
     do(server, "CREATE TABLE untoasted (id bigint PRIMARY KEY, x double precision, k text)",
        "ALTER TABLE untoasted ALTER k SET STORAGE EXTERNAL")
