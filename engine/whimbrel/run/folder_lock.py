@@ -13,14 +13,25 @@ _NAME = ".lock"
 
 
 def run_of(lock: IO[bytes]) -> str:
-    """The name of the run whose folder it is, which outlives its process; made up when the folder is new."""
+    """The name of the run whose folder it is, which outlives its process; made up when the folder is new.
+
+    Raises
+    ------
+    CheckpointError
+        When it cannot be written.
+    """
     lock.seek(0)
     name = lock.read().decode(errors="replace")
     if not name:
         name = secrets.token_hex(8)
-        lock.write(name.encode())
-        lock.flush()
-        os.fsync(lock.fileno())
+        try:
+            os.write(lock.fileno(), name.encode())  # past the buffer, which would be tried again when it is closed
+            os.fsync(lock.fileno())
+        except OSError as error:
+            folder = str(Path(lock.name).parent)
+            raise CheckpointError(f"{folder!r} cannot be written: {error.strerror or error}.",
+                                  where=f"Checkpoints({folder!r})",
+                                  hint="give a folder that can be written to, on a disk that has room") from error
     return name
 
 

@@ -172,6 +172,24 @@ def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path: Path, monk
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("full", ["out", "state"])
+def test_a_disk_that_is_full_when_a_run_starts_is_told_with_its_folder(tmp_path: Path, full: str) -> None:
+    """The system refuses to write the first byte of a file in one of its folders."""
+    room = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if full == "out":  # that of its checkpoints has a name already
+        (tmp_path / "state").mkdir()
+        (tmp_path / "state" / ".lock").write_text("0123456789abcdef")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, room[1]))
+    try:
+        with pytest.raises((CheckpointError, SinkError), match=f"{full}' cannot be written: File too large"):
+            started(tmp_path, query())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, room)
+    run = started(tmp_path, query())
+    assert run.wait(PATIENCE_S)
+    assert in_parquet(tmp_path / "out") == query().collect().to_pylist()
+
+
 @pytest.mark.small_disk
 @pytest.mark.fault("any feed", "disk full at checkpoint")
 def test_a_disk_that_is_full_for_a_while_costs_no_row(tmp_path: Path) -> None:

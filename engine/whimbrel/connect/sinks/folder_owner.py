@@ -37,10 +37,13 @@ def owned(folder: Path, run: str, *, begins: bool, has_rows: bool) -> IO[bytes]:
         file.close()
         raise SinkError(why[0], where=f"sinks.parquet({str(folder)!r})", hint=why[1])
     if owner != run:
-        file.truncate(0)
-        file.write(run.encode())
-        file.flush()
-        os.fsync(file.fileno())
+        try:
+            file.truncate(0)
+            os.write(file.fileno(), run.encode())  # past the buffer, which would be tried again when it is closed
+            os.fsync(file.fileno())
+        except OSError:
+            file.close()
+            raise
     return file
 
 

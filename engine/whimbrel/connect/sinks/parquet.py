@@ -52,6 +52,13 @@ class ParquetSink(Sink):
         if token is None and any(self.folder.glob("rows-*.parquet")):
             raise SinkError(f"{self.name!r} has rows already.", where=f"sinks.parquet({self.name!r})",
                             hint="go on from the checkpoints of the run that wrote them; or give an empty folder")
+        try:
+            self._take_over(rows, token)
+        except OSError as error:
+            raise self._unwritten(error, "give a folder that can be written to, on a disk that has room") from error
+
+    def _take_over(self, rows: int, token: Token) -> None:
+        """Own the folder, and leave in it what the run has written up to its checkpoint."""
         self._owner = owned(self.folder, self.run, begins=rows == 0, has_rows=any(self.folder.glob("rows-*.parquet")))
         if token is not None:
             self.commit(token)
@@ -59,6 +66,10 @@ class ParquetSink(Sink):
             if file.name.startswith(".") or int(file.name.split("-")[1]) >= rows:
                 file.unlink()
         self._sync()
+
+    def _unwritten(self, error: OSError, hint: str) -> SinkError:
+        return SinkError(f"{self.name!r} cannot be written: {error.strerror or error}.",
+                         where=f"sinks.parquet({self.name!r})", hint=hint)
 
     def write(self, rows: pa.RecordBatch) -> None:
         self._parts.append(rows)
@@ -77,9 +88,7 @@ class ParquetSink(Sink):
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise SinkError(f"{self.name!r} cannot be written: {error.strerror or error}.",
-                            where=f"sinks.parquet({self.name!r})", hint=f"make room; then: {self.again}"
-                            ) from error
+            raise self._unwritten(error, f"make room; then: {self.again}") from error
         self._files.append(name)
         self._rows += self._held
         self._parts, self._held = [], 0
