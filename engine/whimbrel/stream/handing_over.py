@@ -35,7 +35,8 @@ def hand_over(history: object, feed: object, *, offset: str | None, within: str 
                               hint="drop it from the history's file, or add it to the feed")
         if (type_ := feed.schema.type_of(field.name)) != field.type:
             raise SchemaError(f"{field.name!r} is {field.type} in the history and {type_} in the feed.", where=where,
-                              hint="give the feed this schema")
+                              hint=f"the broker gives it as {type_}: cast it in the history's file"
+                              if field.name in feed.beside.names else "give the feed this schema")
     if (history.time, history.schema.time_type) != (feed.time, feed.schema.time_type):
         raise SchemaError("History and feed count time differently.", where=where, hint="give both the same time=")
     columns = column_names("keys", keys, where=where)

@@ -19,7 +19,7 @@ from pyarrow import ipc
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
 from whimbrel.connect.feeds import Feed, kafka, kafka_backlog
-from whimbrel.errors import PlanError, SourceError
+from whimbrel.errors import PlanError, SchemaError, SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
 QUICK: Any = {"time": "at", "schema": FIELDS, "retry_s": (0.02, 0.1), "reorder_latency": 100}
@@ -323,6 +323,13 @@ def test_offsets_of_several_partitions_are_those_of_each(cluster: Cluster) -> No
     whole = wb.from_arrow({"at": range(20), "x": range(0, 200, 10), "offset": range(20)}, time="at")
     with pytest.raises(SourceError, match=r"parts has [0-9]+ partitions, each with offsets of its own"):
         whole.then(feed, offset="offset").start().wait(PATIENCE_S)
+
+
+def test_a_history_that_counts_partitions_otherwise_is_told_what_to_cast(cluster: Cluster) -> None:
+    log = wb.from_arrow({"at": [1], "x": [10], "partition": [0], "offset": [0]}, time="at")
+    feed = wb.feeds.kafka("cast", cluster.servers, beside=["partition", "offset"], **QUICK)
+    with pytest.raises(SchemaError, match="the broker gives it as int32: cast it in the history's file"):
+        log.then(feed, offset="offset")
 
 
 def test_a_topic_is_live_when_little_is_left_of_it(cluster: Cluster) -> None:
