@@ -122,8 +122,11 @@ class _Puller(Client):
 
         try:
             await self._link.connect(feed.url, error_cb=failed, **ONCE)
-        except feed.library.errors.NoServersError as error:
-            raise ConnectionError(str(self._error or error)) from self._error  # it says that there are none
+        except (feed.library.errors.NoServersError, TimeoutError) as error:
+            cause = self._error or error  # of the two the first says that there are none
+            silent = isinstance(cause, TimeoutError)
+            said = f"nobody answered for {ONCE['connect_timeout']} s" if silent else str(cause)
+            raise ConnectionError(said) from cause
         log = self._link.jetstream()
         try:
             stream = feed.stream or await log.find_stream_name_by_subject(feed.subject)

@@ -96,6 +96,14 @@ def test_a_feed_whose_server_says_nothing_is_not_live(kind: str, tmp_path: Path,
             assert values(found, 1, "at") == [2]
 
 
+@pytest.mark.nats
+def test_a_nats_server_that_answers_nobody_is_said_to(tmp_path: Path) -> None:
+    with servers.running(servers.nats(tmp_path)) as server, server.frozen(), reading(
+            feed_of("nats", server.port)) as found:
+        next(found)
+        until(lambda: "nobody answered for 5 s" in (found.state.error or ""))
+
+
 @pytest.mark.fault("websocket", "server frozen")
 def test_a_websocket_that_says_nothing_is_asked_whether_it_is_there(tmp_path: Path,
                                                                     monkeypatch: pytest.MonkeyPatch) -> None:
