@@ -18,7 +18,7 @@ from whimbrel.connect.feeds.text_records import TextRecords
 from whimbrel.errors import MissingExtraError
 
 _MOST_MESSAGES = 5_000
-_FIRST, _TOGETHER = 8, 64
+_FIRST, _TOGETHER = 1, 64
 """Entries asked for at first, and at most: nobody can tell how long they are before they are here."""
 
 

@@ -54,6 +54,20 @@ def redis_url(server: servers.Server) -> str:
 
 
 @pytest.mark.redis
+def test_long_redis_entries_come_few_at_a_time_from_the_first_on(redis_server: servers.Server) -> None:
+    with redis.Redis(port=redis_server.port) as link:
+        for at in range(8):
+            link.xadd("long", {"at": at, "x": "x" * 5_000_000})
+    feed = wb.feeds.redis("long", redis_url(redis_server), time="at", schema={"at": "int64", "x": "string"}).node.op
+    assert isinstance(feed, Feed)
+    client = feed.connect(None)
+    delivery = client.receive(5.0)
+    client.close()
+    assert delivery is not None
+    assert 1 <= len(delivery.messages) <= 5
+
+
+@pytest.mark.redis
 @pytest.mark.fault("redis", "broker stopped and restarted")
 @pytest.mark.fault("redis", "wrong schema")
 def test_a_redis_stream_goes_on_when_its_server_does(redis_server: servers.Server) -> None:
