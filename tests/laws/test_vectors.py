@@ -171,6 +171,7 @@ def shared_cases() -> list[Case]:
     return read_cases(SHARED, json.loads(DIFFERENCES.read_text()))
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("tier", ["interpreted", "fused"])
 @pytest.mark.parametrize("case", shared_cases(), ids=lambda case: case.name)
 def test_shared_case(case: Case, tier: Tier) -> None:
