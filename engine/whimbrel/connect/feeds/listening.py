@@ -54,7 +54,7 @@ class Listening(Reading):
         self._queue: deque[tuple[pa.Table, int, Place]] = deque()
         self._waiting = self._waiting_bytes = 0
         self._changed = threading.Condition()
-        self._stop = threading.Event()
+        self._stop, self._received_all, self._let_go = threading.Event(), threading.Event(), threading.Event()
         self._over = False
         self._error: WhimbrelError | None = None
         self._safe: Place = None
@@ -174,18 +174,25 @@ class Listening(Reading):
                 yield batch
 
     def close(self) -> None:
+        self._let_go.set()
         self._stop_receiving()
+        if self._thread is not None and not self._left:
+            self._left = True
+            self._thread.join(self._patience_s())
         if not self._closed:
             self._closed = True
             self.feed.letters.end()
 
     def _stop_receiving(self) -> None:
+        """From now on nothing comes; the connection stays until it is closed, for what is still to be acknowledged."""
         self._stop.set()
         with self._changed:
             self._changed.notify_all()
-        if self._thread is not None and not self._left:
-            self._left = True  # it is waited for once, and not while nobody answers it: it ends by itself
-            self._thread.join(_CLOSE_S if self._link_now() == "live" else _LEAVE_S)
+        if self._thread is not None and not self._left:  # it is waited for once, and not while nobody answers it
+            self._left = not self._received_all.wait(self._patience_s())  # then it ends by itself
+
+    def _patience_s(self) -> float:
+        return _CLOSE_S if self._link_now() == "live" else _LEAVE_S
 
     # What the thread does.
 
@@ -211,6 +218,7 @@ class Listening(Reading):
             made.__cause__ = shown_cause(cause)
             self._fail(made)
         finally:
+            self._received_all.set()
             with self._changed:
                 self._over = True
                 self._ring()
@@ -247,6 +255,8 @@ class Listening(Reading):
         finally:
             if client is not None:
                 if self._stop.is_set():
+                    self._received_all.set()
+                    self._let_go.wait()
                     self._pass_on_what_is_safe(client)
                 client.close()
         return place

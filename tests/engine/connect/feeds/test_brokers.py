@@ -145,39 +145,6 @@ def test_a_redis_entry_may_hold_a_whole_row(redis_server: servers.Server) -> Non
 
 
 @pytest.mark.redis
-@pytest.mark.fault("redis", "rebalanced group")
-@pytest.mark.fault("redis", "duplicate delivery")
-def test_a_redis_group_shares_rows_and_gives_again_what_was_not_acknowledged(redis_server: servers.Server) -> None:
-    with redis.Redis(port=redis_server.port) as link:
-        for at in range(1, 5):
-            link.xadd("shared", {"at": at, "x": at})
-        link.xgroup_create("shared", "g", id="0")
-        link.xreadgroup("g", "whimbrel", {"shared": ">"}, count=2)  # taken by this consumer, which died
-        link.xreadgroup("g", "other", {"shared": ">"}, count=1)  # another member's
-        with reading(wb.feeds.redis("shared", redis_url(redis_server), group="g", **QUICK)) as found:
-            assert values(found, 3, "at") == [1, 2, 4]
-            next(found)
-            until(lambda: link.xpending("shared", "g")["pending"] == 1)
-
-
-@pytest.mark.redis
-@pytest.mark.parametrize("gone", ["stream", "group"])
-def test_a_redis_group_is_made_anew_when_it_is_gone(redis_server: servers.Server, gone: str) -> None:
-    key = f"going-{gone}"
-    with redis.Redis(port=redis_server.port) as link:
-        link.xadd(key, {"at": 1, "x": 1})
-        with reading(wb.feeds.redis(key, redis_url(redis_server), group="g", **QUICK)) as found:
-            assert values(found, 1, "at") == [1]
-            if gone == "stream":
-                link.delete(key)
-            else:
-                link.xgroup_destroy(key, "g")
-            until(lambda: next(found) is None and found.state.reconnects == 1)
-            link.xadd(key, {"at": 2, "x": 2})
-            assert values(found, 1, "at") == [2]
-
-
-@pytest.mark.redis
 def test_a_key_that_is_no_stream_fails_the_query(redis_server: servers.Server) -> None:
     with redis.Redis(port=redis_server.port) as link:
         link.set("text", "no stream")

@@ -1,0 +1,180 @@
+"""Groups of Redis: shared out, left behind by those that died, and made anew."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import redis
+
+import whimbrel as wb
+from tests.engine.connect.feeds import servers
+from tests.engine.connect.feeds.listen import reading, rows, until, values
+from whimbrel.errors import PlanError, SourceError
+
+QUICK: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_s": (0.02, 0.1), "group": "g"}
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]:
+    with servers.running(servers.redis(tmp_path_factory.mktemp("redis"))) as server:
+        yield server
+
+
+def member(server: servers.Server, stream: str, consumer: str | None = "me", **told: Any) -> wb.Stream:
+    return wb.feeds.redis(stream, f"redis://127.0.0.1:{server.port}", consumer=consumer, **{**QUICK, **told})
+
+
+def filled(link: redis.Redis, stream: str, count: int, begin: int = 1) -> None:
+    for at in range(begin, begin + count):
+        link.xadd(stream, {"at": at, "x": at})
+
+
+def taken(link: redis.Redis, stream: str, count: int, begin: int, *, by: str) -> None:
+    """Entries that no other member has a chance to be given."""
+    with link.pipeline() as at_once:
+        for at in range(begin, begin + count):
+            at_once.xadd(stream, {"at": at, "x": at})
+        at_once.xreadgroup("g", by, {stream: ">"}, count=count)
+        at_once.execute()
+
+
+def held(link: redis.Redis, stream: str) -> dict[str, int]:
+    return {each["name"].decode(): each["pending"] for each in link.xinfo_consumers(stream, "g")}
+
+
+@pytest.mark.fault("redis", "rebalanced group")
+@pytest.mark.fault("redis", "duplicate delivery")
+def test_a_redis_group_shares_rows_and_gives_again_what_was_not_acknowledged(server: servers.Server) -> None:
+    with redis.Redis(port=server.port) as link:
+        for at in range(1, 5):
+            link.xadd("shared", {"at": at, "x": at})
+        link.xgroup_create("shared", "g", id="0")
+        link.xreadgroup("g", "me", {"shared": ">"}, count=2)  # taken by this consumer, which died
+        link.xreadgroup("g", "other", {"shared": ">"}, count=1)  # another member's
+        with reading(member(server, "shared")) as found:
+            assert values(found, 3, "at") == [1, 2, 4]
+            next(found)
+            until(lambda: link.xpending("shared", "g")["pending"] == 1)
+
+
+@pytest.mark.parametrize("gone", ["stream", "group"])
+def test_a_redis_group_is_made_anew_when_it_is_gone(server: servers.Server, gone: str) -> None:
+    key = f"going-{gone}"
+    with redis.Redis(port=server.port) as link:
+        link.xadd(key, {"at": 1, "x": 1})
+        with reading(member(server, key)) as found:
+            assert values(found, 1, "at") == [1]
+            if gone == "stream":
+                link.delete(key)
+            else:
+                link.xgroup_destroy(key, "g")
+            until(lambda: next(found) is None and found.state.reconnects == 1)
+            link.xadd(key, {"at": 2, "x": 2})
+            assert values(found, 1, "at") == [2]
+
+
+def test_what_another_reader_of_the_same_name_holds_is_not_acknowledged(server: servers.Server) -> None:
+    with redis.Redis(port=server.port) as link:
+        filled(link, "twins", 2)
+        with reading(member(server, "twins")) as found:
+            assert values(found, 2, "at") == [1, 2]
+            until(lambda: next(found) is None and held(link, "twins") == {"me": 0})
+            taken(link, "twins", 1, 3, by="me")  # its twin takes it, and dies
+            filled(link, "twins", 1, 4)
+            assert values(found, 1, "at") == [4]
+            until(lambda: next(found) is None and held(link, "twins") == {"me": 1})
+
+
+def test_a_second_reader_of_one_name_is_refused(server: servers.Server) -> None:
+    with redis.Redis(port=server.port) as link:
+        filled(link, "named", 1)
+        with reading(member(server, "named", None)) as found:
+            assert values(found, 1, "at") == [1]
+            with pytest.raises(SourceError, match="Another reader of the group 'g' is called"), \
+                    reading(member(server, "named", None)) as other:
+                rows(other, 1)
+            until(lambda: next(found) is None and [*held(link, "named").values()] == [0])
+        with reading(member(server, "named", None)) as found:  # started again at once
+            filled(link, "named", 1, 2)
+            assert values(found, 1, "at") == [2]
+
+
+def test_what_a_dead_member_held_is_taken_over_when_that_is_safe(server: servers.Server) -> None:
+    with redis.Redis(port=server.port) as link:
+        filled(link, "left", 300)
+        link.xgroup_create("left", "g", id="0")
+        link.xreadgroup("g", "dead", {"left": ">"}, count=200)
+        with reading(member(server, "left", claim_after=0.5)) as found:
+            assert values(found, 100, "at") == [*range(201, 301)]
+            time.sleep(0.7)
+            assert held(link, "left")["dead"] == 200
+            found.keeps_place = True  # from now on somebody else says what is safe, as checkpoints do
+            until(lambda: next(found) is None and found.place[1])
+            assert held(link, "left")["dead"] == 200
+            found.acknowledge(found.place)
+            assert values(found, 200, "at") == [*range(1, 201)]
+            assert held(link, "left") == {"dead": 0, "me": 200}
+            found.acknowledge(json.loads(json.dumps(found.place)))
+            until(lambda: held(link, "left") == {"dead": 0, "me": 0})
+
+
+def test_a_restart_while_it_takes_over_loses_and_repeats_nothing(server: servers.Server) -> None:
+    with redis.Redis(port=server.port) as link:
+        filled(link, "again", 300)
+        link.xgroup_create("again", "g", id="0")
+        link.xreadgroup("g", "dead", {"again": ">"}, count=200)
+        got: list[Any] = []
+        with reading(member(server, "again", claim_after=0.5)) as found:
+            found.keeps_place = True
+            got += values(found, 100, "at")
+            until(lambda: next(found) is None and found.place[1])
+            found.acknowledge(found.place)
+            some = rows(found, 1)
+            got += [at for batch in some for at in batch.column("at").to_arrow().to_pylist()]
+            assert 100 < len(got) < 300
+            place = json.loads(json.dumps(found.place))
+            until(lambda: held(link, "again")["dead"] == 0)  # and more are claimed, which nobody has seen
+        with reading(member(server, "again", claim_after=0.5), place) as found:
+            got += values(found, 300 - len(got), "at")
+            assert sorted(got) == [*range(1, 301)]
+            until(lambda: next(found) is None and held(link, "again") == {"dead": 0, "me": 0})
+
+
+def test_members_that_come_and_go_have_every_row_once(server: servers.Server, tmp_path: Path) -> None:
+    def started(name: str) -> wb.Run:
+        feed = member(server, "both", name, claim_after=0.5, reorder_latency=2_000)  # as late as what is taken over
+        return feed.start(to=wb.sinks.parquet(tmp_path / name),
+                          checkpoints=wb.Checkpoints(tmp_path / f"{name}.checkpoints", every="200ms"))
+
+    with redis.Redis(port=server.port) as link:
+        filled(link, "both", 1)
+        runs = {name: started(name) for name in ("a", "b")}
+        until(lambda: len(held(link, "both")) == 2)
+        filled(link, "both", 500, 2)
+        runs["a"].stop()
+        taken(link, "both", 50, 502, by="dead")
+        filled(link, "both", 450, 552)
+        until(lambda: sum(held(link, "both").values()) == 0)
+        runs["b"].stop()
+        assert runs["b"].wait(30)
+        for name in runs:
+            run = started(name)
+            filled(link, "both", 1, 5_000)  # so that all before it is settled
+            until(lambda: run.metrics.feeds["both"].rows == 1)  # noqa: B023
+            run.stop(drain=True)
+    got = [x for name in runs for x in pq.read_table(tmp_path / name)["x"].to_pylist()]
+    assert sorted(got) == [*range(1, 1_002)]
+
+
+@pytest.mark.parametrize("told", [{"consumer": ""}, {"consumer": 5}, {"group": ""}, {"claim_after": 0},
+                                  {"claim_after": "1m"}])
+def test_what_no_member_can_be_told_is_refused(told: Any) -> None:
+    with pytest.raises(PlanError, match=f"{next(iter(told))}="):
+        wb.feeds.redis("any", **{**QUICK, **told})
