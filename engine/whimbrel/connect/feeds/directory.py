@@ -22,7 +22,7 @@ from whimbrel.connect.feeds.csv_format import Csv
 from whimbrel.connect.feeds.decoding import UNREADABLE, Format, decode, format_of
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
-from whimbrel.connect.feeds.lines import Lines
+from whimbrel.connect.feeds.lines import TOO_LONG, Lines
 from whimbrel.connect.feeds.text_records import TextColumns
 from whimbrel.connect.files import FilePath
 from whimbrel.errors import PlanError
@@ -31,7 +31,6 @@ _UNFINISHED = (".", "_")
 _SAY_THEIR_END = (".parquet", ".arrow")
 _TRIES = 20
 _QUIET_S = 1.0
-_LINES = 8192
 _READ_BYTES = 1 << 20
 
 
@@ -212,10 +211,20 @@ def _parts(path: Path, skip: int, feed: DirectoryFeed) -> Iterator[list[bytes] |
         case ".csv":
             yield from _behind(_csv(path, feed), skip)
         case _:
-            text = Lines()
-            lines = text.add(path.read_bytes()) + text.end()
-            for start in range(skip, len(lines), _LINES):
-                yield lines[start : start + _LINES]
+            for lines in _lines(path, feed):
+                if skip < len(lines):
+                    yield lines[skip:]
+                skip = max(skip - len(lines), 0)
+
+
+def _lines(path: Path, feed: DirectoryFeed) -> Iterator[list[bytes]]:
+    text = Lines()
+    with path.open("rb") as file:
+        while data := file.read(_READ_BYTES):
+            yield text.add(data)
+            while text.refused:
+                feed.letters.refuse(text.refused.pop(), TOO_LONG)
+    yield text.end()
 
 
 def _csv(path: Path, feed: DirectoryFeed) -> Iterator[pa.RecordBatch]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 import urllib.error
 from collections.abc import Iterator, Mapping
@@ -25,7 +26,8 @@ from whimbrel.connect.feeds.page import opened
 _CONNECT_S = 10.0
 _STALL_S = 60.0
 _READ_BYTES = 1 << 20
-_MOST_PAGE_BYTES = 64 << 20
+_MOST_BYTES = 64 << 20
+_ENDS = re.compile(rb"\r\n|\r|\n")
 _EVENTS = "text/event-stream"
 _NO_MORE = 204
 
@@ -97,15 +99,15 @@ class _Poller:
         headers = dict(self._feed.headers) | ({"If-None-Match": self._tag} if self._tag else {})
         try:
             with opened(url, headers, self._feed.headers, _CONNECT_S) as page:
-                text, self._tag = page.read(_MOST_PAGE_BYTES + 1), page.headers.get("ETag")
-                if page.length and len(text) <= _MOST_PAGE_BYTES:
+                text, self._tag = page.read(_MOST_BYTES + 1), page.headers.get("ETag")
+                if page.length and len(text) <= _MOST_BYTES:
                     raise IncompleteRead(text, page.length)
         except urllib.error.HTTPError as error:
             if error.code == 304:
                 return []
             raise
         unread, self._unread = self._unread, set()
-        if len(text) > _MOST_PAGE_BYTES:
+        if len(text) > _MOST_BYTES:
             for letter in self._unreadable(text, unread):
                 self._feed.letters.refuse(letter, "a page is longer than 64 MiB")
             return []
@@ -150,8 +152,9 @@ def _rows(page: bytes) -> list[bytes]:
 class EventsFeed(Feed):
     """Server-sent events: each ``data:`` is a row. A connection that is lost goes on behind the last event's id.
 
-    The feed ends when the server answers 204 (no content). A page of another type than ``text/event-stream`` is no
-    event stream: the feed says so, and asks again as for a lost connection.
+    An event of more than 64 MiB is a dead letter. The feed ends when the server answers 204 (no content). A page of
+    another type than ``text/event-stream`` is no event stream: the feed says so, and asks again as for a lost
+    connection.
 
     Parameters
     ----------
@@ -190,35 +193,46 @@ class EventsFeed(Feed):
             if (kind := page.headers.get_content_type()) != _EVENTS:
                 raise ConnectionError(f"no event stream: {kind}")
             yield None
-            yield from _events(page, self.event, place)
+            yield from self._events(page, place)
 
-
-def _events(page: Any, wanted: str | None, place: Place) -> Iterator[Delivery]:
-    data: list[bytes] = []
-    name = b""
-    for line in _lines(page):
-        field, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
-        if field == b"data":
-            data.append(value)
-        elif field == b"id":
-            if b"\0" not in value:  # as the standard says
-                place = value.decode(errors="replace")
-        elif field == b"event":
-            name = value
-        elif not field and not value:
-            if data and (wanted is None or (name or b"message") == wanted.encode()):
-                yield Delivery([b"\n".join(data)], place)
-            data, name = [], b""
-    raise ConnectionError("the page has ended")
+    def _events(self, page: Any, place: Place) -> Iterator[Delivery]:
+        data: list[bytes] = []
+        name, long = b"", 0
+        for line in _lines(page):
+            field, _, value = line.partition(b":")
+            value = value.removeprefix(b" ")
+            if field == b"data":
+                long += len(line)
+                data.append(value)
+                if long > _MOST_BYTES:
+                    del data[1:]
+            elif field == b"id":
+                if b"\0" not in value:  # as the standard says
+                    place = value.decode(errors="replace")
+            elif field == b"event":
+                name = value
+            elif not field and not value:
+                if long > _MOST_BYTES:
+                    self.letters.refuse(data[0], "an event is longer than 64 MiB")
+                elif data and (self.event is None or (name or b"message") == self.event.encode()):
+                    yield Delivery([b"\n".join(data)], place)
+                data, name, long = [], b"", 0
+        raise ConnectionError("the page has ended")
 
 
 def _lines(page: Any) -> Iterator[bytes]:
-    """Lines as they come, which may end with CR, LF or both: one that ends with CR does not wait for what follows."""
-    rest, before = b"", b""
+    """Lines as they come, which may end with CR, LF or both: one that ends with CR does not wait for what follows.
+
+    Of one that is too long, the rest is left out.
+    """
+    begun: list[bytes] = []
+    long, last = 0, b""
     while text := page.read1(_READ_BYTES):
+        *lines, rest = _ENDS.split(text.removeprefix(b"\n") if last == b"\r" else text)
         last = text[-1:]
-        lines = (rest + (text.removeprefix(b"\n") if before == b"\r" else text)).splitlines()
-        rest = lines.pop() if lines and last not in b"\r\n" else b""
-        yield from lines
-        before = last
+        for line in lines:
+            yield b"".join((*begun, line))
+            begun, long = [], 0
+        if long <= _MOST_BYTES:
+            begun.append(rest)
+            long += len(rest)

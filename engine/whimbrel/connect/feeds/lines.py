@@ -5,6 +5,8 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 
 _LAST_BYTES = 1024
+MOST_LINE_BYTES = 64 << 20
+TOO_LONG = "a line is longer than 64 MiB"
 
 
 class Lines:
@@ -16,6 +18,8 @@ class Lines:
         Length of the lines that were given, with their ends.
     last : bytes
         What they end with, as it was written.
+    refused : list of bytes
+        What lines of more than 64 MiB begin with, which are left out. Whoever makes letters of them clears it.
 
     Examples
     --------
@@ -25,25 +29,43 @@ class Lines:
     """
 
     def __init__(self) -> None:
-        self._rest = self.last = b""
-        self.bytes = 0
+        self.bytes, self.last = 0, b""
+        self.refused: list[bytes] = []
+        self._begun: list[bytes] = []  # the last line, of which nothing is kept once it is too long
+        self._begun_bytes = 0
+        self._begun_last = b""
 
     def add(self, text: bytes) -> list[bytes]:
         """Lines that are complete now, without those that are empty, and without a byte order mark."""
-        text = self._rest + text
-        *whole, self._rest = text.split(b"\n")
-        begins = self.bytes == 0
-        self._give(text, len(text) - len(self._rest))
-        if begins and whole:
-            whole[0] = whole[0].removeprefix(BOM_UTF8)
-        return [line for line in (each.removesuffix(b"\r") for each in whole) if line]
+        ended = text.rfind(b"\n") + 1
+        found = self._ended(text[:ended]) if ended else []
+        self._begin(text[ended:])
+        return found
 
     def end(self) -> list[bytes]:
         """What is left, as the last line."""
-        last, self._rest = self._rest, b""
-        self._give(last, len(last))
-        return [last.removesuffix(b"\r")] if last.strip(b"\r") else []
+        return self._ended(b"")
 
-    def _give(self, text: bytes, count: int) -> None:
-        self.bytes += count
-        self.last = (self.last + text[max(count - _LAST_BYTES, 0):count])[-_LAST_BYTES:]
+    def _ended(self, text: bytes) -> list[bytes]:
+        first = self.bytes == 0
+        self.bytes += self._begun_bytes + len(text)
+        self.last = (self.last + self._begun_last + text[-_LAST_BYTES:])[-_LAST_BYTES:]
+        too_long = self._begun_bytes > MOST_LINE_BYTES
+        lines = (text if too_long else b"".join((*self._begun, text))).split(b"\n")
+        if too_long:
+            lines[0] = b""
+        elif first:
+            lines[0] = lines[0].removeprefix(BOM_UTF8)
+        self._begun, self._begun_bytes, self._begun_last = [], 0, b""
+        return [line for line in (each.removesuffix(b"\r") for each in lines) if line]
+
+    def _begin(self, text: bytes) -> None:
+        if not text:
+            return
+        before, self._begun_bytes = self._begun_bytes, self._begun_bytes + len(text)
+        self._begun_last = (self._begun_last + text[-_LAST_BYTES:])[-_LAST_BYTES:]
+        if self._begun_bytes <= MOST_LINE_BYTES:
+            self._begun.append(text)
+        elif before <= MOST_LINE_BYTES:
+            self.refused.append(b"".join((*self._begun, text))[:_LAST_BYTES])
+            self._begun = []

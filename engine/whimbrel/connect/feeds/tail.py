@@ -16,7 +16,7 @@ from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.gzip_members import GzipMembers
 from whimbrel.connect.feeds.letters import Letters
-from whimbrel.connect.feeds.lines import Lines
+from whimbrel.connect.feeds.lines import TOO_LONG, Lines
 from whimbrel.connect.feeds.rotation import HEAD_BYTES, Beside, Identity
 from whimbrel.connect.files import FilePath
 
@@ -106,6 +106,8 @@ class _Follower(Client):
             self._open(copies[0], 0)
             return None
         lines = self._lines.add(text)
+        while self._lines.refused:
+            self._letters.refuse(self._lines.refused.pop(), TOO_LONG)
         if text:
             self._quiet_since = monotonic()
         elif not (later := self._later()):

@@ -97,9 +97,25 @@ class Endless(Pages):
 
 def test_a_page_that_does_not_end_is_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was read until memory was full."""
-    monkeypatch.setattr(http, "_MOST_PAGE_BYTES", 1 << 20)
+    monkeypatch.setattr(http, "_MOST_BYTES", 1 << 20)
     with pages(None, Endless) as url, reading(wb.feeds.http(url, every=0.01, **QUICK)) as found:
         until(lambda: next(found) is None and found.state.dead == {"a page is longer than 64 MiB": 1})
+
+
+@pytest.mark.parametrize("data", [b"data: " + b"x" * 5_000_000, b"data: x\n" * 300_000])
+def test_an_event_that_is_too_long_is_a_letter_and_takes_no_other_with_it(
+        data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was kept until memory was full."""
+    monkeypatch.setattr(http, "_MOST_BYTES", 1 << 20)
+
+    def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
+        if "Last-Event-ID" in request.headers:
+            return 204, EVENTS, b""
+        return 200, EVENTS, b"data: " + lines(1) + b"\n" + data + b"\n\nid: 2\ndata: " + lines(2) + b"\n"
+
+    with pages(page) as url, reading(wb.feeds.events(url, **QUICK)) as found:
+        assert values(found, 2, "at") == [1, 2]
+        assert found.state.dead == {"an event is longer than 64 MiB": 1}
 
 
 @pytest.mark.fault("http", "broker stopped and restarted")
