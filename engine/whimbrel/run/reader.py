@@ -143,7 +143,9 @@ class Reader:
 
     def feeds(self, sources: Collection[int]) -> dict[str, FeedState]:
         """What the feeds among these sources say about themselves, by name; others of one name are numbered."""
-        self._states |= {number: reading.state for number, reading in self._readings.items()}
+        for number, reading in self._readings.items():
+            reading.unworked = len(self._rest.get(number, ()))
+            self._states[number] = reading.state
         found: dict[str, FeedState] = {}
         same = Counter[str]()
         for number in sorted(self._states.keys() & sources):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
@@ -15,6 +16,9 @@ from whimbrel.connect.feeds.reading import CAUGHT_UP_ROWS, Reading
 from whimbrel.connect.feeds.seams import Seam
 from whimbrel.connect.feeds.state import FeedState
 from whimbrel.plan import Position, Source
+
+_LOOK_S, _RATE_S = 0.25, 5.0
+"""How often it is looked at how many rows are behind, and over how long a time it is told how fast they get less."""
 
 
 class HandOver(Source):
@@ -65,12 +69,11 @@ class _HandingOver(Reading):
             self._seam.restore(place["seam"])
         self._rows: Iterator[Batch | None] | None = None
         self._feed: Reading | None = None
-        self._caught_up = False
+        self._caught_up = self._closed = False
         self._duplicates = 0
         self._read_rows = 0
         self._bell: threading.Event | None = None
-        self._before = (monotonic(), 0)
-        self._rate = 0.0
+        self._behind: deque[tuple[float, int]] = deque()
 
     @property
     def place(self) -> Place:
@@ -129,15 +132,23 @@ class _HandingOver(Reading):
         if self._feed is None:
             return FeedState("live", stage="history", rows=self._read_rows)
         state = self._feed.state
-        behind = (state.behind_rows or 0) + state.queued_rows
+        behind = (state.behind_rows or 0) + state.queued_rows + self.unworked
         self._caught_up = self._caught_up or (state.link in ("live", "idle", "ended") and behind <= CAUGHT_UP_ROWS)
-        now, rows = monotonic(), self._read_rows + self._duplicates
-        if now > self._before[0] + 0.5:
-            self._rate = (rows - self._before[1]) / (now - self._before[0])
-            self._before = now, rows
-        eta_s = None if self._caught_up or not self._rate else behind / self._rate
-        return replace(state, stage="live" if self._caught_up else "catching up", eta_s=eta_s,
-                       duplicates=self._duplicates)
+        catching_up = not self._caught_up and not self._closed
+        return replace(state, stage="live" if self._caught_up else "catching up" if catching_up else "",
+                       duplicates=self._duplicates, eta_s=self._eta_s(behind) if catching_up else None)
+
+    def _eta_s(self, behind: int) -> float | None:
+        """Seconds until nothing is behind, if it goes on as in the last few; None while it does not get less."""
+        now, looks = monotonic(), self._behind
+        if not looks or now > looks[-1][0] + _LOOK_S:
+            if looks and behind > looks[-1][1] + CAUGHT_UP_ROWS:  # so much is known of only now
+                looks.clear()
+            looks.append((now, behind))
+        while len(looks) > 2 and looks[1][0] < now - _RATE_S:
+            looks.popleft()
+        since, before = looks[0]
+        return behind * (now - since) / (before - behind) if before > behind else None
 
     @property
     def idle_ticks(self) -> int | None:
@@ -162,6 +173,7 @@ class _HandingOver(Reading):
                     yield kept
 
     def close(self) -> None:
+        self._closed = True
         self._close_history()
         if self._feed is not None:
             self._feed.close()

@@ -28,12 +28,15 @@ class Reading(Iterator["Batch | None"]):
         What windows that hop wider are asked by. Whoever reads sets one of its own.
     keeps_place : bool
         Whoever reads says what is safe; otherwise the broker is told that rows are, when further ones are asked for.
+    unworked : int
+        Rows that were handed on, and that whoever reads has not worked on yet, as far as it says so.
     """
 
     place: Place = None
     bell: threading.Event | None = None
     relief: Relief | None = None
     keeps_place: bool = False
+    unworked: int = 0
 
     @property
     @abstractmethod

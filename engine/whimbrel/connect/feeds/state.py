@@ -43,7 +43,7 @@ class FeedState:
     behind_rows : int or None
         Messages that the broker holds and that were not received yet.
     eta_s : float or None
-        Seconds until the feed has caught up, at the rate at which it does.
+        Seconds until the feed has caught up, as fast as it did in the last few; None while it does not get nearer.
     blocked_s : float
         How long the client was held back, since the query took no more.
     silent_s : float
@@ -83,7 +83,8 @@ class FeedState:
     def __str__(self) -> str:
         if self.link == "reconnecting":
             return f"reconnecting in {self.retry_in_s:.0f} s (attempt {self.attempts}: {self.error})"
-        told: list[str] = [self.stage] if self.stage else []
+        over = self.link == "failed" or (self.link == "ended" and self.stage == "live")
+        told: list[str] = [self.stage] if self.stage and not over else []
         if self.link == "connecting" and self.waiting_for:
             told.append(f"waiting for {self.waiting_for}")
         told = told or [self.link]

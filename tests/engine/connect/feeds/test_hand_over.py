@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, until, values
+from whimbrel import col
 from whimbrel.connect.feeds import Reading
 from whimbrel.connect.feeds.seams import ByKey
 from whimbrel.errors import CheckpointError, PlanError, SchemaError
@@ -83,6 +85,23 @@ def test_the_state_says_where_it_is(tmp_path: Path) -> None:
     until(lambda: found.state.stage == "live")
     assert found.state.duplicates == 15
     found.close()
+
+
+def test_it_is_not_live_before_the_query_has_worked_on_what_came() -> None:
+    def slowly(total: int, n: int) -> int:
+        time.sleep(0.0005)
+        return total + n
+
+    add = wb.aggregate(init=0, accumulate=slowly, result=lambda total: total, name="add")
+    run = log(30).then(feed(15, 4_000), offset="n").tumbling_window(4).aggregate(n=add(col.n)).start()
+    told = []
+    while not run.wait(0.05):
+        metrics = run.metrics
+        told.append((metrics.feeds["iterator"], metrics.rows))
+    assert all(rows > 2_900 for state, rows in told if state.stage == "live")
+    known = [state.eta_s for state, _ in told if state.eta_s is not None]
+    assert len(known) > len(told) / 3
+    assert all(state.eta_s is None for state, _ in told if state.stage != "catching up")
 
 
 def test_a_query_is_handed_over_and_its_checkpoint_goes_on(tmp_path: Path) -> None:
