@@ -17,7 +17,7 @@ from whimbrel.connect.feeds.seams import Seam
 from whimbrel.connect.feeds.state import FeedState
 from whimbrel.plan import Position, Source
 
-_LOOK_S, _RATE_S = 0.25, 5.0
+_LOOK_S, _RATE_S = 0.25, 2.0
 """How often it is looked at how many rows are behind, and over how long a time it is told how fast they get less."""
 
 

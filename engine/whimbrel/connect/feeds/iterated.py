@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncIterable, Callable, Generator, Iterable
+from collections.abc import AsyncIterable, Callable, Coroutine, Generator, Iterable
 from contextlib import suppress
 from itertools import islice
 from typing import Any, Unpack
@@ -25,6 +25,7 @@ Items = Iterable[Any] | AsyncIterable[Any]
 _MOST_TOGETHER = 8192
 _DELIVERIES = 4  # that wait
 _LOOK_S = 0.02
+_STIR_S = 0.05
 _CLOSE_S = 0.5
 
 
@@ -74,6 +75,9 @@ class IteratedFeed(Feed):
                                   hint="give a function that makes it")
             self._begun = True
         items = self._items() if callable(self._items) else self._items
+        if isinstance(items, Coroutine):
+            items.close()
+            raise SourceError("A coroutine gives no rows.", where=self.call, hint="yield each row in the function")
         return _Gathering(items, int(place or 0), self.pace)
 
 
@@ -161,6 +165,7 @@ class _Gathering(Client):
         self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
         if self._ended is not None:
             return
+        stirring = asyncio.create_task(_stir())
         skip = self._skip
         async for item in items:
             if skip:
@@ -169,6 +174,7 @@ class _Gathering(Client):
             while self._is_full(item):  # noqa: ASYNC110 - another thread makes room
                 await asyncio.sleep(_LOOK_S)
             self._add(item)
+        stirring.cancel()
 
     def _is_full(self, item: object) -> bool:
         """Whether an item must wait; none does at the end, when it is of no use any more."""
@@ -183,3 +189,9 @@ class _Gathering(Client):
         self._ready.append(item)
         if not self._came.is_set():
             self._came.set()
+
+
+async def _stir() -> None:
+    """Look around often: an asyncio.Queue that somebody fills from another loop, such as Jupyter's, wakes nobody."""
+    while True:  # noqa: ASYNC110 - there is nothing that could be waited for
+        await asyncio.sleep(_STIR_S)

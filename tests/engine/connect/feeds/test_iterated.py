@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import whimbrel as wb
-from tests.engine.connect.feeds.listen import reading, until, values
+from tests.engine.connect.feeds.listen import PATIENCE_S, reading, until, values
 from whimbrel.errors import SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
@@ -98,3 +98,31 @@ def test_an_asynchronous_iterator_that_waits_is_ended_with_its_run(asks: int) ->
         assert values(found, asks, "at") == [1] * asks
     until(lambda: threading.active_count() <= before and open_files() <= files)
     until(lambda: left.is_set() or not asks)
+
+
+def test_a_queue_of_another_loop_is_read_while_it_is_filled() -> None:
+    """As in a notebook, whose cells run in a loop of their own."""
+    async def cell() -> int:
+        waiting: asyncio.Queue[dict[str, int] | None] = asyncio.Queue()
+
+        async def rows() -> AsyncIterator[dict[str, int]]:
+            while (row := await waiting.get()) is not None:
+                yield row
+
+        run = wb.feeds.iterator(rows, time="at", schema={"at": "int64"}).start()
+        for at in range(5):
+            await asyncio.sleep(0.02)  # so that it waits
+            waiting.put_nowait({"at": at})
+        waiting.put_nowait(None)
+        assert await asyncio.to_thread(run.wait, PATIENCE_S)
+        return run.metrics.rows
+
+    assert asyncio.run(cell()) == 5
+
+
+def test_a_coroutine_is_refused_in_words() -> None:
+    async def rows() -> list[dict[str, int]]:
+        return [{"at": 1}]
+
+    with pytest.raises(SourceError, match="yield each row"):
+        wb.feeds.iterator(rows, time="at", schema={"at": "int64"}).collect()
