@@ -12,7 +12,7 @@ _CALENDAR_STEPS_MS: Final = (
     6 * _HOUR, 12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 28 * _DAY, 91 * _DAY, 182 * _DAY, 365 * _DAY,
 )
 _STEPS_PER_SPAN: Final = 6
-ROOM, HEADROOM = 0.015, 0.03
+ROOM, HEADROOM = 0.025, 0.03
 """Shares of an axis from left to right, and of one from bottom to top, that half a mark takes at most."""
 _NOISE: Final = 1e-12
 """Of numbers: what they differ by less is how floats are rounded, and would be stretched over all of an axis."""
@@ -79,7 +79,7 @@ def roomy(extent: Extent, share: float = ROOM) -> Extent:
     """The extent with room for marks that stand on its ends, which would be cut in half.
 
     >>> roomy(Extent(0.0, 200.0))
-    Extent(low=-3.0, high=203.0)
+    Extent(low=-5.0, high=205.0)
     """
     room = share * (extent.high - extent.low)
     return Extent(extent.low - room, extent.high + room)
