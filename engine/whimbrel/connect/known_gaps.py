@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whimbrel.batch import Batch
-from whimbrel.kernels import with_gaps
+from whimbrel.batch import Batch, Ticks
+from whimbrel.kernels import ascends, with_gaps
 
 _WORTH_KNOWING = 1 << 16
 """Fewest rows of a piece whose gaps are remembered: shorter ones are looked at sooner than they are found."""
@@ -30,6 +30,10 @@ class KnownGaps:
                 known = self._of.get((row, len(batch)))
                 yield self._looked_at(batch, row) if known is None else batch.having(gaps=known)
             row += 0 if batch is None else len(batch)
+
+    def ordered(self, times: Ticks, first: int, stop: int) -> bool:
+        """Whether rows are known to be in the order of time, or found to be, where that is not worth knowing."""
+        return (first, stop - first) in self._of or (stop - first < _WORTH_KNOWING and ascends(times[first:stop]))
 
     def _looked_at(self, batch: Batch, row: int) -> Batch:
         batch = with_gaps(batch)

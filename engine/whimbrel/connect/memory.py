@@ -163,6 +163,14 @@ class RecordExcerpts(Excerpts):
         batches = self._batches(first, stop)
         return batches if self._known_gaps is None else self._known_gaps.told(batches, first)
 
+    @property
+    def in_one_piece(self) -> Batch | None:
+        return self._shared
+
+    def ordered(self, first: int, stop: int) -> bool:
+        return (self._shared is not None and self._known_gaps is not None
+                and self._known_gaps.ordered(self._shared.sync, first, stop))
+
     def _batches(self, first: int, stop: int) -> Iterator[Batch]:
         for row in range(first, stop, _BATCH_ROWS):
             end = min(row + _BATCH_ROWS, stop)

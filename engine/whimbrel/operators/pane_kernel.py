@@ -17,6 +17,7 @@ from whimbrel.kernels.primitives.panes import CLEAR, EMIT, pane_schedule
 from whimbrel.kernels.primitives.table import FAR
 from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, Measure, extend, told_in_words
 from whimbrel.operators.measurement import Inputs, Measurement
+from whimbrel.operators.pane_parts import PaneParts
 from whimbrel.operators.pane_text import PaneText, pane_text
 from whimbrel.operators.schedule import Outs, Schedule
 from whimbrel.plan import Grid
@@ -82,6 +83,15 @@ class PaneKernel(Kernel):
         self._take_in(batch, closes=False)
         return [] if self.gathers else self.gathered()
 
+    @property
+    def reach(self) -> int:
+        """How far from either end of time rows must be."""
+        return 2 * self.grid.size + abs(self.grid.offset)
+
+    def told_of(self, rows: Callable[[], Batch]) -> told_in_words:
+        """Say which aggregate it was that failed over these rows."""
+        return told_in_words(self.measures, lambda: self._read_again(rows()))
+
     def push_whole(self, batch: Batch) -> None:
         """Take in rows, of which nothing follows and nothing came before: what comes of them is gathered."""
         if len(batch):
@@ -89,9 +99,8 @@ class PaneKernel(Kernel):
 
     def _take_in(self, batch: Batch, *, closes: bool) -> None:
         """Take in rows, and close what is open behind them, if nothing follows."""
-        check_reach(batch, 2 * self.grid.size + abs(self.grid.offset), f"tumbling_window({self.grid.size})",
-                    in_order=True)
-        with told_in_words(self.measures, lambda: self._read_again(batch)):
+        check_reach(batch, self.reach, f"tumbling_window({self.grid.size})", in_order=True)
+        with self.told_of(lambda: batch):
             fused = self._fused(batch)
             if fused is not None:
                 self._run_fused(*fused, batch, closes=closes)
@@ -110,6 +119,13 @@ class PaneKernel(Kernel):
             if self.pane[1] and begin > self.pane[0]:
                 self._close_pane()
         return [] if self.gathers else self.gathered()
+
+    def parts_of(self, rows: Batch) -> PaneParts | None:
+        """What takes in parts of these rows as :meth:`push_whole` does, in fewer steps; None if not now, or never."""
+        nulls = self._nulls(rows)
+        if nulls not in self.compiled or not PaneParts.suit(self.texts[nulls], rows):
+            return None
+        return PaneParts(self, self.texts[nulls], self.compiled[nulls], rows)
 
     def gathered(self) -> list[Batch]:
         """Rows that came out and were not handed on."""
@@ -135,8 +151,7 @@ class PaneKernel(Kernel):
     def _fused(self, batch: Batch) -> tuple[PaneText, Callable[..., int]] | None:
         """The generated loop for this batch's pattern of nulls, and for many groups or few, if it may be used now."""
         tier = forced_tier()
-        many = len(self.rows) > FAR
-        nulls = (many, batch.absent is not None, *[column.valid is not None for column in batch.columns])
+        nulls = self._nulls(batch)
         if tier is None and nulls in self.compiled:  # so is almost every batch, of few rows or many
             return self.texts[nulls], self.compiled[nulls]
         measures = [measure for measure in self.measures if isinstance(measure, Measure) and measure.fuses]
@@ -144,30 +159,38 @@ class PaneKernel(Kernel):
             return None
         text = self.texts.get(nulls)
         if text is None:
-            text = self.texts[nulls] = pane_text(measures, self.key_exprs, self.condition, batch, many=many)
+            text = self.texts[nulls] = pane_text(measures, self.key_exprs, self.condition, batch, many=nulls[0])
         if tier == "interpreted":
             return text, text.step.interpreted
         if nulls not in self.compiled:
-            arguments = (*self._read(text, batch.slice(0, 0)), *self._state(text), 0, False)
+            arguments = (*self.inputs(text, batch.slice(0, 0)), *self.state(text), 0, False)
             if not text.step.ready(*arguments):
                 return None
             self.compiled[nulls] = text.step.best(*arguments)
         return text, self.compiled[nulls]
 
+    def _nulls(self, batch: Batch) -> tuple[bool, ...]:
+        """What a generated loop depends on: whether there are many groups, and what may be missing."""
+        return (len(self.rows) > FAR, batch.absent is not None, *[column.valid is not None for column in batch.columns])
+
     def _run_fused(self, text: PaneText, loop: Callable[..., int], batch: Batch, *, closes: bool) -> None:
         if self.closing is None or self.closing[0] is not text:
-            self.closing = text, functools.partial(loop, *self._read(text, batch.slice(0, 0)))
-        read = self._read(text, batch)
+            self.closing = text, functools.partial(loop, *self.inputs(text, batch.slice(0, 0)))
+        read = self.inputs(text, batch)
         row, rows = 0, len(batch)
         while row < rows or (closes and self.pane[1]):
-            row = int(loop(*read, *self._state(text), row, closes))
-            if self.schedule.count[0]:  # a new group found no room
-                self.keys.columns[0].integers.grow()
-                self._grow(len(self.keys.columns[0].integers.keys))
-            elif row < rows or (closes and self.pane[1]):
-                self._make_output_room()
+            row = int(loop(*read, *self.state(text), row, closes))
+            self.make_room(done=row == rows and not (closes and self.pane[1]))
 
-    def _read(self, text: PaneText, batch: Batch) -> list[Any]:
+    def make_room(self, *, done: bool) -> None:
+        """Make room for what the loop had none for, where it is not done."""
+        if self.schedule.count[0]:  # a new group found no room
+            self.keys.columns[0].integers.grow()
+            self._grow(len(self.keys.columns[0].integers.keys))
+        elif not done:
+            self._make_output_room()
+
+    def inputs(self, text: PaneText, batch: Batch) -> list[Any]:
         """The inputs of the generated loop, once a batch."""
         if text.inline_key is not None:
             groups = frozen(encode_keys(np.asarray(evaluate(text.inline_key, batch).values)))
@@ -188,7 +211,7 @@ class PaneKernel(Kernel):
             inputs += [column.values if column.fixed else _NONE, *([frozen(column.validity())] if with_nulls else [])]
         return inputs
 
-    def _state(self, text: PaneText) -> list[Any]:
+    def state(self, text: PaneText) -> list[Any]:
         """The state and the outputs of the generated loop; arrays may have grown since the last call."""
         integers = _NO_KEYS if text.inline_key is None else self.keys.columns[0].integers
         stateful = [(measure, out) for measure, out in zip(self.measures, self._outs(), strict=True)
@@ -223,7 +246,7 @@ class PaneKernel(Kernel):
             self._make_output_room()
         if self.closing is not None:
             text, loop = self.closing
-            loop(*self._state(text), 0, True)
+            loop(*self.state(text), 0, True)
             return
         schedule, gone = self.schedule, self.touched[:groups]
         schedule.kind[:groups], schedule.kind[groups : 2 * groups] = EMIT, CLEAR

@@ -28,5 +28,14 @@ class Excerpts:
         """The rows from `first` up to `stop`."""
         return self.source.excerpt(first, stop).read(self.columns)
 
+    @property
+    def in_one_piece(self) -> Batch | None:
+        """All rows of the source, where they lie in memory as they are read."""
+        return None
+
+    def ordered(self, first: int, stop: int) -> bool:
+        """Whether these rows are known to be in the order of time, or found to be where they are few."""
+        return False
+
     def expect(self, first: int, stop: int) -> None:
         """These will probably be asked for next."""

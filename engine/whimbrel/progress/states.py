@@ -9,6 +9,7 @@ from whimbrel.batch import Batch
 from whimbrel.clock import INF
 from whimbrel.kernels import ordered
 from whimbrel.operators.pane_kernel import PaneKernel
+from whimbrel.operators.pane_parts import PaneParts
 from whimbrel.operators.schedule import Schedule
 from whimbrel.plan import Beat, Blocks, Disorder, Excerpts, Node, Pruned, Source, Unsorted
 from whimbrel.progress.held import Held
@@ -32,6 +33,9 @@ class BlockStates:
     def __init__(self, plan: Node) -> None:
         self._plan = plan
         self._made: list[Batch] = []
+        self._whole: Batch | None = None
+        self._parts: PaneParts | None = None
+        self._panes: PaneKernel | None = None
         self._set_to_work()
         seen, = self.pipeline.sources
         self.columns = seen.schema.names
@@ -53,6 +57,11 @@ class BlockStates:
         """Make states of the rows of one block, while the one that is probably next is read; tells how many."""
         if self._excerpts is None:
             self._excerpts = self.source.excerpts(self.columns)
+            self._whole = self._excerpts.in_one_piece if self._straight else None
+        if self._parts is not None and self._excerpts.ordered(*block):
+            states = self._read_part(*block)
+            if states is not None:
+                return states
         batches = self._excerpts.read(*block)
         if then is not None:
             self._excerpts.expect(*then)
@@ -76,6 +85,18 @@ class BlockStates:
         self._made = []
         return Batch.concat(made) if made else Batch.empty(self._plan.schema)
 
+    def _read_part(self, first: int, stop: int) -> int | None:
+        """Make states of a whole block of rows in order, of those that lie in memory; None if that is not so simple."""
+        assert self._panes is not None
+        assert self._parts is not None
+        before = self.waiting
+        try:
+            done = self._parts.take_in(first, stop)
+        except BaseException:
+            self._forget_since(before)
+            raise
+        return self.waiting - before if done else None
+
     def _read_straight(self, batch: Batch) -> int:
         """Make states of a whole block of rows in order: there is nothing to judge, and nobody to be told of time."""
         assert self._panes is not None
@@ -85,6 +106,8 @@ class BlockStates:
         except BaseException:
             self._forget_since(before)
             raise
+        if self._whole is not None:
+            self._parts = self._panes.parts_of(self._whole)
         return self.waiting - before
 
     def _forget_since(self, states: int) -> None:
@@ -112,6 +135,7 @@ class BlockStates:
     def _set_to_work(self) -> None:
         """Make what makes states; they are gathered in it, since making a batch of each block takes time."""
         self.pipeline = Pipeline(self._plan)
+        self._parts = None
         self._entrances = self.pipeline.ingresses
         panes = self.pipeline.kernels[self.pipeline.position(self._plan)]
         self._panes = panes if isinstance(panes, PaneKernel) else None

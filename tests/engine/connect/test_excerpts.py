@@ -54,6 +54,20 @@ def test_they_have_the_rows_of_each_excerpt(tmp_path: Path, monkeypatch: pytest.
             excerpts.expect(*STEPS[(number + 1 + number // 3) % len(STEPS)])
 
 
+def test_rows_in_one_piece_are_those_of_the_excerpts() -> None:
+    excerpts = ArrowSource(LOG, time="t").excerpts(("half",))
+    whole = excerpts.in_one_piece
+    assert whole is not None
+    assert table(excerpts.source, [whole.slice(64, 128)]).equals(read(excerpts, 64, 128))
+    assert excerpts.ordered(64, 128)
+    late = LOG.take([*range(80), 3, *range(81, ROWS)])
+    assert not ArrowSource(late, time="t").excerpts(("half",)).ordered(64, 128)
+    for pieces in (ArrowSource(LOG, time="t").excerpts(("x",)),
+                   ArrowSource(pa.concat_tables([LOG.slice(0, 99), LOG.slice(99)]), time="t").excerpts(("half",))):
+        assert pieces.in_one_piece is None
+        assert not pieces.ordered(64, 128)
+
+
 def test_a_damaged_block_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     pq.write_table(LOG.select(["t", "half"]), path, row_group_size=64, compression="none", use_dictionary=False)

@@ -22,6 +22,8 @@ from IPython.core.formatters import DisplayFormatter
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import CheckpointError, PlanError
+from whimbrel.kernels import tier
+from whimbrel.operators.pane_parts import PaneParts
 from whimbrel.plan import Excerpts
 
 ROWS = 6_000
@@ -248,6 +250,28 @@ def test_an_answer_that_is_looked_at_late_is_what_it_was(log: wb.Stream, query: 
     *_, (progress, _) = answers()
     assert progress.latest is not None
     assert rows(progress.finish()) == rows(QUERIES[query](log).collect())
+
+
+def test_blocks_in_memory_give_the_same_answers_in_fewer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = wb.from_arrow(TABLE.select(["at", "i", "x"]), time="at")
+    query = log.where(col.x > 1).group_by("i").tumbling_window(1_000).aggregate(n=wb.count(), mean=wb.mean(col.x))
+    taken = []
+    take_in = PaneParts.take_in
+
+    def told(parts: PaneParts, first: int, stop: int) -> bool:
+        taken.append(take_in(parts, first, stop))
+        return taken[-1]
+
+    monkeypatch.setattr(PaneParts, "take_in", told)
+    with tier("fused"):
+        found = [answer.table for answer in query.progress(every="2%")]
+        assert len(taken) > 90
+        assert all(taken)
+        monkeypatch.setattr(PaneParts, "take_in", lambda *_: False)
+        expected = [answer.table for answer in query.progress(every="2%")]
+    assert len(found) == len(expected) > 40
+    for one, other in zip(found, expected, strict=True):
+        assert one.equals(other)
 
 
 def test_blocks_of_answers_that_nobody_looks_at_are_merged_together(log: wb.Stream, monkeypatch: Any) -> None:
