@@ -108,7 +108,7 @@ class Division:
             return None
         return Beat(window.hop, window.offset + (window.label == "end"))
 
-    @property
+    @cached_property
     def tail_keeps_rows(self) -> bool:
         """Whether what is known of a row below the tail is known of a row of the answer."""
         return all(isinstance(step, _KEEPS_ROWS) for step in self.tail)

@@ -28,11 +28,17 @@ class BlockStates:
     ----------
     plan : Node
         Optimized: from rows to states of panes, over one source.
+
+    Attributes
+    ----------
+    waiting : int
+        How many states were made and not taken.
     """
 
     def __init__(self, plan: Node) -> None:
         self._plan = plan
         self._made: list[Batch] = []
+        self.waiting = 0
         self._whole: Batch | None = None
         self._parts: PaneParts | None = None
         self._panes: PaneKernel | None = None
@@ -74,50 +80,49 @@ class BlockStates:
         """Make states of several parts of the source, in the order of time, as if of one block."""
         return self._read((part[0], self.source.excerpt(*part).read(self.columns)) for part in parts)
 
-    @property
-    def waiting(self) -> int:
-        """How many states were made and not taken."""
-        return sum(map(len, self._made)) + (0 if self._panes is None else self._panes.waiting)
+    def _news(self) -> int:
+        """How many states were made since it was last asked."""
+        before = self.waiting
+        self.waiting = sum(map(len, self._made)) + (0 if self._panes is None else self._panes.waiting)
+        return self.waiting - before
 
     def take(self) -> Batch:
         """The states that were made since they were last taken, block by block."""
         made = self._made if self._panes is None else [*self._made, *self._panes.gathered()]
-        self._made = []
+        self._made, self.waiting = [], 0
         return Batch.concat(made) if made else Batch.empty(self._plan.schema)
 
     def _read_part(self, first: int, stop: int) -> int | None:
         """Make states of a whole block of rows in order, of those that lie in memory; None if that is not so simple."""
         assert self._panes is not None
         assert self._parts is not None
-        before = self.waiting
         try:
             done = self._parts.take_in(first, stop)
         except BaseException:
-            self._forget_since(before)
+            self._forget()
             raise
-        return self.waiting - before if done else None
+        return self._news() if done else None
 
     def _read_straight(self, batch: Batch) -> int:
         """Make states of a whole block of rows in order: there is nothing to judge, and nobody to be told of time."""
         assert self._panes is not None
-        before = self.waiting
         try:
             self._panes.push_whole(batch)
         except BaseException:
-            self._forget_since(before)
+            self._forget()
             raise
         if self._whole is not None:
             self._parts = self._panes.parts_of(self._whole)
-        return self.waiting - before
+        return self._news()
 
-    def _forget_since(self, states: int) -> None:
-        """Begin anew with so many states: it was interrupted, maybe, and some of the rows will be read once more."""
-        self._made = [self.take().slice(0, states)]
+    def _forget(self) -> None:
+        """Begin anew without a block: it was interrupted, maybe, and some of the rows will be read once more."""
+        states = self.waiting
+        self._made, self.waiting = [self.take().slice(0, states)], states
         self._set_to_work()
 
     def _read(self, parts: Iterable[tuple[int, Iterator[Batch | None]]]) -> int:
         """Make states of rows that begin at these rows of the source."""
-        before = self.waiting
         self.pipeline.begin_again()
         try:
             for first, batches in parts:
@@ -128,9 +133,9 @@ class BlockStates:
                         self._made += self.pipeline.push(0, batch)[0]
             self._made += self.pipeline.finish(0)[0]
         except BaseException:
-            self._forget_since(before)
+            self._forget()
             raise
-        return self.waiting - before
+        return self._news()
 
     def _set_to_work(self) -> None:
         """Make what makes states; they are gathered in it, since making a batch of each block takes time."""
