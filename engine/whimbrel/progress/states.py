@@ -61,16 +61,14 @@ class BlockStates:
 
     def read(self, block: Rows, then: Rows | None) -> int:
         """Make states of the rows of one block, while the one that is probably next is read; tells how many."""
-        if self._excerpts is None:
-            self._excerpts = self.source.excerpts(self.columns)
-            self._whole = self._excerpts.in_one_piece if self._straight else None
-        if self._parts is not None and self._excerpts.ordered(*block):
+        excerpts = self._opened()
+        if self._parts is not None and excerpts.ordered(*block):
             states = self._read_part(*block)
             if states is not None:
                 return states
-        batches = self._excerpts.read(*block)
+        batches = excerpts.read(*block)
         if then is not None:
-            self._excerpts.expect(*then)
+            excerpts.expect(*then)
         batch, more = next(batches, None), next(batches, None)
         if more is None and batch is not None and self._straight and ordered(batch) and batch.sync[-1] < INF:
             return self._read_straight(batch)
@@ -78,7 +76,17 @@ class BlockStates:
 
     def read_rest(self, parts: Sequence[Rows]) -> int:
         """Make states of several parts of the source, in the order of time, as if of one block."""
+        excerpts = self._opened()
+        if excerpts.in_one_piece is not None:  # of what lies in memory it may be known that it is in order
+            return self._read((part[0], excerpts.read(*part)) for part in parts)
         return self._read((part[0], self.source.excerpt(*part).read(self.columns)) for part in parts)
+
+    def _opened(self) -> Excerpts:
+        """What reads blocks of the source."""
+        if self._excerpts is None:
+            self._excerpts = self.source.excerpts(self.columns)
+            self._whole = self._excerpts.in_one_piece if self._straight else None
+        return self._excerpts
 
     def _news(self) -> int:
         """How many states were made since it was last asked."""

@@ -10,6 +10,7 @@ from whimbrel.connect import ArrowSource
 from whimbrel.errors import DisorderError
 from whimbrel.kernels import patience, with_gaps
 from whimbrel.plan import Source
+from whimbrel.run import Pipeline
 
 ROWS = 1 << 17
 TIMES = np.concatenate([np.arange(0, ROWS), ROWS + 4 + 5 * np.arange(ROWS)])
@@ -52,3 +53,19 @@ def test_rows_that_are_not_in_order_are_an_error_each_time() -> None:
     for _ in range(2):
         with pytest.raises(DisorderError, match=f"Row {ROWS + 9:,}"):
             query.collect()
+
+
+def test_what_is_read_as_one_by_an_early_answer_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = wb.from_arrow(pa.table({"at": TIMES}), time="at").tumbling_window(1 << 20).aggregate(n=wb.count())
+    exact = query.collect()
+    gaps = []
+    push = Pipeline.push
+
+    def pushed(pipeline: Pipeline, source: int, batch: Batch) -> list[list[Batch]]:
+        gaps.append(batch.gaps)
+        return push(pipeline, source, batch)
+
+    monkeypatch.setattr(Pipeline, "push", pushed)
+    answer, = query.progress(every="100%", order="random", block_rows=1 << 12)
+    assert answer.table["n"].to_pylist() == exact["n"].to_pylist()
+    assert gaps == [(1, 5)]
