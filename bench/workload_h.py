@@ -86,6 +86,14 @@ def _whole(place: str, source: wb.Stream, table: pa.Table, path: Path, rows: int
             return table
 
         yield from compare("H", f"{place}, {shown}", rows, answers, peers, same_rows(*COLUMNS))
+
+    def unread() -> pa.Table:
+        for answer in query.progress(every="1%"):
+            last = answer
+        return last.table
+
+    one_shot: Peers = {"one-shot": query.collect}
+    yield from compare("H", f"{place}, 100 unread", rows, unread, one_shot, same_rows(*COLUMNS))
     yield from _times_to(place, query, peers, table)
 
 
