@@ -65,17 +65,32 @@ def type_of(expr: Expr, schema: Schema, *, where: str = "") -> pa.DataType:
     >>> type_of(col.a / 2, Schema((Field("a", pa.int32()),)))
     DataType(double)
     """
-    where = where or expr.show()
+    return _type_of(expr, schema, expr, where)
 
+
+def _type_of(expr: Expr, schema: Schema, whole: Expr, where: str) -> pa.DataType:
+    """The same of a part; the whole is written down for an error alone, since it takes longer than all the rest.
+
+    Each part remembers its type over the schema that it met last: who writes a program of it asks at every step.
+    """
+    over, known = expr.__dict__.get("_typed", (None, None))
+    if over is schema:
+        return known
+    found = _type_anew(expr, schema, whole, where)
+    expr.__dict__["_typed"] = schema, found
+    return found
+
+
+def _type_anew(expr: Expr, schema: Schema, whole: Expr, where: str) -> pa.DataType:
     def typed(part: Expr) -> Operand:
-        return part, type_of(part, schema, where=where)
+        return part, _type_of(part, schema, whole, where)
 
     match node(expr):
         case Col(name):
-            if isinstance(expr, Reduced) and name not in schema:
-                raise ExpressionError(f"{name} speaks of many rows, not of one.", where=where,
+            if name not in schema and isinstance(expr, Reduced):
+                raise ExpressionError(f"{name} speaks of many rows, not of one.", where=where or whole.show(),
                                       hint="make it a column first: aggregate(...)")
-            return schema.type_of(name, where=where)
+            return schema.type_of(name, where="" if name in schema else where or whole.show())
         case Lit(value):
             return literal_type(value)
         case Binary(_, left, right) as binary:
