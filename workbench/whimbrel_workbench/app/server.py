@@ -18,13 +18,18 @@ from bokeh.resources import Resources
 from bokeh.server.server import BaseServer
 from bokeh.server.tornado import BokehTornado
 from bokeh.server.util import bind_sockets
+from bokeh.util.token import generate_jwt_token, generate_session_id
 from panel.io.application import Application
+from panel.io.server import DocHandler
 from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPMessageDelegate, HTTPServerRequest
 from tornado.ioloop import IOLoop
+from tornado.web import RequestHandler
 from tornado.websocket import WebSocketClosedError
 
 from whimbrel_workbench.app.exposure import Exposure, ExposureError
 from whimbrel_workbench.app.guard import Guard
+from whimbrel_workbench.app.page import Page
 from whimbrel_workbench.app.visit import Visit
 from whimbrel_workbench.workspace import Dashboard, Shared
 
@@ -32,6 +37,8 @@ silence(EMPTY_LAYOUT)  # a page begins with layouts that wait for their first fr
 
 _GONE_AFTER_MS: Final = 5_000
 _LOOK_FOR_GONE_EVERY_MS: Final = 1_000
+_SCRIPTS_S: Final = 0.08
+"""Until a browser has the scripts and begins to run them: while a document is made nothing is sent."""
 
 
 class Server:
@@ -74,6 +81,7 @@ class Server:
                                exclude_headers=["Cookie", "Authorization"], exclude_cookies=[cookie],
                                unused_session_lifetime_milliseconds=_GONE_AFTER_MS,
                                check_unused_sessions_milliseconds=_LOOK_FOR_GONE_EVERY_MS)
+        tornado.page = Page(dashboard, tornado.resources())
         http = HTTPServer(Guard(tornado, self.exposure, cookie))
         http.add_sockets(sockets)
         self._loop, self._asyncio = IOLoop.current(), asyncio.get_event_loop()
@@ -103,8 +111,30 @@ class Server:
         Visit(self._dashboard, self.shared, document, control=self._control)
 
 
+class _Visit(DocHandler):  # type: ignore[misc]
+    """Sends the page at once, and makes the session's document while the browser runs the scripts."""
+
+    async def get(self, *_args: Any, **_settings: Any) -> None:
+        tornado = self.application
+        keys = {"secret_key": tornado.secret_key, "signed": tornado.sign_sessions}
+        session = generate_session_id(**keys)
+        token = generate_jwt_token(session, expiration=tornado.session_token_expiration, **keys)
+        self.set_header("Cache-Control", "no-store")  # the token is for one session, and not for long
+        await self.finish(tornado.page.html(token))
+        await asyncio.sleep(_SCRIPTS_S)
+        await self.application_context.create_session_if_needed(session, self.request, token)
+
+
 class _Application(BokehTornado):  # type: ignore[misc]
     """Its pages load nothing for formulas and graphics cards, which no view asks for: 2 MB less."""
+
+    page: Page
+
+    def get_handler_delegate(self, request: HTTPServerRequest, target_class: type[RequestHandler], *args: Any,
+                             **settings: Any) -> HTTPMessageDelegate:
+        """The usual handlers, but for the page itself."""
+        return super().get_handler_delegate(request, _Visit if target_class is DocHandler else target_class, *args,
+                                            **settings)
 
     def resources(self, absolute_url: str | bool | None = None) -> Resources:
         resources = super().resources(absolute_url)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from html import escape
-from pathlib import Path
 from typing import Any, Final
 
 import panel as pn
 from bokeh.document import Document
 from bokeh.models import Column, CustomJS, Div, Range1d
-from jinja2 import Environment, FileSystemLoader, Template
 from panel.io.resources import LOCAL_DIST
 from panel.io.state import set_curdoc
 
@@ -23,13 +21,11 @@ from whimbrel_workbench.controls.run_panel import CSS
 from whimbrel_workbench.feed import source_facts
 from whimbrel_workbench.frames import Frame, Picture
 from whimbrel_workbench.frames.narrow import Chosen, narrowed, on_one_axis, sharing, values_of
-from whimbrel_workbench.page import freezing
 from whimbrel_workbench.screen import Screen
 from whimbrel_workbench.text import Text
 from whimbrel_workbench.views import NOBODY, View
 from whimbrel_workbench.workspace import Dashboard, Shared
 
-_HERE: Final = Path(__file__).parent
 _DRAWN: Final = "requestAnimationFrame(() => { drawn.tags = sent.tags })"
 _LOST: Final = 'document.documentElement.dataset.lost = ""; whimbrel.freeze(document.querySelector(".page"), true)'
 
@@ -124,24 +120,17 @@ class Visit:
             self._sent.tags = [self._sent.tags[0] + 1]
 
     def _lay_out(self, dashboard: Dashboard) -> None:
-        roots = {name: f"view{number}" for number, name in enumerate(self._screens)}
-        page = _Page(_template())
-        page.add_variable("rows", [[(name, roots[name]) for name in row] for row in dashboard.arrangement.rows])
-        page.add_variable("freezing", freezing())
-        page.add_variable("style", (_HERE / "page.css").read_text(encoding="utf-8"))
+        head = pn.Column(self._run.head, pn.pane.Bokeh(Column(self._sent, self._drawn, visible=False)),
+                         sizing_mode="stretch_width", margin=0)
+        steering = self._steering.panel if self._steering else pn.Column(visible=False)
+        sources = Text(_sources_html(dashboard), stylesheets=[CSS], margin=0, sizing_mode="stretch_width")
+        parts = [head, self._run.buttons, steering, self._run.facts, self._keys.panel, sources]
         for name, screen in self._screens.items():
             below = self._steering.below(name) if self._steering else []
-            page.add_panel(roots[name], pn.Column(screen.panel, *below, sizing_mode="stretch_width", margin=0))
-        page.add_panel("head", pn.Column(self._run.head, pn.pane.Bokeh(Column(self._sent, self._drawn, visible=False)),
-                                         sizing_mode="stretch_width", margin=0))
-        page.add_panel("buttons", self._run.buttons)
-        page.add_panel("steering", self._steering.panel if self._steering else pn.Column(visible=False))
-        page.add_panel("facts", self._run.facts)
-        page.add_panel("keys", self._keys.panel)
-        page.add_panel("sources", Text(_sources_html(dashboard), stylesheets=[CSS], margin=0,
-                                               sizing_mode="stretch_width"))
+            parts.append(pn.Column(screen.panel, *below, sizing_mode="stretch_width", margin=0))
         with self._document.models.freeze():  # else all models are walked through once more with every part
-            page.server_doc(self._document, title=dashboard.title, location=False)
+            for part in parts:
+                part.server_doc(self._document, title=dashboard.title, location=False)
 
     def _share(self, pictures: Mapping[str, Picture | None]) -> set[str]:
         """Find out which charts share a range, and which are to be drawn anew for it: none while one is held."""
@@ -159,19 +148,6 @@ class Visit:
         if chart is not None:
             kind = type(chart.xaxis[0]).__name__
             chart.x_range = self._axes.setdefault((self._sharing.get(name, name), kind), chart.x_range)
-
-
-class _Page(pn.Template):  # type: ignore[misc]
-    """A template that does not put all its parts into words with every part that comes."""
-
-    def __repr__(self) -> str:
-        return "page"
-
-
-@cache
-def _template() -> Template:
-    """The page around the views; names in it are the author's, so they are escaped."""
-    return Environment(loader=FileSystemLoader(_HERE), autoescape=True).get_template("page.html")
 
 
 def _sources_html(dashboard: Dashboard) -> str:
