@@ -270,6 +270,30 @@ def test_who_may_steer_steers_for_all(open_page: Open, tmp_path: Path) -> None:
         other.get_by_text("running").locator("visible=true").first.wait_for()
 
 
+PAINT_AGAIN = """() => {
+    const [view] = [...Bokeh.index.query(each => each.model.type === "Figure")]
+    const sheets = [...view.views.all_views()].map(each => each.position?.el).filter(each => each instanceof Element)
+    const paint = () => {
+        view.invalidate_painters()
+        view.paint()
+    }
+    paint()
+    const eyes = new MutationObserver(() => {})
+    for (const each of sheets) eyes.observe(each, {childList: true})
+    paint()
+    return [sheets.length, eyes.takeRecords().length]
+}"""
+
+
+def test_a_redraw_writes_down_nothing_that_is_as_it_was(server: Server, open_page: Open) -> None:
+    """Where each part of a chart stands was written anew, and the style of the whole page worked out for it."""
+    page = open_page(server.exposure.url)
+    wait_for_chart(page)
+    sheets, written = page.evaluate(PAINT_AGAIN)
+    assert sheets > 10
+    assert written == 0
+
+
 def test_pages_that_are_closed_leave_nothing_behind(server: Server, open_page: Open) -> None:
     pages = [open_page(server.exposure.url) for _ in range(3)]
     for page in pages:

@@ -7,7 +7,7 @@ import threading
 import panel as pn
 import pytest
 from bokeh.document import Document
-from bokeh.models import ImportedStyleSheet, Plot
+from bokeh.models import ImportedStyleSheet, Plot, Range1d
 
 import whimbrel as wb
 from whimbrel_workbench.app.visit import Visit
@@ -49,5 +49,7 @@ def test_what_is_there_is_part_of_a_page_from_the_start(control: bool) -> None:
         links = [sheet.url for sheet in fresh.select({"type": ImportedStyleSheet})]
         assert links
         assert not [link for link in links if "://" in link]
+        # What counts the frames changes with each: were it drawn, the page would be laid out anew for it.
+        assert {type(root) for root in later.roots if root.tags} == {Range1d}
     finally:
         shared.close()

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import panel as pn
 from bokeh.document import Document
-from bokeh.models import Column, CustomJS, Div, Range1d
+from bokeh.models import CustomJS, Range1d
 from panel.io.resources import LOCAL_DIST
 from panel.io.state import set_curdoc
 
@@ -63,7 +63,8 @@ class Visit:
         self._steering = Steering(shared, document, names) if control else None
         self._screens = {name: Screen(on_view=partial(self._link, name),
                                       host=self._steering.host(name) if self._steering else NOBODY) for name in names}
-        self._sent, self._drawn = (Div(visible=False, tags=[0]) for _ in range(2))
+        # Of a kind that is not drawn: each frame changes them, and whatever is drawn is laid out anew for that.
+        self._sent, self._drawn = (Range1d(tags=[0]) for _ in range(2))
         self._sent.js_on_change("tags", CustomJS(args={"sent": self._sent, "drawn": self._drawn}, code=_DRAWN))
         self._drawn.on_change("tags", self._go_on)
         # What is there is part of the page as it comes; to be sent it after that takes about as long as all the rest.
@@ -120,17 +121,17 @@ class Visit:
             self._sent.tags = [self._sent.tags[0] + 1]
 
     def _lay_out(self, dashboard: Dashboard) -> None:
-        head = pn.Column(self._run.head, pn.pane.Bokeh(Column(self._sent, self._drawn, visible=False)),
-                         sizing_mode="stretch_width", margin=0)
         steering = self._steering.panel if self._steering else pn.Column(visible=False)
         sources = Text(_sources_html(dashboard), stylesheets=[CSS], margin=0, sizing_mode="stretch_width")
-        parts = [head, self._run.buttons, steering, self._run.facts, self._keys.panel, sources]
+        parts = [self._run.head, self._run.buttons, steering, self._run.facts, self._keys.panel, sources]
         for name, screen in self._screens.items():
             below = self._steering.below(name) if self._steering else []
             parts.append(pn.Column(screen.panel, *below, sizing_mode="stretch_width", margin=0))
         with self._document.models.freeze():  # else all models are walked through once more with every part
             for part in parts:
                 part.server_doc(self._document, title=dashboard.title, location=False)
+            for counter in (self._sent, self._drawn):
+                self._document.add_root(counter)
 
     def _share(self, pictures: Mapping[str, Picture | None]) -> set[str]:
         """Find out which charts share a range, and which are to be drawn anew for it: none while one is held."""
