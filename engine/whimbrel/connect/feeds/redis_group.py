@@ -77,7 +77,7 @@ class Member(Entries):
     def _silent_ms(self) -> int | None:
         """For how long nobody of this name has asked."""
         return next((each["idle"] for each in self.link.xinfo_consumers(self.stream, self._group)
-                     if each["name"].decode() == self.feed.consumer), None)
+                     if each["name"] == self.feed.consumer.encode()), None)
 
     def _pending_before(self, last: str) -> list[bytes]:
         found: list[bytes] = []
@@ -93,7 +93,12 @@ class Member(Entries):
         if self._to_claim and self._safe:
             return self._claim()
         if self._said and not self._to_claim and not self._own and monotonic() >= self._look_at:
-            self._look_for_members_that_are_gone()
+            try:
+                self._look_for_members_that_are_gone()
+            except self.library.ResponseError as error:
+                if "syntax error" not in str(error):
+                    raise
+                self._look_at = inf  # before Redis 6.2, which cannot be asked
         if not self._said:
             self._said = True
             self._hold(self.place, [])
@@ -122,7 +127,7 @@ class Member(Entries):
         assert after_s is not None
         self._look_at, self._idle_ms = monotonic() + after_s / 10, int(after_s * 1000)
         for each in self.link.xinfo_consumers(self.stream, self._group):
-            if each["pending"] and each["idle"] >= self._idle_ms and each["name"].decode() != self.feed.consumer:
+            if each["pending"] and each["idle"] >= self._idle_ms and each["name"] != self.feed.consumer.encode():
                 self._to_claim = [id_.decode() for id_ in self._pending_of(each["name"], "-", "+", self._idle_ms)]
                 if self._to_claim:
                     self._said = self._safe = False

@@ -173,6 +173,22 @@ def test_members_that_come_and_go_have_every_row_once(server: servers.Server, tm
     assert sorted(got) == [*range(1, 1_002)]
 
 
+def test_a_server_that_cannot_say_what_is_left_behind_is_read_without(
+        server: servers.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def as_before_6_2(*args: Any, **told: Any) -> Any:
+        raise redis.ResponseError("syntax error")
+
+    monkeypatch.setattr(redis.Redis, "xpending_range", as_before_6_2)
+    with redis.Redis(port=server.port) as link:
+        filled(link, "older", 1)
+        link.xgroup_create("older", "g", id="0")
+        link.xreadgroup("g", b"dead \xff", {"older": ">"}, count=1)
+        with reading(member(server, "older", claim_after=0.1)) as found:
+            time.sleep(0.3)
+            filled(link, "older", 1, 2)
+            assert values(found, 1, "at") == [2]
+
+
 @pytest.mark.parametrize("told", [{"consumer": ""}, {"consumer": 5}, {"group": ""}, {"claim_after": 0},
                                   {"claim_after": "1m"}])
 def test_what_no_member_can_be_told_is_refused(told: Any) -> None:
