@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import holoviews as hv
@@ -11,8 +12,10 @@ import pyarrow as pa
 import pytest
 from bokeh.models import ColumnDataSource, MultiLine, Scatter, Text
 
+import whimbrel as wb
 from tests.workbench.results import hourly
 from tests.workbench.test_framer import whole
+from whimbrel.errors import PlanError
 from whimbrel_workbench.frames import Failure, Frame, Framer, Options, Result, Stages, Status
 from whimbrel_workbench.screen import Screen
 from whimbrel_workbench.views import failure_html, still_html, view_of
@@ -198,3 +201,17 @@ def test_a_failure_is_three_lines_and_not_markup() -> None:
     (0.99999, "running", "99.9% read"), (1.0, "finished", "100% read")))
 def test_a_share_is_never_rounded_up_to_the_end(share, state, words) -> None:
     assert Status(state, share, ()).share_words == words
+
+
+@pytest.mark.parametrize(("option", "value", "hint"), [
+    ("color", "nvay", "did you mean 'navy'"), ("color", ["navy", "#12345"], "#rrggbb"),
+    ("color", {"a": "no"}, "#rrggbb"), ("cmap", "Virdis", "did you mean 'Viridis'")])
+def test_colours_that_are_not_known_are_refused_where_they_were_typed(option: str, value: Any, hint: str) -> None:
+    """A chart stayed empty."""
+    query = wb.from_arrow({"at": [1, 2], "x": [1, 2]}, time="at").aggregate(n=wb.count())
+    with pytest.raises(PlanError, match="no colour") as at_first:
+        query.view(**{option: value})
+    view = query.view(color="navy", cmap="viridis")
+    with pytest.raises(PlanError, match="no colour") as later:
+        view.opts(**{option: value})
+    assert all(hint in error.value.hint for error in (at_first, later))

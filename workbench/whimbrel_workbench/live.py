@@ -19,6 +19,7 @@ from whimbrel_workbench.inside import PlanFold
 from whimbrel_workbench.place import Place
 from whimbrel_workbench.views import save
 from whimbrel_workbench.views.plan import PlanTable
+from whimbrel_workbench.views.shades import check_colours
 
 if TYPE_CHECKING:
     from holoviews import DynamicMap
@@ -58,7 +59,9 @@ class LiveView:
     def __init__(self, query: Stream | Bands | Progress, *, redraws_per_s: float = 3.0, transport: bool = True,
                  **options: Any) -> None:
         self.stream = Stream(query.plan) if isinstance(query, Progress) else query
-        self._feed = Feed(self.stream, Options.of(**options), self._draw, redraws_per_s=redraws_per_s,
+        asked = Options.of(**options)
+        check_colours(asked.style)
+        self._feed = Feed(self.stream, asked, self._draw, redraws_per_s=redraws_per_s,
                           ready=self._ready, on_turn=self._turn,
                           progress=query if isinstance(query, Progress) else None)
         self._attention = Attention(page.executing)
@@ -132,7 +135,9 @@ class LiveView:
         PlanError
             There is no such option, or its value means nothing.
         """
-        self._feed.style(self.options.style.styled(**options))
+        style = self.options.style.styled(**options)
+        check_colours(style)
+        self._feed.style(style)
         return self
 
     def start(self) -> None:

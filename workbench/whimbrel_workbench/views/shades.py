@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 from bokeh import palettes
+from bokeh.colors import named
+from bokeh.core.properties import Color
 
 from whimbrel.errors import PlanError, near_match
 from whimbrel_workbench.frames import Style
@@ -19,6 +22,23 @@ _FINE: Final = 511
 
 _DARKEST: Final = 24
 """So many colours are too dark for single points on a dark page."""
+
+
+def check_colours(style: Style) -> None:
+    """Refuse colours and palettes that are not known: with them a chart stays empty.
+
+    Raises
+    ------
+    PlanError
+    """
+    asked = style.color
+    for name in () if asked is None else (asked,) if isinstance(asked, str) else (
+            asked.values() if isinstance(asked, Mapping) else asked):
+        if not Color().is_valid(name):
+            raise PlanError(f"There is no colour {name!r}.", where=f"opts(color={name!r})",
+                            hint=near_match(name, sorted(named.__all__), noun="colour") + "; or #rrggbb")
+    if style.cmap is not None:
+        palette_of(style, Extent(0.0, 1.0))
 
 
 def palette_of(style: Style, shade: Extent) -> list[str]:
