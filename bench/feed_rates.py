@@ -36,7 +36,7 @@ from bench.figure import Figure
 from tests.conftest import NEEDS
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import until
-from tests.engine.connect.feeds.test_no_broker import pages
+from tests.engine.connect.feeds.pages import pages
 from whimbrel import Stream, col
 from whimbrel.connect.feeds import Feed
 

@@ -3,49 +3,21 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import lines, reading, until, values
+from tests.engine.connect.feeds.pages import Pages, pages
 from whimbrel.connect.feeds import http
 
 FIELDS = {"at": "int64", "x": "int64"}
 QUICK: Any = {"time": "at", "schema": FIELDS, "retry_s": (0.01, 0.05)}
 EVENTS = {"Content-Type": "text/event-stream; charset=utf-8"}
-
-
-class Pages(BaseHTTPRequestHandler):
-    """Answers with what the server's `page` function says."""
-
-    def do_GET(self) -> None:
-        status, headers, body = self.server.page(self)  # type: ignore[attr-defined]
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None: ...
-
-
-@contextmanager
-def pages(page: object, kind: type[BaseHTTPRequestHandler] = Pages) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
-    server.page = page  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/rows"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.mark.fault("http", "duplicate delivery")
@@ -87,7 +59,7 @@ def test_a_page_that_has_not_changed_is_not_read_again() -> None:
 class Endless(Pages):
     """Pages without end."""
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         self.send_response(200)
         self.end_headers()
         with suppress(ConnectionError):
@@ -147,7 +119,7 @@ def test_lines_of_events_end_with_cr_lf_or_both_and_come_in_any_parts(end: bytes
     text = b"".join(b'id: %d%sdata: {"at": %d,%sdata: "x": 1}%s%s' % (at, end, at, b"\n", end, end) for at in (1, 2))
 
     class Chunks(Pages):
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802
             self.send_response(204 if "Last-Event-ID" in self.headers else 200)
             self.send_header(*next(iter(EVENTS.items())))
             self.end_headers()
