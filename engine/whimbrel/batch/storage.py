@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import sys
 import weakref
 from typing import Any
 
@@ -16,6 +17,8 @@ Array = np.ndarray[Any, Any]
 _BLOCK = 32 << 20
 _PIECE = 64 << 10
 """Bytes of the smallest array that is worth a piece of a block."""
+_UNSHARED = 2
+"""What :func:`sys.getrefcount` counts of an array that is in no other: the attribute and its own argument."""
 _LINE = 64
 """Bytes of a cache line: Arrow wants its buffers to begin at one."""
 _SPARE_BLOCKS = 4
@@ -32,8 +35,8 @@ class Storage:
     they leave behind memory that the next piece is written to. Whoever knows that its rows stay asks for their memory
     here, and then nothing is copied.
 
-    Blocks of which nobody holds anything any more are used again, here or elsewhere, a few at most: the pages of a new
-    one cost twice what writing to them does.
+    Blocks of which nobody holds anything any more are used again, here from the beginning or, a few at most, elsewhere:
+    the pages of a new one cost twice what writing to them does, and more where the system has no huge pages left.
     """
 
     def __init__(self) -> None:
@@ -46,6 +49,8 @@ class Storage:
         size = rows * np.dtype(dtype).itemsize
         if not _PIECE <= size <= _BLOCK // 4:
             return np.empty(rows, dtype)
+        if sys.getrefcount(self._block) <= _UNSHARED:
+            self._given = 0
         if self._given + size > len(self._block):
             self._block, self._given = _block(), 0
         piece = self._block[self._given : self._given + size]
@@ -57,8 +62,7 @@ class Storage:
         for known in self._alike:
             if known[0] == number and len(known) >= rows:
                 return known[:rows]
-        array = self.empty(rows, np.int64)
-        array[:] = number
+        array = np.frombuffer(np.full(rows, number).data, np.int64)  # apart: it stays longer than what a block holds
         self._alike = [*self._alike[-1:], array]
         return array
 

@@ -40,6 +40,17 @@ def test_a_block_is_used_again_when_nobody_holds_a_part_of_it():
     assert place in [each.__array_interface__["data"][0] for each in later]
 
 
+def test_a_block_is_begun_again_where_nobody_holds_a_part_of_it():
+    storage = Storage()
+    place = storage.keep(np.full(ROWS, 1)).__array_interface__["data"][0]
+    held = storage.keep(np.full(ROWS, 2))[10:]
+    assert held.__array_interface__["data"][0] == place + 80
+    assert storage.keep(np.full(ROWS, 3)).__array_interface__["data"][0] != place
+    assert set(held) == {2}
+    del held
+    assert storage.keep(np.full(ROWS, 4)).__array_interface__["data"][0] == place
+
+
 def test_what_is_gathered_into_a_block_is_not_copied_again():
     storage = Storage()
     taken = storage.take(np.arange(ROWS), np.arange(ROWS)[::-1])
