@@ -140,8 +140,8 @@ class BeatByKeyKernel(Kernel):
         """The loop for such inputs, and the arrays that it works in."""
         nulls = tuple(self.nulls)
         if (masked, nulls) not in self.texts:
-            text = beat_text(self.last, self.shown, lambda _, at: nulls[at], self.period, masked=masked,
-                             most_places=_MOST_ROWS, by_key=True)
+            text = beat_text(self.last, self.shown, (nulls,), self.period, masked=masked, most_places=_MOST_ROWS,
+                             by_key=True)
             self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
         return self.texts[masked, nulls]
 

@@ -181,8 +181,7 @@ class BeatKernel(Kernel):
                             for at in range(len(schema.fields))) for pieces, schema in zip(self.held, self.schemas,
                                                                                            strict=True))
         if (masked, nulls) not in self.texts:
-            text = beat_text(self.last, self.shown, lambda port, at: nulls[port][at], self.period, masked=masked,
-                             most_places=RANGE)
+            text = beat_text(self.last, self.shown, nulls, self.period, masked=masked, most_places=RANGE)
             self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
         return self.texts[masked, nulls]
 

@@ -7,9 +7,10 @@ beforehand, into arrays that the others read.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from whimbrel.operators.aggregate_text import comment
 from whimbrel.operators.beat_lines import indented
 from whimbrel.operators.beat_needs import needs_of, reach_of
 from whimbrel.operators.beat_steps import Adjacent, Slid, Step, in_order
-from whimbrel.operators.beat_writer import BeatWriter, Leaf
+from whimbrel.operators.beat_writer import BeatWriter, Leaf, Nulls
 
 _PART = 16_384
 """Places that are worked on at once: what windows write and others read stays in the cache."""
@@ -62,9 +63,12 @@ class BeatText:
     anew: bool
 
 
-def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period: int, *, masked: bool,
-              most_places: int, by_key: bool = False) -> BeatText:
-    """Generate the loop for the steps that end in `last`.
+_written: WeakKeyDictionary[Step, dict[Any, BeatText]] = WeakKeyDictionary()
+
+
+def beat_text(last: Step, shown: str, nulls: Nulls, period: int, *, masked: bool, most_places: int,
+              by_key: bool = False) -> BeatText:
+    """The loop for the steps that end in `last`, which is generated once as long as they are there.
 
     In the text, `at` is a place counted from the first one that is given, `base` that one's number, `time` its tick.
 
@@ -73,8 +77,7 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period:
     last : Step
     shown : str
         The steps in the user's words.
-    nulls : callable
-        Whether the column of an input, by their positions, may have nulls.
+    nulls : Nulls
     period : int
         Ticks of a place.
     masked : bool
@@ -84,6 +87,14 @@ def beat_text(last: Step, shown: str, nulls: Callable[[int, int], bool], period:
     by_key : bool
         Whether inputs are given key by key, and so the loop is run.
     """
+    texts, key = _written.setdefault(last, {}), (shown, nulls, period, masked, most_places, by_key)
+    if key not in texts:
+        texts[key] = _generated(last, shown, nulls, period, masked=masked, most_places=most_places, by_key=by_key)
+    return texts[key]
+
+
+def _generated(last: Step, shown: str, nulls: Nulls, period: int, *, masked: bool, most_places: int,
+               by_key: bool) -> BeatText:
     loops = needs_of(last)
     writer = BeatWriter(nulls, period, masked=masked, most_places=most_places + sum(reach_of(last)))
     body = [line for step in in_order(last) for key in loops if key[0] == id(step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
@@ -37,6 +37,8 @@ from whimbrel.plan import Steps, TwoPasses
 
 Leaf = tuple[int, int, bool]
 """A column that the loop reads: its input, its position there, and whether its validity is read too."""
+Nulls = tuple[tuple[bool, ...], ...]
+"""Of each input, of each column, whether it may have nulls."""
 
 _BOOL = np.dtype(np.bool_)
 _MAY_FAIL = ("checked_", "floor_div(", "whole(", "within(")
@@ -68,8 +70,7 @@ class BeatWriter:
 
     Parameters
     ----------
-    nulls : callable
-        Whether the column of an input, by their positions, may have nulls.
+    nulls : Nulls
     period : int
         Ticks of a place.
     masked : bool
@@ -78,7 +79,7 @@ class BeatWriter:
         The most places that are given at once.
     """
 
-    def __init__(self, nulls: Callable[[int, int], bool], period: int, *, masked: bool, most_places: int) -> None:
+    def __init__(self, nulls: Nulls, period: int, *, masked: bool, most_places: int) -> None:
         self.nulls, self.period, self.masked, self.most_places = nulls, period, masked, most_places
         self.loop = LoopText()
         self.leaves: dict[tuple[int, int], Leaf] = {}
@@ -342,7 +343,7 @@ class BeatWriter:
         """The columns of an input, of which events may begin where `begins` says; None: all last less than a place."""
         at, columns = f"[{row}]", []
         for position in range(len(step.schema.fields)):
-            with_nulls = self.nulls(step.port, position)
+            with_nulls = self.nulls[step.port][position]
             self.leaves.setdefault((step.port, position), (step.port, position, with_nulls))
             columns.append((f"c{step.port}_{position}{at}", f"v{step.port}_{position}{at}" if with_nulls else None))
         if not self.masked:

@@ -131,7 +131,7 @@ class JoinedRow:
 def key_pairs(on: On, method: str) -> Pairs:
     """Pairs of key columns from what users write."""
     names = [on] if isinstance(on, str) else on
-    pairs = tuple(names.items()) if isinstance(names, Mapping) else tuple((name, name) for name in names)
+    pairs = tuple(names.items() if isinstance(names, Mapping) else ((name, name) for name in names or ()))
     if not pairs:
         raise PlanError(f"{method}() needs a key.", where=f"{method}(on=...)", hint='such as on="origin"')
     return pairs

@@ -27,8 +27,8 @@ RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb
 
 
 def optimize(node: Node) -> Node:
-    """The plan that runs: the same answer as the plan as written."""
-    return optimize_together((node,))[0]
+    """The plan that runs: the same answer as the plan as written. It is made once."""
+    return node.once("optimized", lambda: _together((node,))[0])
 
 
 def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
@@ -36,6 +36,10 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
 
     A step that one query absorbs runs twice, absorbed and for the others.
     """
+    return (optimize(roots[0]),) if len(roots) == 1 else _together(roots)
+
+
+def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
     plans = sort_as_needed(split_latencies(read_once(push_down(share(rewrite(roots, widen_hops))))))
     plans = fuse_on_beat(prune_columns(plans))  # a loop over a beat takes numbers only: texts must be gone, if they can
     return prune_columns(join_edges(rewrite(rewrite(rewrite(plans, split_windows), close_hops), _settle)))

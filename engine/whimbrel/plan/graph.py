@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 from whimbrel.batch import Schema
 from whimbrel.plan.lookahead import derived
@@ -12,6 +13,8 @@ from whimbrel.plan.operator import Operator
 from whimbrel.plan.properties import Properties
 from whimbrel.plan.reach import Reach
 from whimbrel.plan.source import Source
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +26,7 @@ class Node:
 
     op: Operator | Source
     inputs: tuple[Node, ...] = ()
+    _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         _ = self.schema
@@ -49,6 +53,13 @@ class Node:
             return Reach(longest=self.op.longest)
         known = [reach for node in self.inputs if (reach := node.reach) is not None]
         return self.op.reach(*known) if len(known) == len(self.inputs) else None
+
+    def once(self, what: Hashable, make: Callable[[], T]) -> T:
+        """What somebody makes of this node and of nothing else: it does not change, and so is made once."""
+        if what not in self._known:
+            self._known[what] = make()
+        found: T = self._known[what]
+        return found
 
     def walk(self) -> Iterator[Node]:
         """Every node once, inputs before what they feed."""

@@ -21,7 +21,7 @@ from whimbrel.kernels import patience
 from whimbrel.optimize import optimize
 from whimbrel.plan import Beat, Disorder, Excerpt, Node, Reach, Source
 from whimbrel.run.answer import in_order
-from whimbrel.run.cut_windows import cut_windows, states_of
+from whimbrel.run.cut_windows import CutWindows, cut_windows, states_of
 from whimbrel.run.session import Session
 from whimbrel.run.shares import in_shares
 
@@ -84,16 +84,22 @@ def collect_side_by_side(plan: Node, threads: int) -> pa.Table | None:
     kept (TiLT, section 4.3). Windows that are too long for that are cut, and states of their parts merged. Where these
     are nearly as many as the rows, and where events last for who knows how long, they take shares of the keys.
     """
+    cut = plan.once(("side by side", threads), lambda: _cut(plan, threads))
+    if isinstance(cut, CutWindows):
+        return _side_by_side(threads, [functools.partial(states_of, part) for part in cut.parts], cut.answer)
+    return _side_by_side(threads, [piece.answer for piece in cut], pa.concat_tables) if cut else None
+
+
+def _cut(plan: Node, threads: int) -> CutWindows | list[Piece]:
+    """The parts of a query for several threads; none where it cannot be cut."""
     pieces = in_ranges(plan, threads)
     if _uneven(pieces, threads) and sum(source.rows or 0 for source in plan.sources()) >= threads * _FEWEST_ROWS:
         cut = cut_windows(plan, threads)
         if cut is not None and cut.few:
-            return _side_by_side(threads, [functools.partial(states_of, part) for part in cut.parts], cut.answer)
+            return cut
         if cut is not None or optimize(plan).reach is None:
             pieces = [Piece(share) for share in in_shares(plan, threads)] or pieces
-    if not pieces:
-        return None
-    return _side_by_side(threads, [piece.answer for piece in pieces], pa.concat_tables)
+    return pieces
 
 
 def _side_by_side(threads: int, parts: Sequence[Callable[[threading.Event], T]],
