@@ -26,6 +26,7 @@ class IntegerKeys:
     """Ids for int64 keys, growing as needed; the `hidden` id, if there is one, is that of no key."""
 
     def __init__(self) -> None:
+        self.direct = np.zeros(1024, np.int32)
         self.table = np.zeros(2 * 1024, np.int64)
         self.keys = np.zeros(512, np.int64)
         self.size = np.zeros(1, np.int64)
@@ -39,7 +40,7 @@ class IntegerKeys:
         skipped = _SKIP_NONE if skip is None else frozen(skip)
         row = 0
         while row < len(values):
-            row = int(_lookup(self.table, self.keys, self.size, values, skipped, ids, row))
+            row = int(_lookup(self.direct, self.table, self.keys, self.size, values, skipped, ids, row))
             if row < len(values):
                 self.grow()
         return ids
@@ -48,10 +49,11 @@ class IntegerKeys:
         return vars(self)
 
     def grow(self) -> None:
-        """Double the slots."""
+        """Double the slots, and the numbers that need none."""
+        self.direct = np.zeros(2 * len(self.direct), np.int32)
         self.table = np.zeros(2 * len(self.table), np.int64)
         self.keys = np.concatenate([self.keys, np.zeros_like(self.keys)])
-        _refill(self.table, self.keys, int(self.size[0]), self.hidden)
+        _refill(self.direct, self.table, self.keys, int(self.size[0]), self.hidden)
 
 
 class ColumnKeys:
@@ -84,7 +86,7 @@ class ColumnKeys:
 
     def _id_of_null(self) -> int:
         if self.null_id < 0:  # an id of its own: a key that no value can find, since it is in no slot
-            if len(self.integers) >= len(self.integers.table) >> 2:
+            if len(self.integers) >= len(self.integers.keys):
                 self.integers.grow()
             self.null_id = len(self.integers)
             self.integers.hidden[0] = self.null_id

@@ -113,7 +113,7 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
             for column in (*outputs(measure.steps, measure.part), "valid")]
     used = [name for name in SCALARS if any(f"{name}(" in line for line in [*guard, *body])]
     numbered = inline_key is None and not alone
-    table = "FAR, SOON, index" if numbered else "find, index"
+    table = "FAR, SOON, index" if numbered else "find, index, learn"
     skip = ["if absent[row]:", "    continue"] if batch.absent is not None else []
     text = _render(
         title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
@@ -124,7 +124,7 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
                  *(["from whimbrel.kernels.primitives.panes import by_number"] if numbered else []),
                  *(f"from {SCALARS[name].__module__} import {name}" for name in used)],
         parameters=["sync", "group_of", "absent", *(["start"] if timed else []), *leaves.parameters,
-                    "hop", "offset", "table", "keys", "size", "pane", "rows", "touched", *states,
+                    "hop", "offset", "direct", "table", "keys", "size", "pane", "rows", "touched", *states,
                     "count", "out_sync", "out_group", "out_rows", *outs, "row", "closes"],
         order=["groups = by_number(rows, touched, groups)"] if numbered else [],
         states=[*states, *outs],
@@ -143,14 +143,12 @@ def _soon(*columns: str) -> str:
 
 _FIND = [
     "key = group_of[row]",
-    "group = find(table, key)",
+    "group = find(direct, table, key)",
     "if group < 0:  # a group not seen before",
     "    if size[0] >= keys.shape[0]:",
     "        full = True",
     "        break",
-    "    slot, group = -1 - group, size[0]",
-    "    table[2 * slot], table[2 * slot + 1] = key, group + 1",
-    "    keys[group], size[0] = key, group + 1",
+    "    group = learn(direct, table, keys, size, key)",
     "group = index(group)",
 ]
 

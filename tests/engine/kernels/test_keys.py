@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from whimbrel.batch import Column
 from whimbrel.kernels import IntegerKeys, KeyTable, tier
-from whimbrel.kernels.primitives.table import find
+from whimbrel.kernels.primitives.table import slot_of
 
 EXTREME = st.sampled_from([-(2**63), 2**63 - 1, -1, 0, 1, 2**32]) | st.integers(-(2**63), 2**63 - 1)
 
@@ -46,8 +46,23 @@ def test_the_table_grows_and_keeps_ids_dense(name: str) -> None:
 def test_keys_of_a_pattern_begin_at_slots_of_their_own(values: np.ndarray) -> None:
     empty = IntegerKeys().table
     with np.errstate(over="ignore"):
-        slots = {-1 - find(empty, int(key)) for key in values}
+        slots = {int(slot_of(empty, key)) for key in values}
     assert len(slots) > 0.75 * len(values)  # by chance it would be 0.83
+
+
+@pytest.mark.parametrize("name", ["interpreted", "primitives"])
+def test_numbers_that_become_small_enough_are_found_where_they_go_then(name: str) -> None:
+    keys = IntegerKeys()
+    small = len(keys.direct)
+    values = np.concatenate([[small, -1, 2**63 - 1, -(2**63), 4 * small - 1, small - 1], np.arange(2 * small)])
+    values.flags.writeable = False
+    with tier(name):
+        ids = keys.ids(values)
+        again = keys.ids(values)
+    assert len(keys.direct) > 2 * small
+    assert keys.keys[ids].tolist() == values.tolist()
+    assert again.tolist() == ids.tolist()
+    assert len(keys) == len(set(values.tolist()))
 
 
 def test_floats_group_by_value_not_by_bits() -> None:

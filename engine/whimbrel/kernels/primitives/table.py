@@ -1,7 +1,10 @@
-"""Open-addressing hash table from int64 keys to dense ids, in one array so that a probe touches one cache line.
+"""Tables from int64 keys to dense ids: small keys are places in an array, all others are hashed.
 
-Slot s holds the key at ``table[2 s]`` and id + 1 at ``table[2 s + 1]``; 0 marks an empty slot, so every int64 is a
-legal key. The number of slots is a power of two and at most half of them are used.
+``direct[key]`` is id + 1 of each key from 0 to its length (a direct-address table, Cormen et al., Introduction to
+Algorithms, 11.1): numbers that were given out one after the other, codes, categories. Of the others, which may be any
+int64, an open-addressing table holds keys and ids in one array, so that a probe touches one cache line: slot s holds
+the key at ``table[2 s]`` and id + 1 at ``table[2 s + 1]``. 0 marks a place or a slot that is free. The number of slots
+is a power of two, and there are at most half as many keys.
 """
 
 from __future__ import annotations
@@ -32,17 +35,50 @@ def slot_of(table: Array, key: int) -> Any:
     return np.int64((mixed >> np.uint64(32)) * np.uint64(table.shape[0] >> 1) >> np.uint64(32))
 
 
-def find(table: Array, key: int) -> Any:
-    """The id of a key, or -1 minus the slot where it belongs."""
-    slots = table.shape[0] >> 1
+def find(direct: Array, table: Array, key: int) -> Any:
+    """The id of a key, or -1."""
+    place = np.uint64(key)  # one test says that it is neither negative nor too large: two cost ten times as much here
+    return np.int64(direct[place]) - 1 if place < np.uint64(direct.shape[0]) else _hashed(table, key)
+
+
+def _hashed(table: Array, key: int) -> Any:
     slot = slot_of(table, key)
     while True:
         held = table[2 * slot + 1]
         if held == 0:
-            return -1 - slot
+            return -1
         if table[2 * slot] == key:
             return held - 1
-        slot = (slot + 1) & (slots - 1)
+        slot = (slot + 1) & ((table.shape[0] >> 1) - 1)
+
+
+def enter(direct: Array, table: Array, key: int, number: int) -> None:
+    """Put a key in that has this id and is not there."""
+    place = np.uint64(key)
+    if place < np.uint64(direct.shape[0]):
+        direct[place] = number + 1
+    else:
+        slot = slot_of(table, key)
+        while table[2 * slot + 1] != 0:
+            slot = (slot + 1) & ((table.shape[0] >> 1) - 1)
+        table[2 * slot], table[2 * slot + 1] = key, number + 1
+
+
+def learn(direct: Array, table: Array, keys: Array, size: Array, key: int) -> Any:
+    """Give a key that is not there the next id; there must be room in `keys`."""
+    number = size[0]
+    enter(direct, table, key, number)
+    keys[number], size[0] = key, number + 1
+    return number
+
+
+def ask_for(direct: Array, table: Array, key: int) -> None:
+    """Ask for the memory in which a key is looked for first."""
+    place = np.uint64(key)
+    if place < np.uint64(direct.shape[0]):
+        prefetch(direct, key)
+    else:
+        prefetch(table, 2 * slot_of(table, key))
 
 
 def index(number: int) -> Any:
@@ -50,15 +86,17 @@ def index(number: int) -> Any:
     return np.int64(np.uint32(number))
 
 
-def lookup(table: Array, keys: Array, size: Array, values: Array, skip: Array, ids: Array, start: int) -> int:
+def lookup(direct: Array, table: Array, keys: Array, size: Array, values: Array, skip: Array, ids: Array,
+           start: int) -> int:
     """Write the dense id of each value, giving new keys the next id; stop early when the table is full.
 
     Parameters
     ----------
+    direct : array of int32
     table : array of int64
-        The table.
+        The tables.
     keys : array of int64
-        Key of each id; must have room for half as many as there are slots.
+        Key of each id, for as many as there may be.
     size : array of int64, length 1
         How many ids are given.
     values : array of int64
@@ -75,35 +113,25 @@ def lookup(table: Array, keys: Array, size: Array, values: Array, skip: Array, i
     int
         The first row not done: ``len(values)``, or less when the table must grow first.
     """
-    room = table.shape[0] >> 2
     asks = values.shape[0] - SOON if table.shape[0] > FAR else 0
     for row in range(start, values.shape[0]):
         if row < asks:
-            prefetch(table, 2 * slot_of(table, values[row + SOON]))
+            ask_for(direct, table, values[row + SOON])
         if skip.shape[0] and skip[row]:
             ids[row] = 0
             continue
-        key = values[row]
-        found = find(table, key)
+        found = find(direct, table, values[row])
         if found < 0:
-            if size[0] >= room:
+            if size[0] >= keys.shape[0]:
                 return row
-            slot = -1 - found
-            found = size[0]
-            table[2 * slot] = key
-            table[2 * slot + 1] = found + 1
-            keys[found] = key
-            size[0] = found + 1
+            found = learn(direct, table, keys, size, values[row])
         ids[row] = found
     return values.shape[0]
 
 
-def refill(table: Array, keys: Array, count: int, hidden: Array) -> None:
-    """Put keys with ids 0 ... count - 1 into an empty table, but for the one id that has no key."""
+def refill(direct: Array, table: Array, keys: Array, count: int, hidden: Array) -> None:
+    """Put keys with ids 0 ... count - 1 into empty tables, but for the one id that has no key."""
     for position in range(count):
-        prefetch(table, 2 * slot_of(table, keys[min(position + SOON, count - 1)]))
-        if position == hidden[0]:
-            continue
-        slot = -1 - find(table, keys[position])
-        table[2 * slot] = keys[position]
-        table[2 * slot + 1] = position + 1
+        ask_for(direct, table, keys[min(position + SOON, count - 1)])
+        if position != hidden[0]:
+            enter(direct, table, keys[position], position)
