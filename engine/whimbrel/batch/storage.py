@@ -43,6 +43,8 @@ class Storage:
         self._block = np.empty(0, np.uint8)
         self._given = 0
         self._alike: list[Array] = []
+        self._apart: Storage | None = None
+        """Where these are: they stay longer than what else a block holds."""
 
     def empty(self, rows: int, dtype: np.dtype[Any] | type) -> Array:
         """A new array."""
@@ -62,7 +64,9 @@ class Storage:
         for known in self._alike:
             if known[0] == number and len(known) >= rows:
                 return known[:rows]
-        array = np.frombuffer(np.full(rows, number).data, np.int64)  # apart: it stays longer than what a block holds
+        self._apart = self._apart or Storage()
+        array = self._apart.empty(rows, np.int64)
+        array[:] = number
         self._alike = [*self._alike[-1:], array]
         return array
 
