@@ -89,6 +89,9 @@ class Client(ABC):
     def acknowledge(self, place: Place) -> None:  # noqa: B027 - most brokers do not ask
         """Everything up to a place is safe: it will not be asked for again."""
 
+    def stay(self) -> None:  # noqa: B027 - most brokers do not ask
+        """Say that it is still there, while nobody takes what it has received. Must not fail."""
+
     @property
     def behind_rows(self) -> int | None:
         """Messages that the broker has and this client has not received; None where it does not say."""

@@ -173,9 +173,9 @@ class Feed(Source):
         """Whether what is read was made anew between two places, so that offsets of one say nothing of the other."""
         return False
 
-    def first_place(self) -> Place:
-        """Where to look for a sample; default: where the feed begins."""
-        return None
+    def look(self) -> Client:
+        """A connection for a sample, which takes nothing from others; default: where the feed begins."""
+        return self.connect(None)
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         place = None
@@ -190,7 +190,7 @@ class Feed(Source):
     def _sampled(self, seconds: float) -> pa.Schema:
         """The schema of the first messages that come."""
         try:
-            client = self.connect(self.first_place())
+            client = self.look()
             try:
                 return self._schema_of(self._sample(client, monotonic() + seconds))
             finally:

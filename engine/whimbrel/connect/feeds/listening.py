@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from whimbrel.errors import SourceError, WhimbrelError
 if TYPE_CHECKING:
     from whimbrel.connect.feeds.feed import Feed
 
-_POLL_S = 0.05
+_POLL_S, _STAY_S = 0.05, 0.5
 _CLOSE_S = 5.0
 _LEAVE_S = 1.5
 _ANSWER_S = 10.0  # of a client that asks for what has come, and has no word for one who does not answer
@@ -172,6 +172,8 @@ class Listening(Reading):
             batch = next(self)
             if batch is not None:
                 yield batch
+        if not self.keeps_place and self.place is not None:
+            self.acknowledge(self.place)
 
     def close(self) -> None:
         self._let_go.set()
@@ -236,7 +238,7 @@ class Listening(Reading):
             self._set(missed=missed + Counter(client.missed), **_link(client))
             if client.begins is not None:
                 place = client.begins
-                self._enqueue(self.feed.fields.empty_table(), place)
+                self._enqueue(self.feed.fields.empty_table(), place, client)
             while not self._stop.is_set():
                 try:
                     delivery = self._ask(client)
@@ -245,7 +247,7 @@ class Listening(Reading):
                 if delivery is not None:
                     backoff.reset()
                     self._set(attempts=0)
-                    self._take_in(delivery)
+                    self._take_in(delivery, client)
                     place = delivery.place
                 self._set(behind_rows=client.behind_rows, missed=missed + Counter(client.missed) if client.missed
                           else missed, **_link(client))
@@ -285,7 +287,7 @@ class Listening(Reading):
                   reconnects=self._state.reconnects + (backoff.attempts == 1))
         self._stop.wait(wait_s)
 
-    def _take_in(self, delivery: Delivery) -> None:
+    def _take_in(self, delivery: Delivery, client: Client) -> None:
         rows = self._checked(delivery)
         came: Any = delivery.messages
         whole = isinstance(came, pa.RecordBatch)
@@ -293,7 +295,7 @@ class Listening(Reading):
             state = self._state
             self._state = replace(state, rows=state.rows + rows.num_rows, bytes=state.bytes + delivery.bytes,
                                   messages=state.messages + (1 if whole else len(came)))
-        self._enqueue(rows, delivery.place)  # never in parts: there is no place within a delivery
+        self._enqueue(rows, delivery.place, client)  # never in parts: there is no place within a delivery
 
     def _checked(self, delivery: Delivery) -> pa.Table:
         """Rows that the query may see; all others become letters."""
@@ -333,27 +335,32 @@ class Listening(Reading):
             feed.letters.refuse(_words(messages, number), why)
         return decoded
 
-    def _enqueue(self, rows: pa.Table, place: Place) -> None:
+    def _enqueue(self, rows: pa.Table, place: Place, client: Client) -> None:
         """Let rows wait; where there are too many, give some up or hold the client back."""
         pace = self.feed.pace
         sheds_rows = pace.overload is not None and self.relief is None
         size = _size(rows)
+        began = monotonic()
+        if not sheds_rows:
+            self._hold_back(client, lambda: self._full() < 1)
         with self._changed:
-            began = monotonic()
-            if not sheds_rows:
-                self._changed.wait_for(self._has_room, timeout=None)
             self._queue.append((rows, size, place))
             self._waiting += rows.num_rows
             self._waiting_bytes += size
             if sheds_rows and self._full() > 1:
                 self._give_up_some(str(pace.overload))
-                self._changed.wait_for(lambda: self._full() <= 1 or self._stop.is_set(), timeout=None)
-            waited_s = monotonic() - began
-            self._state = replace(self._state, blocked_s=self._state.blocked_s + waited_s)
             self._ring()
+        if sheds_rows:
+            self._hold_back(client, lambda: self._full() <= 1)
+        with self._changed:
+            self._state = replace(self._state, blocked_s=self._state.blocked_s + monotonic() - began)
 
-    def _has_room(self) -> bool:
-        return self._full() < 1 or self._stop.is_set()
+    def _hold_back(self, client: Client, has_room: Callable[[], bool]) -> None:
+        while True:
+            with self._changed:
+                if self._changed.wait_for(lambda: has_room() or self._stop.is_set(), _STAY_S):
+                    return
+            client.stay()
 
     def _give_up_some(self, rule: str) -> None:
         waiting = as_batch(pa.concat_tables([rows for rows, _, _ in self._queue]))

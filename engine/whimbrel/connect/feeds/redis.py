@@ -42,8 +42,8 @@ class RedisFeed(Feed):
         machine's name.
     claim_after : float or None
         Seconds after which entries of a member of the group that is not heard of any more are taken over, from Redis
-        6.2 on. A member that lives, and whose query lets it wait for longer, gives them up, too: they come twice. None:
-        entries wait for their own reader. Default: 60 seconds.
+        6.2 on. One that lives keeps its own, however long its query lets it wait. None: entries wait for their own
+        reader. Default: 60 seconds.
     field : str, optional
         The field that holds a whole row, written in `format`. Default: each field is a column.
     format : str or Format
@@ -83,6 +83,9 @@ class RedisFeed(Feed):
 
     def connect(self, place: Place) -> Client:
         return _Alone(self, place) if self.group is None else Member(self, place)
+
+    def look(self) -> Client:
+        return _Alone(self, "0-0")
 
 
 class _Alone(Entries):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from math import inf
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from whimbrel.connect.feeds.client import Delivery, Place
 from whimbrel.connect.feeds.redis_entries import Entries, Entry, is_gone, parts
@@ -15,9 +17,10 @@ from whimbrel.errors import SourceError
 if TYPE_CHECKING:
     from whimbrel.connect.feeds.redis import RedisFeed
 
-_ASKS_S = 0.3
-"""Who reads asks more often than this."""
-_MOST_IDS = 1_000
+_SILENT_S = 2
+"""Who is there asks more often than this, also when held back."""
+_LOOKS_S = 0.1
+_MOST_IDS = 10_000  # each stands in places until it is claimed
 _NONE_BEHIND = f"{2**63}-0"
 
 
@@ -54,7 +57,7 @@ class Member(Entries):
         except self.library.ResponseError as error:
             if "BUSYGROUP" not in str(error):
                 raise
-        self._check_name_is_its_own()
+        self._take_name()
         if self._last is None:
             self._last = "0-0"
             return
@@ -63,21 +66,28 @@ class Member(Entries):
         self._hold(self._given, [id_ for id_ in before if id_ not in claimed])
         self._to_claim = [id_.decode() for id_ in before if id_ in claimed]  # others are found again
 
-    def _check_name_is_its_own(self) -> None:
-        before = self._silent_ms()
-        if before is None or before > 1000 * _ASKS_S:
+    def _take_name(self) -> None:
+        """Be the one reader of its name. Of two that come at once, the one whose connection is older goes first."""
+        name = ":".join(quote(part, safe="") for part in ("whimbrel", self.stream, self._group, self.feed.consumer))
+        coming, here = f"{name}:coming", f"{name}:here"
+        until = monotonic() + _SILENT_S + 0.5
+        try:
+            self.link.client_setname(coming)
+            mine = self.link.client_id()
+            while any(each["name"] == here or (each["name"] == coming and int(each["id"]) < mine)
+                      for each in self.link.client_list() if int(each["idle"]) < _SILENT_S):
+                if monotonic() > until:
+                    raise SourceError(f"Another reader of the group {self._group!r} is called {self.feed.consumer!r}.",
+                                      where=self.feed.call,
+                                      hint="give each reader a name of its own, the same after a restart: consumer=")
+                sleep(_LOOKS_S)
+            self.link.client_setname(here)
+        except self.library.ResponseError:  # it may not look who is there
             return
-        sleep(_ASKS_S)
-        now = self._silent_ms()
-        if now is not None and now < before + 500 * _ASKS_S:
-            raise SourceError(f"Another reader of the group {self._group!r} is called {self.feed.consumer!r}.",
-                              where=self.feed.call,
-                              hint="give each reader a name of its own, the same after a restart: consumer=")
 
-    def _silent_ms(self) -> int | None:
-        """For how long nobody of this name has asked."""
-        return next((each["idle"] for each in self.link.xinfo_consumers(self.stream, self._group)
-                     if each["name"] == self.feed.consumer.encode()), None)
+    def stay(self) -> None:
+        with suppress(self.library.RedisError, OSError):
+            self._read(_NONE_BEHIND, 1)
 
     def _pending_before(self, last: str) -> list[bytes]:
         found: list[bytes] = []

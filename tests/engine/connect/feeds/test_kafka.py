@@ -18,7 +18,7 @@ from pyarrow import ipc
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
-from whimbrel.connect.feeds import Feed, kafka, kafka_backlog
+from whimbrel.connect.feeds import Feed, kafka_backlog, kafka_consumer
 from whimbrel.errors import PlanError, SchemaError, SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
@@ -287,7 +287,7 @@ def test_the_feed_says_how_far_it_is_behind(cluster: Cluster) -> None:
 @pytest.mark.timeout(60)
 def test_what_is_there_is_handed_on_without_waiting_for_more_and_not_too_much_at_once(
         cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka, "_MOST_BYTES", 10_000)
+    monkeypatch.setattr(kafka_consumer, "_MOST_BYTES", 10_000)
     cluster.send("waiting", *(row(at).ljust(2_500) for at in range(12)))
     feed = wb.feeds.kafka("waiting", cluster.servers, **QUICK).node.op
     assert isinstance(feed, Feed)

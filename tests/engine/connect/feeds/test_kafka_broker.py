@@ -47,8 +47,8 @@ def send(broker: servers.Server, topic: str, *at: int) -> None:
 
 
 def feed(broker: servers.Server, topic: str, **told: Any) -> wb.Stream:
-    return wb.feeds.kafka(topic, f"127.0.0.1:{broker.port}", time="at", schema={"at": "int64", "x": "int64"},
-                          retry_s=(0.02, 0.1), beside=["offset"], **told)
+    return wb.feeds.kafka(topic, f"127.0.0.1:{broker.port}", **{
+        "time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_s": (0.02, 0.1), "beside": ["offset"], **told})
 
 
 @pytest.mark.fault("kafka", "broker stopped and restarted")
@@ -88,6 +88,56 @@ def test_a_group_goes_on_where_the_broker_was_told(broker: servers.Server) -> No
     send(broker, "shared", 3)
     with reading(asked) as found:
         assert values(found, 1, "x") == [30]
+
+
+def test_a_member_that_comes_back_does_not_read_what_others_have_read(broker: servers.Server) -> None:
+    send(broker, "returned", 1, 2)
+    with reading(feed(broker, "returned", group="r")) as found:
+        assert values(found, 2, "at") == [1, 2]
+        next(found)
+        place = json.loads(json.dumps(found.place))
+    send(broker, "returned", 3, 4)
+    with reading(feed(broker, "returned", group="r")) as other:
+        assert values(other, 2, "at") == [3, 4]
+        next(other)
+    send(broker, "returned", 5)
+    with reading(feed(broker, "returned", group="r"), place) as found:
+        assert values(found, 1, "at") == [5]
+
+
+def test_a_member_whose_last_checkpoint_is_lost_goes_on_from_the_one_before(broker: servers.Server) -> None:
+    """What the broker was told by itself is of the lost one."""
+    asked, places = feed(broker, "lost", group="l"), []
+    with reading(asked) as found:
+        for at in range(3):
+            send(broker, "lost", at)
+            assert values(found, 1, "at") == [at]
+            next(found)
+            places.append(json.loads(json.dumps(found.place)))
+    with reading(asked, places[0]) as found:
+        assert values(found, 2, "at") == [1, 2]
+
+
+def test_a_schema_is_inferred_outside_the_group(broker: servers.Server) -> None:
+    send(broker, "sampled", 1)
+    for expected in ([1], []):  # the second one finds a group that has read all there is
+        asked = feed(broker, "sampled", group="s", schema=None)
+        assert asked.schema.names == ("at", "x", "offset")
+        with reading(asked) as found:
+            assert values(found, len(expected), "at") == expected
+            next(found)
+
+
+def test_after_a_clean_stop_the_group_knows_of_every_row(broker: servers.Server) -> None:
+    """Also without checkpoints, where rows are safe when they were worked on."""
+    send(broker, "ended", 1, 2)
+    asked = feed(broker, "ended", group="e")
+    run = asked.aggregate(n=wb.count()).start()
+    until(lambda: run.metrics.rows == 2)
+    run.stop(drain=True)
+    send(broker, "ended", 3)
+    with reading(asked) as found:
+        assert values(found, 1, "at") == [3]
 
 
 def test_a_feed_that_waits_for_its_group_is_not_live(broker: servers.Server) -> None:

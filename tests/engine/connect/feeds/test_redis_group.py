@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,71 @@ def test_a_second_reader_of_one_name_is_refused(server: servers.Server) -> None:
         with reading(member(server, "named", None)) as found:  # started again at once
             filled(link, "named", 1, 2)
             assert values(found, 1, "at") == [2]
+
+
+def test_a_reader_that_is_held_back_is_still_there(server: servers.Server) -> None:
+    with redis.Redis(port=server.port) as link:
+        filled(link, "full", 300)
+        with reading(member(server, "full", queue_rows=100)) as found:
+            assert len(values(found, 300, "at")) == 300
+            next(found)
+            filled(link, "full", 1_000, 301)  # of which nobody takes anything
+            until(lambda: found.state.queued_rows >= 100)
+            time.sleep(2.5)  # longer than a reader that is there says nothing
+            mine = held(link, "full")["me"]
+            assert 100 <= mine < 1_000
+            with pytest.raises(SourceError, match="Another reader of the group 'g' is called"), \
+                    reading(member(server, "full")) as other:
+                rows(other, 1)
+            with reading(member(server, "full", "another", claim_after=1.0)) as other:
+                assert len(values(other, 1_000 - mine, "at")) == 1_000 - mine
+                until(lambda: next(other) is None and held(link, "full")["another"] == 0)
+                time.sleep(1.5)
+                assert next(other) is None
+            assert held(link, "full")["me"] == mine
+
+
+def test_of_two_readers_of_one_name_that_begin_at_once_one_is_refused(server: servers.Server) -> None:
+    with redis.Redis(port=server.port) as link, ExitStack() as both:
+        filled(link, "racing", 3)
+        found = [both.enter_context(reading(member(server, "racing"))) for _ in range(2)]
+        came, refused = 0, set()
+
+        def shared_out() -> bool:
+            nonlocal came
+            for number, each in enumerate(found):
+                try:
+                    batch = next(each)
+                except SourceError:
+                    refused.add(number)
+                else:
+                    came += 0 if batch is None else len(batch)
+            return came == 3 and len(refused) == 1
+
+        until(shared_out)
+
+
+def test_after_a_clean_stop_nothing_is_left_unacknowledged(server: servers.Server) -> None:
+    """Also without checkpoints, where rows are safe when they were worked on."""
+    with redis.Redis(port=server.port) as link:
+        filled(link, "ended", 500)
+        run = member(server, "ended").aggregate(n=wb.count()).start()
+        until(lambda: run.metrics.rows == 500)
+        run.stop(drain=True)
+        assert held(link, "ended") == {"me": 0}
+
+
+def test_a_schema_is_inferred_without_taking_anything(server: servers.Server) -> None:
+    with redis.Redis(port=server.port) as link:
+        filled(link, "sampled", 3)
+        for _ in range(2):
+            asked = member(server, "sampled", schema=None)
+            assert asked.schema.names == ("at", "x")
+        assert not link.xinfo_groups("sampled")
+        with reading(asked) as found:
+            assert values(found, 3, "at") == [1, 2, 3]
+            until(lambda: next(found) is None and held(link, "sampled") == {"me": 0})
+        assert member(server, "sampled", schema=None).schema.names == ("at", "x")
 
 
 def test_what_a_dead_member_held_is_taken_over_when_that_is_safe(server: servers.Server) -> None:
