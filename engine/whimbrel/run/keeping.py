@@ -8,13 +8,14 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from whimbrel.batch import Batch, table_from_batches, table_schema
 from whimbrel.clock import Duration, duration_ticks
@@ -95,6 +96,8 @@ class Keeping:
         self.failures: dict[int, WhimbrelError] = {}
         self._lock: IO[bytes] | None = None
         self._stopped = [threading.Event() for _ in self._sinks]
+        self._kept: deque[Mapping[int, Any]] = deque(maxlen=1 if checkpoints is None else checkpoints.keep)
+        """Where feeds stood at each checkpoint that is kept, of those that this process has written."""
 
     def open(self, new: Callable[[], Session]) -> Session:
         """A session that goes on from the newest checkpoint that is whole, or begins; and its sinks."""
@@ -116,7 +119,7 @@ class Keeping:
             if sink is not None:
                 sink.run, sink.checkpointed, sink.stopped = run, self._checkpoints is not None, stopped
                 sink.open(table_schema(answer.schema), answer.settled_rows, token)
-        session.reader.acknowledge(None)
+        session.reader.keep_places()
         self._due = time.monotonic() + self._every_s
         return session
 
@@ -182,8 +185,12 @@ class Keeping:
                     for rows in in_order(table_from_batches(answer.schema, batches)).to_batches():
                         sink.write(rows)
 
-    def write(self, session: Session, waiting: AbstractSet[int] = frozenset()) -> None:
-        """Prepare, write down, commit; but for sinks that are `waiting` for their servers."""
+    def write(self, session: Session, waiting: AbstractSet[int] = frozenset(), *, last: bool = False) -> None:
+        """Prepare, write down, commit; but for sinks that are `waiting` for their servers.
+
+        What cannot be read again is acknowledged when it is in every checkpoint that is kept, since the newest ones may
+        turn out damaged; or when it is in the `last` one of a run.
+        """
         self._complete(session)
         tokens: list[Token] = [None] * len(self._sinks)
         going = [number for number in range(len(tokens)) if number not in waiting]
@@ -204,7 +211,9 @@ class Keeping:
                 if sink is not None:
                     sink.commit(tokens[number])
         if not waiting:
-            session.reader.acknowledge(session.reader.places)
+            self._kept.append(session.reader.places)
+            oldest = self._kept[0] if len(self._kept) == self._kept.maxlen else {}
+            session.reader.acknowledge(self._kept[-1], self._kept[-1] if last else oldest)
         self._forget()
 
     @contextmanager

@@ -204,7 +204,7 @@ class Loop:
             if self.keeping is not None:
                 self.keeping.take(self.session, outs)
         if self.keeping is not None:
-            self.keeping.write(self.session)
+            self.keeping.write(self.session, last=True)
             self._end_failed()
             if self.keeping.failed is not None:
                 raise self.keeping.failed

@@ -133,13 +133,17 @@ class Reader:
         """Where each feed stands behind the rows that were processed, by source, once those are complete."""
         return self._places | {number: reading.place for number, reading in self._readings.items()}
 
-    def acknowledge(self, places: Mapping[int, Any] | None) -> None:
-        """Rows up to these places are safe; None: from now on it will be said which are."""
+    def keep_places(self) -> None:
+        """From now on it will be said which rows are safe."""
+        for reading in self._readings.values():
+            reading.keeps_place = True
+
+    def acknowledge(self, places: Mapping[int, Any], for_good: Mapping[int, Any]) -> None:
+        """Rows up to these places are safe, and so far that nobody will ever ask for them again."""
         for number, reading in self._readings.items():
-            if places is None:
-                reading.keeps_place = True
-            elif places.get(number) is not None:
-                reading.acknowledge(places[number])
+            place = (for_good if reading.forgets else places).get(number)
+            if place is not None:
+                reading.acknowledge(place)
 
     def feeds(self, sources: Collection[int]) -> dict[str, FeedState]:
         """What the feeds among these sources say about themselves, by name; others of one name are numbered."""

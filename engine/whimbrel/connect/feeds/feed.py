@@ -109,6 +109,9 @@ class Feed(Source):
     lost: tuple[type[Exception], ...] = (OSError, EOFError, TimeoutError)
     """What a client raises when its connection is lost: another one is tried."""
 
+    forgets: bool = False
+    """Whether its broker does not give again what it was told is safe."""
+
     columns: Format = Columns()
     """How record batches become rows of the schema."""
 

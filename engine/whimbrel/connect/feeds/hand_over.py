@@ -151,6 +151,10 @@ class _HandingOver(Reading):
         return behind * (now - since) / (before - behind) if before > behind else None
 
     @property
+    def forgets(self) -> bool:
+        return self._both.feed.forgets
+
+    @property
     def idle_ticks(self) -> int | None:
         return None if self._feed is None else self._feed.idle_ticks
 

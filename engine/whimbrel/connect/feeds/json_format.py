@@ -27,14 +27,12 @@ class Json(Format):
     """
 
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:
+        _check_are_objects(sample)
         fields = _read(sample, None).schema
         return pa.schema([_as_time(field, sample) if pa.types.is_string(field.type) else field for field in fields])
 
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
-        for message in messages:
-            bare = message.strip()
-            if not bare or bare[0] != _OPEN or bare[-1] != _CLOSE:
-                raise UnreadableError("not a JSON object")
+        _check_are_objects(messages)
         try:
             table = _read(messages, schema)
         except pa.ArrowInvalid as error:
@@ -49,6 +47,14 @@ class Json(Format):
         rows = table.combine_chunks().to_batches()[0]
         rows.validate(full=True)  # the parser takes texts that are not UTF-8
         return rows, np.ones(len(messages), np.int64)
+
+
+def _check_are_objects(messages: Sequence[bytes]) -> None:
+    """Of others, such as null, the parser may make rows without columns, or end the process."""
+    for message in messages:
+        bare = message.strip()
+        if not bare or bare[0] != _OPEN or bare[-1] != _CLOSE:
+            raise UnreadableError("not a JSON object")
 
 
 def _as_time(field: pa.Field, sample: Sequence[bytes]) -> pa.Field:

@@ -142,6 +142,10 @@ class Listening(Reading):
                            retry_in_s=max(self._retry_at - monotonic(), 0.0))
 
     @property
+    def forgets(self) -> bool:
+        return self.feed.forgets
+
+    @property
     def idle_ticks(self) -> int | None:
         """For how long it is idle, beyond what it may be quiet for; None while it is not."""
         with self._changed:

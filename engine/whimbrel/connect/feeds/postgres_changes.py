@@ -68,6 +68,8 @@ class PostgresChangesFeed(Feed):
         What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
     """
 
+    forgets = True
+
     def __init__(self, table: str, url: str, *, time: str, slot: str = "whimbrel", publication: str | None = None,
                  beside: Sequence[str] = ("change", "committed"), every: float = 0.1, schema: Fields | None = None,
                  **told: Unpack[Usual]) -> None:

@@ -45,6 +45,11 @@ class Reading(Iterator["Batch | None"]):
 
     @property
     @abstractmethod
+    def forgets(self) -> bool:
+        """Whether what was said to be safe cannot be read again."""
+
+    @property
+    @abstractmethod
     def idle_ticks(self) -> int | None:
         """For how long it is idle, beyond what it may be quiet for; None while it is not."""
 

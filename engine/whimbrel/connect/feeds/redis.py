@@ -75,7 +75,7 @@ class RedisFeed(Feed):
         self.lost = (OSError, EOFError, TimeoutError, redis.ConnectionError, redis.TimeoutError)
         self.stream, self.url, self.begin = stream, checked_url(url, "redis", "rediss", "unix"), begin
         self.group, self.consumer, self.field = group, platform.node() if consumer is None else consumer, field
-        self.claim_after_s = claim_after
+        self.claim_after_s, self.forgets = claim_after, group is not None
         told.setdefault("name", stream)
         super().__init__("redis", time=time, schema=schema,
                          format=TextRecords() if field is None else format_of(format, where),

@@ -130,6 +130,14 @@ def test_a_schema_is_inferred_from_a_sample_and_then_enforced() -> None:
         assert sum(found.state.dead.values()) == 1
 
 
+def test_what_is_no_object_is_nothing_to_infer_a_schema_from() -> None:
+    """The parser ends the process over a null that comes first."""
+    wire = Wire(b"null", b"\xff\x00\x01", b'{"at": 1, "x": 1.5}', schema=None)
+    assert wire.schema.show() == "at: int64, x: double"
+    with pytest.raises(SchemaError, match="cannot be inferred: not a JSON object"):
+        Wire(b"null", schema=None)
+
+
 @pytest.mark.parametrize(("times", "type_"), [
     (("2024-01-01T00:00:00.123Z", "2024-01-01T00:00:01Z"), "timestamp[ms]"),
     (("2024-01-01 00:00:00.123456",), "timestamp[us]"), (("2024-01-01T00:00:00Z", "soon"), "string")])

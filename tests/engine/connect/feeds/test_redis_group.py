@@ -159,6 +159,24 @@ def test_after_a_clean_stop_nothing_is_left_unacknowledged(server: servers.Serve
         assert held(link, "ended") == {"me": 0}
 
 
+def test_entries_are_acknowledged_when_every_checkpoint_that_is_kept_has_them(server: servers.Server,
+                                                                              tmp_path: Path) -> None:
+    """Then the newest one may be damaged."""
+    with redis.Redis(port=server.port) as link:
+        filled(link, "kept", 10)
+        checkpoints = wb.Checkpoints(tmp_path / "state", every="2s", keep=2)
+        run = member(server, "kept").aggregate(n=wb.count()).start(checkpoints=checkpoints)
+        until(lambda: run.metrics.rows == 10)
+        before = len([*(tmp_path / "state").glob("0*")])
+        until(lambda: len([*(tmp_path / "state").glob("0*")]) > before)
+        assert held(link, "kept") == {"me": 10}
+        until(lambda: held(link, "kept") == {"me": 0})
+        filled(link, "kept", 10, 11)
+        until(lambda: run.metrics.rows == 20)
+        run.stop(drain=True)
+        assert held(link, "kept") == {"me": 0}
+
+
 def test_a_schema_is_inferred_without_taking_anything(server: servers.Server) -> None:
     with redis.Redis(port=server.port) as link:
         filled(link, "sampled", 3)
