@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -215,11 +215,11 @@ class MadeStates(BlockStates):
         vars(self).update(vars(states))
         self._by_block = {}
         for first, stop in zip(blocks.first.tolist(), blocks.stop.tolist(), strict=True):
-            states.read((first, stop), None)
+            states.read((first, stop), ())
             self._by_block[first] = states.take()
         self._asked: list[Batch] = []
 
-    def read(self, block: Rows, then: Rows | None) -> int:
+    def read(self, block: Rows, then: Sequence[Rows]) -> int:
         self._asked.append(self._by_block[block[0]])
         return len(self._asked[-1])
 

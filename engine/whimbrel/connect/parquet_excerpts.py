@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,16 +18,18 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 32 << 20
 """Larger blocks are read piece by piece, as a whole file is."""
+_THREADS = 2
+"""As many as read a whole file."""
 
 
 class ParquetExcerpts(Excerpts):
-    """Decodes the next block while one is being worked on; files stay open.
+    """Decodes the next blocks, two at a time, while one is being worked on; files stay open.
 
     Parameters
     ----------
     source : ParquetSource
     files : ParquetFiles
-        Of the source, that are left open.
+        Of the source.
     columns : sequence of str
     """
 
@@ -34,26 +37,41 @@ class ParquetExcerpts(Excerpts):
 
     def __init__(self, source: ParquetSource, files: ParquetFiles, columns: Sequence[str]) -> None:
         super().__init__(source, columns)
-        self._files = files
         self._needed = source.timeline.needed(columns)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="whimbrel-read-ahead")  # readers know one thread only
-        self._expected: tuple[int, int] | None = None
-        self._coming: Future[list[pa.RecordBatch]] | None = None
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="whimbrel-read-ahead")
+        self._idle: SimpleQueue[ParquetFiles] = SimpleQueue()  # a reader is used by one thread at a time
+        for _ in range(_THREADS):
+            self._idle.put(files.opened())
+        self._files = files
+        self._coming: dict[tuple[int, int], Future[list[pa.RecordBatch]]] = {}
 
     def read(self, first: int, stop: int) -> Iterator[Batch | None]:
-        if self._between(first, stop).nbytes > _MOST_BYTES:
+        coming = self._coming.pop((first, stop), None) or self._begun(first, stop)
+        if coming is None:
             return super().read(first, stop)
-        if self._coming is None or self._expected != (first, stop):
-            self._coming = self._thread.submit(self._decoded, first, stop)
-        self._expected, coming, self._coming = None, self._coming, None
         return self.source.timeline.batches(coming.result(), self.columns, first)
 
-    def expect(self, first: int, stop: int) -> None:
-        if self._between(first, stop).nbytes <= _MOST_BYTES:
-            self._expected, self._coming = (first, stop), self._thread.submit(self._decoded, first, stop)
+    def expect(self, blocks: Sequence[tuple[int, int]]) -> None:
+        before, self._coming = self._coming, {}
+        for block in blocks:
+            coming = before.pop(block, None) or self._begun(*block)
+            if coming is not None:
+                self._coming[block] = coming
+        for unasked in before.values():
+            unasked.cancel()
+
+    def _begun(self, first: int, stop: int) -> Future[list[pa.RecordBatch]] | None:
+        """Have a block decoded; None if it is too large."""
+        if self._between(self._files, first, stop).nbytes > _MOST_BYTES:
+            return None
+        return self._threads.submit(self._decoded, first, stop)
 
     def _decoded(self, first: int, stop: int) -> list[pa.RecordBatch]:
-        return list(self._between(first, stop).decoded(self._needed))
+        files = self._idle.get()
+        try:
+            return list(self._between(files, first, stop).decoded(self._needed))
+        finally:
+            self._idle.put(files)
 
-    def _between(self, first: int, stop: int) -> ParquetFiles:
-        return self._files.between(*self.source.groups(first, stop), stop - first)
+    def _between(self, files: ParquetFiles, first: int, stop: int) -> ParquetFiles:
+        return files.between(*self.source.groups(first, stop), stop - first)

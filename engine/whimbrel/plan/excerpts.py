@@ -37,5 +37,5 @@ class Excerpts:
         """Whether these rows are known to be in the order of time, or found to be where they are few."""
         return False
 
-    def expect(self, first: int, stop: int) -> None:
-        """These will probably be asked for next."""
+    def expect(self, blocks: Sequence[tuple[int, int]]) -> None:
+        """These will probably be asked for next, in this order, and no others."""

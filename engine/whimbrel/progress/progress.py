@@ -326,17 +326,17 @@ class Progress(Iterator[Estimate]):
 
     def _compiler(self, total: int, *, first: bool) -> AbstractContextManager[None]:
         """How long the compiler is waited for, of so many rows, and before the first answer."""
-        block = self.scan.rows()
+        block = self.scan.rows
         if total <= _WORTH_COMPILING_ROWS or block is None:
             return nullcontext()
         return patience(_INTERPRETED_S * (block[1] - block[0]) if first else math.inf)
 
     def _read_block(self, total: int) -> bool:
         """Read the block that is next; whether an answer is due then, of so many rows."""
-        block = self.scan.rows()
+        block = self.scan.rows
         assert block is not None
         with self.moments.lock:
-            states = self.states.read(block, self.scan.rows(1))
+            states = self.states.read(block, self.scan.coming)
             self.moments.read(block[1] - block[0], len(self.scan.drawn), states)
             if self._shifts is not None or self.states.waiting >= MOST_WAITING:
                 self.moments.merge()

@@ -16,6 +16,8 @@ from whimbrel.plan import Blocks
 Array = np.ndarray[Any, Any]
 Order = Literal["random", "newest", "oldest"]
 
+_COMING = 3
+"""Blocks that are told beforehand: two may be read at a time, and none waits for the other."""
 _FEW_WINDOWS = 500
 """For which nobody waits for the compiler."""
 
@@ -94,10 +96,15 @@ class Scan:
         """The block that is next; None at the end of a phase."""
         return int(self._phase[self._at]) if self._at < len(self._phase) else None
 
-    def rows(self, ahead: int = 0) -> tuple[int, int] | None:
-        """Where the block that is next lies in the source, or one that comes so many later; None: not in this phase."""
-        at = self._at + ahead
-        return self._stretches[at] if at < len(self._stretches) else None
+    @property
+    def rows(self) -> tuple[int, int] | None:
+        """Where the block that is next lies in the source; None at the end of a phase."""
+        return self._stretches[self._at] if self._at < len(self._stretches) else None
+
+    @property
+    def coming(self) -> list[tuple[int, int]]:
+        """Where some of those lie that come after it in this phase."""
+        return self._stretches[self._at + 1 : self._at + 1 + _COMING]
 
     def go_on(self) -> bool:
         """Begin the phase of those that were not preferred, when one has ended; False if there are none."""

@@ -59,16 +59,15 @@ class BlockStates:
         """Read all rows, once, into memory: then blocks may be of any size."""
         self.source, self._excerpts = Held(self.source, self.columns), None
 
-    def read(self, block: Rows, then: Rows | None) -> int:
-        """Make states of the rows of one block, while the one that is probably next is read; tells how many."""
+    def read(self, block: Rows, then: Sequence[Rows]) -> int:
+        """Make states of the rows of one block, while those that are probably next are read; tells how many."""
         excerpts = self._opened()
         if self._parts is not None and excerpts.ordered(*block):
             states = self._read_part(*block)
             if states is not None:
                 return states
         batches = excerpts.read(*block)
-        if then is not None:
-            excerpts.expect(*then)
+        excerpts.expect(then)
         batch, more = next(batches, None), next(batches, None)
         if more is None and batch is not None and self._straight and ordered(batch) and batch.sync[-1] < INF:
             return self._read_straight(batch)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 from whimbrel.batch import Batch, table_from_batches
 from whimbrel.connect import ArrowSource, ParquetSource, parquet_excerpts
+from whimbrel.connect.parquet_files import ParquetFiles
 from whimbrel.errors import SourceError
 from whimbrel.plan import Excerpts, Source
 
@@ -51,7 +54,7 @@ def test_they_have_the_rows_of_each_excerpt(tmp_path: Path, monkeypatch: pytest.
         expected = [batch for batch in source.excerpt(first, stop).read(columns) if batch is not None]
         assert read(excerpts, first, stop).equals(table(source, expected))
         if number != 2:  # what is expected need not come
-            excerpts.expect(*STEPS[(number + 1 + number // 3) % len(STEPS)])
+            excerpts.expect([STEPS[(number + 1 + number // 3) % len(STEPS)], STEPS[(number + 3) % len(STEPS)]])
 
 
 def test_rows_in_one_piece_are_those_of_the_excerpts() -> None:
@@ -68,6 +71,20 @@ def test_rows_in_one_piece_are_those_of_the_excerpts() -> None:
         assert not pieces.ordered(64, 128)
 
 
+def test_two_blocks_that_are_expected_are_decoded_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pq.write_table(LOG, tmp_path / "log.parquet", row_group_size=64)
+    excerpts = ParquetSource(tmp_path / "log.parquet", time="t").excerpts(("half",))
+    both, decoded = threading.Barrier(2), ParquetFiles.decoded
+
+    def meets_another(files: ParquetFiles, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        both.wait(60)
+        return decoded(files, columns)
+
+    monkeypatch.setattr(ParquetFiles, "decoded", meets_another)
+    excerpts.expect(STEPS[:4])
+    assert [len(read(excerpts, *step)) for step in STEPS[:4]] == [64, 64, 64, 52]
+
+
 def test_a_damaged_block_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     pq.write_table(LOG.select(["t", "half"]), path, row_group_size=64, compression="none", use_dictionary=False)
@@ -75,7 +92,7 @@ def test_a_damaged_block_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
     data[4:200] = bytes(196)
     path.write_bytes(data)
     excerpts = ParquetSource(path, time="t").excerpts(["half"])
-    excerpts.expect(0, 64)
+    excerpts.expect([(0, 64)])
     assert len(read(excerpts, 64, 128)) == 64
     with pytest.raises(SourceError, match="cannot be read as Parquet"):
         read(excerpts, 0, 64)
