@@ -46,25 +46,24 @@ class ParquetExcerpts(Excerpts):
         self._coming: dict[tuple[int, int], Future[list[pa.RecordBatch]]] = {}
 
     def read(self, first: int, stop: int) -> Iterator[Batch | None]:
-        coming = self._coming.pop((first, stop), None) or self._begun(first, stop)
-        if coming is None:
+        coming = self._coming.pop((first, stop), None)
+        if coming is None and self._large(first, stop):
             return super().read(first, stop)
-        return self.source.timeline.batches(coming.result(), self.columns, first)
+        decoded = self._decoded(first, stop) if coming is None else coming.result()
+        return self.source.timeline.batches(decoded, self.columns, first)
 
     def expect(self, blocks: Sequence[tuple[int, int]]) -> None:
         before, self._coming = self._coming, {}
         for block in blocks:
-            coming = before.pop(block, None) or self._begun(*block)
-            if coming is not None:
-                self._coming[block] = coming
+            if block in before:
+                self._coming[block] = before.pop(block)
+            elif not self._large(*block):
+                self._coming[block] = self._threads.submit(self._decoded, *block)
         for unasked in before.values():
             unasked.cancel()
 
-    def _begun(self, first: int, stop: int) -> Future[list[pa.RecordBatch]] | None:
-        """Have a block decoded; None if it is too large."""
-        if self._between(self._files, first, stop).nbytes > _MOST_BYTES:
-            return None
-        return self._threads.submit(self._decoded, first, stop)
+    def _large(self, first: int, stop: int) -> bool:
+        return self._between(self._files, first, stop).nbytes > _MOST_BYTES
 
     def _decoded(self, first: int, stop: int) -> list[pa.RecordBatch]:
         files = self._idle.get()

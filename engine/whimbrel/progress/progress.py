@@ -335,8 +335,9 @@ class Progress(Iterator[Estimate]):
         """Read the block that is next; whether an answer is due then, of so many rows."""
         block = self.scan.rows
         assert block is not None
+        then = self.scan.coming if self.scan.rows_read else ()  # whoever waits for a first answer has all processors
         with self.moments.lock:
-            states = self.states.read(block, self.scan.coming)
+            states = self.states.read(block, then)
             self.moments.read(block[1] - block[0], len(self.scan.drawn), states)
             if self._shifts is not None or self.states.waiting >= MOST_WAITING:
                 self.moments.merge()

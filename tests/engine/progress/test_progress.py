@@ -21,6 +21,7 @@ from IPython.core.formatters import DisplayFormatter
 
 import whimbrel as wb
 from whimbrel import col
+from whimbrel.connect.parquet_excerpts import ParquetExcerpts
 from whimbrel.errors import CheckpointError, PlanError
 from whimbrel.kernels import tier
 from whimbrel.operators.pane_parts import PaneParts
@@ -272,6 +273,17 @@ def test_blocks_in_memory_give_the_same_answers_in_fewer_steps(monkeypatch: pyte
     assert len(found) == len(expected) > 40
     for one, other in zip(found, expected, strict=True):
         assert one.equals(other)
+
+
+def test_other_blocks_wait_for_the_first_answer(files: wb.Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were decoded meanwhile, which took processors that whoever waits for a first answer has a use for."""
+    expected = []
+    monkeypatch.setattr(ParquetExcerpts, "expect", lambda _, blocks: expected.append(len(blocks)))
+    progress = QUERIES["whole"](files).progress(every="1%")
+    next(progress)
+    assert expected == [0]
+    next(progress)
+    assert expected == [0, 3]
 
 
 def test_blocks_of_answers_that_nobody_looks_at_are_merged_together(log: wb.Stream, monkeypatch: Any) -> None:
