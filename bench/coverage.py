@@ -188,7 +188,7 @@ class Shuffles:
     def __init__(self, query: wb.Stream, rows: int) -> None:
         self._query, self._size = query, rows // (ROWS // BLOCK_ROWS)
         first = self._begin(0)
-        self._division, self._states = first.division, MadeStates(first.states, first.blocks)
+        self._states = MadeStates(first.states, first.blocks)
 
     def _begin(self, seed: int) -> wb.Progress:
         return self._query.progress(at=LOOKS, seed=seed, block_rows=self._size)
@@ -196,7 +196,7 @@ class Shuffles:
     def early(self, seed: int) -> Iterator[tuple[wb.Estimate, Sample]]:
         """The answers before the last one."""
         progress = self._begin(seed)
-        progress.division, progress.states = self._division, self._states
+        progress.states = progress.moments.states = self._states
         for answer in islice(progress, len(LOOKS)):
             assert answer.sample is not None
             yield answer, answer.sample

@@ -25,12 +25,12 @@ Place = str | os.PathLike[str]
 def write(progress: Progress, path: Place) -> None:
     """Write down what was read, and in which order it goes on, as one Arrow file."""
     scan = progress.scan
-    before = progress.before or (np.empty((0, 0)), np.empty((0, 0)))
+    before = progress.merged.before or (np.empty((0, 0)), np.empty((0, 0)))
     write_state(Path(path), state_of({
-        "of": _identity(progress), "rows": _rows(progress, scan.read), "panes": progress.panes,
-        "windows": progress.windows, "scan": scan.state_parts(),
+        "of": _identity(progress), "rows": _rows(progress, scan.read), "panes": progress.merged.panes,
+        "windows": progress.merged.windows, "scan": scan.state_parts(),
         "phases": progress.phases, "claims": written(progress.claims),
-        "known": progress.before is not None, "low": before[0], "high": before[1]}))
+        "known": progress.merged.before is not None, "low": before[0], "high": before[1]}))
 
 
 def go_on(progress: Progress, path: Place) -> None:
@@ -53,12 +53,13 @@ def go_on(progress: Progress, path: Place) -> None:
     if state.get("rows") != _rows(progress, state["scan"]["read"]):
         raise CheckpointError("Rows that were read then are not what they were.", where=where,
                               hint="ask anew, without resume=; a file that was copied counts as another one")
-    restored(progress.panes, state["panes"])
-    if progress.windows is not progress.panes:
-        restored(progress.windows, state["windows"])
+    merged = progress.merged
+    restored(merged.panes, state["panes"])
+    if merged.overlap:
+        restored(merged.windows, state["windows"])
     progress.scan.restore_state(state["scan"])
     progress.phases, progress.claims = state["phases"], read(state["claims"])
-    progress.before = (state["low"], state["high"]) if state["known"] else None
+    merged.before = (state["low"], state["high"]) if state["known"] else None
 
 
 def _identity(progress: Progress) -> dict[str, Any]:

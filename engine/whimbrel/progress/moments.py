@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from whimbrel.batch import Batch
 from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
 from whimbrel.progress.kept import Drawn
+from whimbrel.progress.merged import Merged
 from whimbrel.progress.sample import Sample
 from whimbrel.progress.scan import Stand
+from whimbrel.progress.states import BlockStates
 
 _INTERPRETED_S = 2e-5
 """What a state takes at least where nothing is compiled: so long many of them wait for the compiler."""
@@ -27,12 +28,11 @@ class Moments:
 
     Parameters
     ----------
-    take : callable
-        Gives the states of all blocks that wait, one block after the other.
-    add : callable
-        Merges states; before the last moment, of which nobody asks how much blocks differ, without their blocks.
-    sample : callable
-        Makes the sample of what is merged, given where the scan stood.
+    states : BlockStates
+        Where blocks wait.
+    merged : Merged
+        What they are merged into; before the last moment, of which nobody asks how much blocks differ, without saying
+        which block a state is of.
 
     Attributes
     ----------
@@ -40,10 +40,9 @@ class Moments:
         Held while states are made, merged or copied: moments are asked for on any thread.
     """
 
-    def __init__(self, take: Callable[[], Batch], add: Callable[[Batch, Drawn | None], None],
-                 sample: Callable[[Stand], Sample]) -> None:
+    def __init__(self, states: BlockStates, merged: Merged) -> None:
         self.lock = threading.RLock()
-        self._take, self._add, self._sample = take, add, sample
+        self.states, self._merged = states, merged
         self._blocks: list[tuple[int, int, int]] = []
         self._open: list[weakref.ref[Moment]] = []
         self._failed: Exception | None = None
@@ -76,7 +75,7 @@ class Moments:
 
     def _merge(self, blocks: Sequence[tuple[int, int, int]], asked: Sequence[Moment]) -> None:
         """Merge blocks up to each moment, make its sample, and merge the others."""
-        states = self._take() if blocks else None
+        states = self.states.take() if blocks else None
         merged = begun = 0
         for upto, moment in [*((moment.blocks, moment) for moment in asked), (len(blocks), None)]:
             if states is not None and upto > merged:
@@ -85,10 +84,10 @@ class Moments:
                 last = moment is not None and moment.last
                 told = None if last else Drawn(*(np.repeat(each, counts) for each in drawn))
                 with patience(_INTERPRETED_S * (end - begun)):
-                    self._add(states.slice(begun, end), told)
+                    self._merged.add(states.slice(begun, end), told)
                 merged, begun = upto, end
             if moment is not None:
-                moment.found = self._sample(moment.stand)
+                moment.tell(self._merged.sample(moment.stand))
 
 
 class Moment:
@@ -103,20 +102,22 @@ class Moment:
     last : bool
         Whether all was read.
 
-    Attributes
-    ----------
-    found : Sample or None
-        Its sample, if it was made.
     """
 
     def __init__(self, of: Moments, stand: Stand, blocks: int, *, last: bool) -> None:
-        self._of, self.stand, self.blocks, self.last = of, stand, blocks, last
-        self.found: Sample | None = None
+        self._of: Moments | None = of
+        self.stand, self.blocks, self.last = stand, blocks, last
+        self._sample: Sample | None = None
 
     @property
     def sample(self) -> Sample:
         """What was known then."""
-        if self.found is None:
-            self._of.merge()
-        assert self.found is not None
-        return self.found
+        of = self._of
+        if of is not None:
+            of.merge()
+        assert self._sample is not None
+        return self._sample
+
+    def tell(self, sample: Sample) -> None:
+        """Give its sample: then it holds no blocks any more."""
+        self._sample, self._of = sample, None

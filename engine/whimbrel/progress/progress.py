@@ -29,14 +29,12 @@ from whimbrel.progress.compare import Comparison, Verdict
 from whimbrel.progress.division import Division, divide, one_ended
 from whimbrel.progress.estimate import Estimate, bounds, with_ends
 from whimbrel.progress.keeping import go_on, write
-from whimbrel.progress.kept import Drawn
 from whimbrel.progress.looks import Looks
+from whimbrel.progress.merged import Merged
 from whimbrel.progress.moments import Moments
-from whimbrel.progress.sample import Sample
-from whimbrel.progress.scan import Order, Scan, Stand
+from whimbrel.progress.scan import Order, Scan
 from whimbrel.progress.states import MOST_WAITING, BlockStates
 from whimbrel.progress.stop import Rule, rule
-from whimbrel.progress.totals import Totals
 from whimbrel.run import Metrics, Pipeline, Snapshot, in_order
 from whimbrel.run import progress as in_order_of_time
 
@@ -116,18 +114,14 @@ class Progress(Iterator[Estimate]):
             self.division, self.states, self.blocks = found
             self.scan = Scan(self.blocks, order if order in {"newest", "oldest"} else "random", seed)
             self._tail = Tail(self.division)
-            hops = self.division.window.size // self.division.window.hop
-            self.windows = Totals(self.division.finish, self.division.merged, compares=True,
-                                  usual=float(self.blocks.rows.mean()))
-            self.panes = self.windows if hops == 1 else Totals(self.division.finish, self.division.merged,
-                                                               compares=False)
-            self._shifts = None if hops == 1 else np.arange(hops) * self.division.window.hop
-            self.before: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = None
+            self._total = int(self.blocks.rows.sum())
+            looks.begin(self._total)
             self.phases = 1
-            self.moments = Moments(self._states_made, self._add, self._sample)
+            self.merged = Merged(self.division, float(self.blocks.rows.mean()))
+            self.moments = Moments(self.states, self.merged)
             if resume is not None:
                 go_on(self, resume)
-        self._answers = self._begin()
+        self._snapshots = self._in_order_of_time()
 
     def __iter__(self) -> Progress:
         return self
@@ -140,12 +134,12 @@ class Progress(Iterator[Estimate]):
                 self.rule = Rule()  # iterating again goes on
                 raise StopIteration
             try:
-                answer = next(self._answers)
-            except StopIteration:
-                raise
+                answer = next(self._snapshots, None) if self.why else self._by_blocks()
             except BaseException:  # interrupted, maybe: who iterates again goes on
-                self._answers = self._begin()
+                self._snapshots = self._in_order_of_time()
                 raise
+            if answer is None:
+                raise StopIteration
             self._version += 1
             before, self.latest = self.latest, answer
             if before is not None and self.claims and not self.why:
@@ -291,77 +285,53 @@ class Progress(Iterator[Estimate]):
         assert self._began is not None
         return self.rule.met(self.latest, time.perf_counter() - self._began)
 
-    def _begin(self) -> Iterator[Estimate]:
-        return self._in_order_of_time() if self.why else self._by_blocks()
-
     def _in_order_of_time(self) -> Iterator[Estimate]:
-        ends = one_ended(self.plan)
-        looks = self.looks
+        return _snapshots(self.plan, self.looks, self.confidence, self.why)
 
-        def asked(rows: int, total: int | None) -> bool:
-            if looks.at and total is None:
-                raise PlanError("The source does not know how many rows it has.", where=f"progress(at={[*looks.at]})",
-                                hint='give a span of time, such as every="50ms"')
-            return looks.due(rows, sys.maxsize if total is None else total)
-
-        every = looks.every if isinstance(looks.every, str | int) else None
-        for snapshot in in_order_of_time(self.plan, every, asked if looks.seconds is not None or looks.at else None):
-            yield _of_snapshot(snapshot, self.confidence, self.why, {} if snapshot.final else ends)
-
-    def _by_blocks(self) -> Iterator[Estimate]:
-        total = int(self.blocks.rows.sum())
-        self.looks.begin(total)
-        in_order = self.blocks.in_order
+    def _by_blocks(self) -> Estimate | None:
+        """Read until an answer is due; None where nothing is left."""
+        looks, total = self.looks, self._total
         while self.scan.next is not None or self._next_phase():
-            at_once = (self._hurries or not self.looks.before(total)) and in_order
+            at_once = (self._hurries or not looks.before(total)) and self.blocks.in_order
             first = self.latest is None and not at_once
-            with self._compiler(total, first=first):
+            with self._compiler(first=first):
                 if at_once:
                     self._read_rest()
-                due = self.looks.due(total, total) if at_once else self._read_block(total)
+                due = looks.due(total, total) if at_once else self._read_block()
                 while not (due or first or self.scan.next is None):
-                    due = self._read_block(total)
+                    due = self._read_block()
             if due:
-                yield self._estimate(self.scan.rows_read, total)
+                return self._estimate(self.scan.rows_read, total)
+        return None
 
-    def _compiler(self, total: int, *, first: bool) -> AbstractContextManager[None]:
-        """How long the compiler is waited for, of so many rows, and before the first answer."""
+    def _compiler(self, *, first: bool) -> AbstractContextManager[None]:
+        """How long the compiler is waited for, before the first answer and later."""
         block = self.scan.rows
-        if total <= _WORTH_COMPILING_ROWS or block is None:
+        if self._total <= _WORTH_COMPILING_ROWS or block is None:
             return nullcontext()
         return patience(_INTERPRETED_S * (block[1] - block[0]) if first else math.inf)
 
-    def _read_block(self, total: int) -> bool:
-        """Read the block that is next; whether an answer is due then, of so many rows."""
+    def _read_block(self) -> bool:
+        """Read the block that is next; whether an answer is due then."""
         block = self.scan.rows
         assert block is not None
         then = self.scan.coming if self.scan.rows_read else ()  # whoever waits for a first answer has all processors
         with self.moments.lock:
             states = self.states.read(block, then)
             self.moments.read(block[1] - block[0], len(self.scan.drawn), states)
-            if self._shifts is not None or self.states.waiting >= MOST_WAITING:
+            if self.merged.overlap or self.states.waiting >= MOST_WAITING:
                 self.moments.merge()
         self.scan.took()
-        return self.looks.due(self.scan.rows_read, total)
+        return self.looks.due(self.scan.rows_read, self._total)
 
     def _read_rest(self) -> None:
         """Read all that is left as one, in the order of time: nobody looks before it is exact."""
-        rest = int(self.blocks.rows.sum()) - self.scan.rows_read
+        rest = self._total - self.scan.rows_read
         if rest > _MOST_ROWS:  # who asks for an earlier answer meanwhile does not wait for so many
             self.moments.merge()
         with self.moments.lock:
             self.moments.read(rest, len(self.scan.drawn), self.states.read_rest(self.scan.rest))
         self.scan.took_all()
-
-    def _states_made(self) -> Batch:
-        return self.states.take()
-
-    def _add(self, states: Batch, drawn: Drawn | None) -> None:
-        if not len(states):
-            return
-        self.panes.add(states, drawn)
-        if self._shifts is not None:
-            self.windows.add(states, drawn, shifts=self._shifts)  # panes of one block are one sum of it
 
     def _next_phase(self) -> bool:
         if len(self.scan.later):
@@ -374,12 +344,9 @@ class Progress(Iterator[Estimate]):
             return
         sample = self.moments.now(self.scan.stand).sample
         if len(sample):
-            self.before = bounds(sample, self._alpha)
-        self.windows.begin_phase()
+            self.merged.before = bounds(sample, self._alpha)
+        self.merged.windows.begin_phase()
         self.phases += 1
-
-    def _sample(self, stand: Stand) -> Sample:
-        return Sample(self.division, self.windows, stand, self.before)
 
     @property
     def _alpha(self) -> float:
@@ -392,27 +359,23 @@ class Progress(Iterator[Estimate]):
         elapsed = time.perf_counter() - began
         metrics = Metrics(rows=rows, share=rows / total, elapsed_s=elapsed, rows_per_s=rows / max(elapsed, 1e-9))
         final = rows == total
-        moment = self.moments.now(self.scan.stand, last=final)
+        moments, merged, tail = self.moments, self.merged, self._tail
+        moment = moments.now(self.scan.stand, last=final)
         if self.division.kept:  # values are many while they wait
-            self.moments.merge()
+            moments.merge()
         finished = None
-        if final and self._shifts is not None:
-            finished = self._exact
+        if final and merged.overlap:
+            def finished() -> pa.Table:
+                moments.merge()
+                return tail.of(merged.states, states=True)
         elif self.division.tail:
-            finished = lambda: self._tail.of(moment.sample.answer, states=False)  # noqa: E731
+            def finished() -> pa.Table:
+                return tail.of(moment.sample.answer, states=False)
         if not self.division.tail_keeps_rows:
             return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, rows=finished,
                             why="the query goes on from its windows otherwise than row by row", settled=0)
         return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, moment=moment,
                         alpha=self._alpha, rows=finished)
-
-    def _exact(self) -> pa.Table:
-        """The answer of panes, which are merged into windows as those of any query are."""
-        self.moments.merge()
-        panes = self.panes
-        rows = panes.keys.values(np.arange(len(panes), dtype=np.int32))
-        states = panes.batch([field[: len(panes)] for field in panes.fields], {}, rows, self.division.window.hop)
-        return self._tail.of(states, states=True)
 
 
 class Tail:
@@ -462,6 +425,21 @@ def _blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, 
         finer = states.blocks(max(_FEWEST_ROWS, rows // (windows * _IN_A_WINDOW)), division.cuts)
         blocks = blocks if finer is None else finer
     return division, states, blocks
+
+
+def _snapshots(plan: Node, looks: Looks, confidence: float, why: str) -> Iterator[Estimate]:
+    """Answers in the order of time."""
+    ends = one_ended(plan)
+
+    def asked(rows: int, total: int | None) -> bool:
+        if looks.at and total is None:
+            raise PlanError("The source does not know how many rows it has.", where=f"progress(at={[*looks.at]})",
+                            hint='give a span of time, such as every="50ms"')
+        return looks.due(rows, sys.maxsize if total is None else total)
+
+    every = looks.every if isinstance(looks.every, str | int) else None
+    for snapshot in in_order_of_time(plan, every, asked if looks.seconds is not None or looks.at else None):
+        yield _of_snapshot(snapshot, confidence, why, {} if snapshot.final else ends)
 
 
 def _of_snapshot(snapshot: Snapshot, confidence: float, why: str, ends: Mapping[str, bool]) -> Estimate:

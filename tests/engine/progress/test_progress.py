@@ -230,6 +230,24 @@ def test_an_answer_is_gone_when_nobody_has_it(log: wb.Stream) -> None:
         gc.enable()
 
 
+@pytest.mark.parametrize("query", ("whole", "windows", "hopping", "ranked", "joined"))
+def test_a_progress_is_gone_when_nobody_has_it(log: wb.Stream, query: str) -> None:
+    """Its buffers waited for the collector of cycles, and the next one took fresh memory."""
+    gc.disable()
+    try:
+        for answers in (2, 100):
+            progress = QUERIES[query](log).progress(every="10%")
+            for answer in itertools.islice(progress, answers):
+                assert answer.table.num_rows
+            gone = weakref.ref(progress), weakref.ref(getattr(progress, "states", progress))
+            del progress
+            assert gone[0]() is None
+            if query not in {"hopping", "joined"}:  # panes of the last answer are merged when it is asked for
+                assert gone[1]() is None
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize("query", ("whole", "windows", "hopping", "ranked", "kept"))
 def test_an_answer_that_is_looked_at_late_is_what_it_was(log: wb.Stream, query: str) -> None:
     def answers() -> Iterator[tuple[wb.Progress, wb.Estimate]]:
@@ -290,8 +308,8 @@ def test_blocks_of_answers_that_nobody_looks_at_are_merged_together(log: wb.Stre
     """A hundred answers took as long as half of the whole, though a view draws a few in a second."""
     progress = QUERIES["whole"](log).progress(every="1%", block_rows=50)
     merged = []
-    add = progress.windows.add
-    monkeypatch.setattr(progress.windows, "add", lambda states, drawn: (merged.append(drawn), add(states, drawn)))
+    add = progress.merged.add
+    monkeypatch.setattr(progress.merged, "add", lambda states, drawn: (merged.append(drawn), add(states, drawn)))
     for answer in progress:
         if answer.metrics.rows == 600:
             held = answer
