@@ -92,6 +92,16 @@ class Storage:
         return copy
 
 
+class Given(Storage):
+    """For columns that are given away with the memory that they were written to: nothing is moved."""
+
+    def empty(self, rows: int, dtype: np.dtype[Any] | type) -> Array:
+        return np.empty(rows, dtype)
+
+    def copy(self, array: Array) -> Array:
+        return array
+
+
 def _block() -> Array:
     """A block that is spare, or a new one."""
     try:

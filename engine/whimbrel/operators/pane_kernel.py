@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Schema, check_reach, frozen
+from whimbrel.batch import Batch, Column, Given, Schema, Storage, check_reach, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, IntegerKeys, Kernel, KeyTable, encode_keys, forced_tier
@@ -297,17 +297,20 @@ class PaneKernel(Kernel):
         """Make a batch of the output rows, so that there is room for others."""
         rows = self.schedule.outputs
         if rows:
-            self.full.append(self._batch(rows))
+            given = self.gathers and 2 * rows >= len(self.schedule.sync)  # to copy so many takes longer
+            self.full.append(self._batch(rows, Given() if given else self.storage))
             self.schedule.count[1] = 0
+            if given:
+                self.schedule.renew()
 
-    def _batch(self, rows: int) -> Batch:
+    def _batch(self, rows: int, storage: Storage | None) -> Batch:
         """The first `rows` output rows."""
         schedule = self.schedule
         start = schedule.sync[:rows] + self.lead
         group = schedule.group[:rows]
         columns = ([Column(pa.int64(), group.copy())] if self.by_number else
-                   list(self.keys.values(group, self.storage)))
+                   list(self.keys.values(group, storage)))
         for measure, outs in zip(self.measures, self._outs(), strict=True):
             columns += measure.columns((schedule.rows, np.ones(rows, np.bool_)) if measure.counts_rows else outs, rows,
-                                       self.storage)
+                                       storage)
         return Batch(self.out_schema, start, self.grid.size, tuple(columns))

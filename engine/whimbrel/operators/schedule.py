@@ -55,6 +55,11 @@ class Schedule:
         self._make(4 * groups, 4 * groups)
         return True
 
+    def renew(self) -> None:
+        """Have other buffers, where somebody keeps these."""
+        self._make(len(self.kind), len(self.sync))
+        self._columns = []
+
     def _make(self, operations: int, rows: int) -> None:
         """Have buffers as they come: a step writes what it reads, and filling them takes as long as a small query."""
         self.kind = np.empty(operations, np.int8)

@@ -48,6 +48,28 @@ def test_rows_that_are_gathered_are_those_that_come_out(name: Tier, monkeypatch:
     assert found[0] == found[1] == found[2]
 
 
+def test_many_rows_are_gathered_where_they_were_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To copy the states of 200 blocks took fresh memory, page by page."""
+    monkeypatch.setattr(schedule, "ROOM", 60)
+    log = wb.from_arrow(pa.table({"at": np.arange(90), "k": np.arange(90) % 10}), time="at")
+    node, (source,) = optimize(log.group_by("k").tumbling_window(10).aggregate(n=wb.count()).node), log.sources
+    batch, = source.read(["k"])
+    assert batch is not None
+    with tier("fused"):
+        kernel = node.op.kernel(node.inputs[0].schema)
+        assert isinstance(kernel, PaneKernel)
+        kernel.gathers = True
+        written = kernel.schedule.rows
+        kernel.push_whole(batch.slice(0, 40))
+        many, = kernel.gathered()
+        kernel.push_whole(batch.slice(40, 60))
+        few, = kernel.gathered()
+    assert np.shares_memory(many.column("n").values, written)
+    assert not np.shares_memory(few.column("n").values, kernel.schedule.rows)
+    assert many.column("n").values.tolist() == [1] * 40
+    assert few.sync.tolist() == [40] * 10 + [50] * 10
+
+
 @pytest.mark.parametrize("name", ("interpreted", "fused"))
 def test_the_loop_for_many_groups_takes_over(name: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pane_kernel, "FAR", 2_000)  # there is room for 1,024 at first
