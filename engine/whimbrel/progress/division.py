@@ -10,12 +10,12 @@ from whimbrel.aggregates import Count, CountDistinct, Max, Min, Quantile, SumOfS
 from whimbrel.batch import Schema
 from whimbrel.kernels import Compiled, Stateless
 from whimbrel.operators import Finish, GroupAggregate, HoppingWindow, Results, Select, TopK, Where
-from whimbrel.operators.aggregate_text import slopes_function
+from whimbrel.operators.aggregate_text import merge_function, slopes_function
 from whimbrel.operators.finish import FinishKernel
 from whimbrel.operators.measure import Measure
 from whimbrel.optimize import optimize
 from whimbrel.optimize.in_steps import above, states_of_windows, takes_any_order
-from whimbrel.plan import Beat, Node, Operator, Source
+from whimbrel.plan import Beat, Node, Operator, Part, Source
 from whimbrel.progress.values import Values
 
 _KEEPS_ROWS = (TopK, Where)
@@ -86,6 +86,14 @@ class Division:
         """Of what stands below the tail."""
         return (self.finish if self.results is None else self.results).schema(
             *(self.merged,) if self.results is None else (self.finish.schema(self.merged),))
+
+    @cached_property
+    def merging(self) -> list[tuple[Measure, Compiled]]:
+        """For each aggregate with an algebra, merged states, of which there are none, and the loop that merges them."""
+        algebra, rows = dict(self.finish.of.algebra(self.finish.rows)), self.finish.rows
+        measures = [Measure(name, aggregate, algebra[name], rows, remembers=False, part=Part.MERGED)
+                    for name, aggregate in self.finish.of.measures if name in algebra]
+        return [(measure, merge_function(measure.aggregate, measure.steps)) for measure in measures]
 
     @cached_property
     def slopes(self) -> dict[str, Compiled]:

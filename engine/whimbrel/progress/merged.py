@@ -34,11 +34,11 @@ class Merged:
     """
 
     def __init__(self, division: Division, usual: float) -> None:
-        window, finish, schema = division.window, division.finish, division.merged
+        window = division.window
         hops = window.size // window.hop
         self._division = division
-        self.windows = Totals(finish, schema, compares=True, usual=usual)
-        self.panes = self.windows if hops == 1 else Totals(finish, schema, compares=False)
+        self.windows = Totals(division, compares=True, usual=usual)
+        self.panes = self.windows if hops == 1 else Totals(division, compares=False)
         self._shifts = None if hops == 1 else np.arange(hops) * window.hop
         self.before: tuple[Array, Array] | None = None
 

@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.aggregates import CountDistinct
-from whimbrel.batch import Batch, Column, Schema
+from whimbrel.batch import Batch, Column
 from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.primitives.co_moments import add_block
 from whimbrel.operators import Finish
-from whimbrel.operators.aggregate_text import merge_function
 from whimbrel.operators.bag_measure import BagMeasure
-from whimbrel.operators.measure import GROUPS_AT_FIRST, Measure, extend, state_names, told_in_words
+from whimbrel.operators.measure import GROUPS_AT_FIRST, extend, state_names, told_in_words
 from whimbrel.plan import Aggregate, Part
 from whimbrel.progress.distinct import DistinctCounts
+from whimbrel.progress.division import Division
 from whimbrel.progress.kept import Drawn, Kept
 from whimbrel.progress.quantiles import Quantiles
 
@@ -49,10 +49,8 @@ class Totals:
 
     Parameters
     ----------
-    finish : Finish
-        It knows the aggregates and the rows they are of.
-    schema : Schema
-        Of the states: keys, then the fields of each aggregate.
+    division : Division
+        It knows the aggregates, and keys and fields of their states.
     compares : bool
         Whether it also keeps what says how much blocks differ: of each phase of a scan, the sums and the sums of
         products of the fields that add up.
@@ -70,20 +68,18 @@ class Totals:
         the sizes of blocks, and of the first four powers of what they would be in a block of the usual size.
     """
 
-    def __init__(self, finish: Finish, schema: Schema, *, compares: bool, usual: float = 1.0) -> None:
-        self.finish, self.schema, self.compares, self.usual = finish, schema, compares, usual
-        self.key_fields = schema.fields[: len(finish.of.keys)]
+    def __init__(self, division: Division, *, compares: bool, usual: float = 1.0) -> None:
+        finish, self.schema, self.compares, self.usual = division.finish, division.merged, compares, usual
+        self.key_fields = self.schema.fields[: len(finish.of.keys)]
         self.keys = KeyTable([pa.int64(), *(field.type for field in self.key_fields)])
-        algebra = dict(finish.of.algebra(finish.rows))
-        self.measures = [Measure(name, aggregate, algebra[name], finish.rows, remembers=False, part=Part.MERGED)
-                         for name, aggregate in finish.of.measures if name in algebra]
+        self.measures = [measure.fork() for measure, _ in division.merging]
         self.kept = [_kept(finish, name, aggregate, usual)
-                     for name, aggregate in finish.of.measures if name not in algebra]
+                     for name, aggregate in finish.of.measures if name in division.kept]
         self.additive = np.array([measure.steps.additive for measure in self.measures for _ in measure.steps.init],
                                  np.bool_)
         self.names = [name for measure in self.measures for name in state_names(measure.name, measure.steps)]
         self.width = len(self.names)
-        self._loops = [merge_function(measure.aggregate, measure.steps) for measure in self.measures]
+        self._loops = [loop for _, loop in division.merging]
         self.room = GROUPS_AT_FIRST
         self.blocks = np.zeros(self.room, np.int64)
         self.sums = np.zeros(self.room * self.width)

@@ -293,6 +293,17 @@ def test_blocks_in_memory_give_the_same_answers_in_fewer_steps(monkeypatch: pyte
         assert one.equals(other)
 
 
+def test_what_merges_states_is_made_once(log: wb.Stream) -> None:
+    """It took a twentieth of the time to a first answer."""
+    query = QUERIES["whole"](log)
+    one, other = (query.progress(every="10%") for _ in range(2))
+    loops = [[loop for _, loop in progress.division.merging] for progress in (one, other)]
+    assert all(made is again for made, again in zip(*loops, strict=True))
+    first, tables = next(one), [answer.table for answer in other]
+    assert first.table.equals(tables[0])  # states of the one are not those of the other
+    assert one.finish().num_rows == tables[-1].num_rows == 4
+
+
 def test_other_blocks_wait_for_the_first_answer(files: wb.Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     """They were decoded meanwhile, which took processors that whoever waits for a first answer has a use for."""
     expected = []
