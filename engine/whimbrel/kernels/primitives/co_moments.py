@@ -41,12 +41,14 @@ def add_block(groups: Array, fields: Array, rows: Array, usual: float, width: in
             row = following[row]
 
 
-def _add(row: int, group: int, fields: Array, rows: Array, usual: float, width: int, blocks: Array, sums: Array,
+def _add(row: Any, group: Any, fields: Array, rows: Array, usual: float, width: Any, blocks: Array, sums: Array,
          products: Array, crosses: Array, powers: Array) -> None:
+    # Indices that may be negative would cost a fourth more.
+    row, group, width, count = np.uint64(row), np.uint64(group), np.uint64(width), np.uint64(rows.shape[0])
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     size = rows[row]
-    count = rows.shape[0]
     blocks[group] += 1
-    at = group * (width * (width + 1) // 2)
+    at = group * (width * (width + one) // two)
     for left in range(width):
         value = fields[left * count + row]
         if value == 0:  # nothing is added anywhere
@@ -57,11 +59,11 @@ def _add(row: int, group: int, fields: Array, rows: Array, usual: float, width: 
         crosses[place] += value * size
         even = value * usual / size
         square = even * even
-        place *= 4
+        place *= four
         powers[place] += even
-        powers[place + 1] += square
-        powers[place + 2] += square * even
-        powers[place + 3] += square * square
+        powers[place + one] += square
+        powers[place + two] += square * even
+        powers[place + three] += square * square
         for right in range(left, width):
             products[at] += value * fields[right * count + row]
-            at += 1
+            at += one
