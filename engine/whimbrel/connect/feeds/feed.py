@@ -14,6 +14,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch
 from whimbrel.clock import Duration
 from whimbrel.connect.addresses import shown_cause, without_secrets
+from whimbrel.connect.arguments import check_name
 from whimbrel.connect.feeds.arrow_format import Columns
 from whimbrel.connect.feeds.client import Client, Delivery, Place
 from whimbrel.connect.feeds.decoding import UNREADABLE, Format, reason
@@ -152,6 +153,8 @@ class Feed(Source):
             own = {*signature(type(self).__init__).parameters} - {"self", "told"}
             raise PlanError(f"{name}=... is nothing that this feed can be told.", where=self.call,
                             hint=near_match(name, sorted(own | Usual.__annotations__.keys()), noun="option"))
+        if told.get("name") is not None:
+            check_name("name", told["name"], where=self.call)
 
     @abstractmethod
     def connect(self, place: Place) -> Client:

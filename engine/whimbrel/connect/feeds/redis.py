@@ -17,7 +17,7 @@ from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.redis_entries import Entries, Entry, parts
 from whimbrel.connect.feeds.redis_group import Member
 from whimbrel.connect.feeds.text_records import TextRecords
-from whimbrel.errors import MissingExtraError
+from whimbrel.errors import MissingExtraError, PlanError
 
 
 class RedisFeed(Feed):
@@ -68,6 +68,9 @@ class RedisFeed(Feed):
         for name, value in (("group", group), ("consumer", consumer)):
             if value is not None:
                 check_name(name, value, where=where)
+        if consumer is not None and group is None:
+            raise PlanError(f"consumer={consumer!r} is who reads in a group, and there is none.", where=where,
+                            hint='give group="..." as well, or leave it out')
         if claim_after is not None:
             check_seconds("claim_after", claim_after, where=where)
         check_choice("begin", begin, ("earliest", "latest"), where=where)

@@ -23,6 +23,16 @@ TOLD: Any = {"time": "at", "schema": FIELDS}
 LOG = wb.from_arrow({"at": [1]}, time="at")
 
 
+def test_a_feed_has_a_name_that_is_a_text() -> None:
+    with pytest.raises(PlanError, match="name=5 is no name"):
+        wb.feeds.redis("t", name=5, **TOLD)
+
+
+def test_who_reads_in_a_group_needs_one() -> None:
+    with pytest.raises(PlanError, match="consumer='me' is who reads in a group, and there is none"):
+        wb.feeds.redis("t", consumer="me", **TOLD)
+
+
 def test_an_option_that_kafka_does_not_know_is_named() -> None:
     query = wb.from_arrow({"at": [1]}, time="at")
     with pytest.raises(PlanError, match=r'No such configuration property: "bad\.option"'):
