@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any, Literal, Unpack
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ from whimbrel.connect.feeds.redis_entries import Entries, Entry, parts
 from whimbrel.connect.feeds.redis_group import Member
 from whimbrel.connect.feeds.text_records import TextRecords
 from whimbrel.errors import MissingExtraError, PlanError
+
+_LOOK_S = 1.0
 
 
 class RedisFeed(Feed):
@@ -98,6 +101,7 @@ class _Alone(Entries):
         self._last: str | None
         self._number: int | None
         self._last, self._number = place if isinstance(place, list) else (place, None)
+        self._look_at = 0.0
         super().__init__(feed)
 
     @property
@@ -122,6 +126,11 @@ class _Alone(Entries):
 
     def next(self, count: int, wait_ms: int | None) -> Sequence[Entry]:
         entries = self.of(self.link.xread({self.stream: self._last}, count=count, block=wait_ms))
+        if not entries and monotonic() > self._look_at:
+            self._look_at = monotonic() + _LOOK_S
+            newest = self.newest
+            if newest is not None and self._last is not None and parts(newest) < parts(self._last.encode()):
+                raise ConnectionError(f"the stream {self.stream!r} was deleted and made anew")
         if entries:
             self._last = entries[-1][0].decode()
             if self._number is not None:

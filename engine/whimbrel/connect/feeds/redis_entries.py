@@ -90,6 +90,17 @@ class Entries(Client):
         beside = {column.name: [id_.decode() for id_, _ in here] for column in self.feed.beside}
         return Delivery(values, self.place, beside, long)
 
+    @property
+    def newest(self) -> bytes | None:
+        """The highest id that the stream has given; None if there is no stream."""
+        try:
+            told: bytes = self.link.xinfo_stream(self.stream)["last-generated-id"]
+        except self.library.ResponseError as error:
+            if "no such key" not in str(error):
+                raise
+            return None
+        return told
+
     def of(self, came: Any) -> Sequence[Entry]:
         """Entries of the one stream that was asked for, in either of the protocol's forms."""
         if not came:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 _SILENT_S = 2
 """Who is there asks more often than this, also when held back."""
 _LOOKS_S = 0.1
-_MOST_IDS = 10_000  # each stands in places until it is claimed
+_MOST_IDS = 50_000  # each stands in checkpoints until it is claimed
 _NONE_BEHIND = f"{2**63}-0"
 
 
 class Member(Entries):
-    """Its place: the id of the last entry, and ids of entries that it is to take over from members that are gone.
+    """Its place: the id of the last entry, ids of entries to take over from members that are gone, and how many it has.
 
     Those are in a place first, and claimed when that is safe: after a restart, an entry that was claimed is pending
     under this name as one that is in the answer already, and has an id before the last one, too.
@@ -39,7 +39,9 @@ class Member(Entries):
     def __init__(self, feed: RedisFeed, place: str | list[Any] | None) -> None:
         self._group: Any = feed.group
         self._given: Place = place
-        self._last, self._to_claim = place if isinstance(place, list) else (place, [])
+        self._last, ids, claimed = [*place, 0][:3] if isinstance(place, list) else (place, [], 0)
+        self._to_claim: list[str] = ids[claimed:]
+        self._claimed = 0
         self._held: deque[tuple[Place, bytes]] = deque()
         self._own = True  # at first it is given what it has read before, then what nobody has
         self._said, self._safe, self._idle_ms = not self._to_claim, False, 0
@@ -48,12 +50,18 @@ class Member(Entries):
 
     @property
     def place(self) -> Place:
-        return [self._last, self._to_claim]
+        return [self._last, self._to_claim, self._claimed]
 
     def begin(self) -> None:
+        newest = self.newest
+        if self._last is not None and newest is not None and parts(newest) < parts(self._last.encode()):
+            self.missed["a stream that began anew"] += 1
+            self._last, self._to_claim = "0-0", []
+            self.begins = self.place
+        first = "0-0" if newest is None or self.feed.begin == "earliest" else "$"
         try:
             self.link.xgroup_create(self.stream, self._group, mkstream=True,
-                                    id=self._last or ("0-0" if self.feed.begin == "earliest" else "$"))
+                                    id=first if newest is None else self._last or first)
         except self.library.ResponseError as error:
             if "BUSYGROUP" not in str(error):
                 raise
@@ -145,7 +153,10 @@ class Member(Entries):
 
     def _claim(self) -> Delivery:
         """As many as may come at once; none of those that somebody else was quicker to claim."""
-        now, self._to_claim = self._to_claim[:self.together], self._to_claim[self.together:]
+        now = self._to_claim[self._claimed : self._claimed + self.together]
+        self._claimed += len(now)
+        if self._claimed == len(self._to_claim):
+            self._to_claim, self._claimed = [], 0
         entries = [entry for entry in self.link.xclaim(self.stream, self._group, self.feed.consumer, self._idle_ms, now)
                    if entry[0] is not None]
         for id_, _ in entries:

@@ -81,6 +81,27 @@ def test_a_redis_group_is_made_anew_when_it_is_gone(server: servers.Server, gone
             assert values(found, 1, "at") == [2]
 
 
+@pytest.mark.parametrize("group", [None, "g"])
+def test_a_stream_that_is_made_anew_with_lower_ids_is_read(server: servers.Server, group: str | None) -> None:
+    """As by a server whose clock was set back."""
+    key = f"lower-{group}"
+    with redis.Redis(port=server.port) as link:
+        asked = member(server, key, None if group is None else "me", group=group)
+        with reading(asked) as found:
+            filled(link, key, 3)
+            assert values(found, 3, "at") == [1, 2, 3]
+            next(found)
+            place = json.loads(json.dumps(found.place))
+            link.delete(key)
+            link.xadd(key, {"at": 4, "x": 4}, id="5-1")
+            assert values(found, 1, "at") == [4]
+        link.delete(key)
+        link.xadd(key, {"at": 5, "x": 5}, id="5-1")
+        with reading(asked, place) as found:
+            assert values(found, 1, "at") == [5]
+            assert found.state.missed == {"a stream that began anew": 1}
+
+
 def test_what_another_reader_of_the_same_name_holds_is_not_acknowledged(server: servers.Server) -> None:
     with redis.Redis(port=server.port) as link:
         filled(link, "twins", 2)
