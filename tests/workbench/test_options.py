@@ -80,6 +80,23 @@ def test_points_need_numbers() -> None:
         Framer(Options(kind="scatter", x="origin")).picture(Result(hourly(JFK=[1]), (0,)))
 
 
+def test_two_axes_are_two_columns() -> None:
+    with pytest.raises(PlanError, match="Both axes would be 'flights'"):
+        Framer(Options(kind="scatter", x="flights", y="flights")).picture(Result(hourly(JFK=[1]), (0,)))
+
+
+@pytest.mark.parametrize(("name", "given"), [("y", ["n", "m"]), ("y", []), ("y", 3), ("x", 1.5), ("C", ("n",))])
+def test_an_axis_is_one_column(name: str, given: object) -> None:
+    with pytest.raises(PlanError, match=f"{name} is one column, which"):
+        Options(**{name: given})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [3, [3]])
+def test_keys_are_columns(given: object) -> None:
+    with pytest.raises(PlanError, match="by names no columns"):
+        Options(by=given)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("kind", ("line", "bar", "heatmap", "scatter", "density", "table", "number"))
 def test_each_kind_has_a_method_as_in_hvplot(kind: str) -> None:
     log = wb.from_arrow({"at": [1, 4], "k": ["a", "b"]}, time="at", name="log")

@@ -94,6 +94,9 @@ def roles(schema: pa.Schema, options: Options = Options(), grouped: Sequence[str
     values = tuple(name for name, kind in payload.items() if _is_measure(kind) and name not in (*keys, x))
     if options.kind in ("scatter", "density") and x is not None and not _is_position(payload[x]):
         raise SchemaError(f"Column {x!r} is not a number.", where=f"view(x={x!r})", hint=near_match(x, values))
+    if x is not None and value == x:
+        raise PlanError(f"Both axes would be {x!r}.", where=f"view(x={x!r}, y={value!r})",
+                        hint="name another column for one of them")
     if value is not None and value not in values:
         raise SchemaError(f"Column {value!r} is not a number.", where=f"view(y={value!r})",
                           hint=near_match(value, values))

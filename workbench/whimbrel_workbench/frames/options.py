@@ -57,6 +57,15 @@ class Options:
             raise PlanError(f"There is no view of kind {self.kind!r}.", where=f"view(kind={self.kind!r})",
                             hint=near_match(str(self.kind), _KINDS, noun="kind"))
         object.__setattr__(self, "kind", kind)
+        for name in ("x", "y", "C"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, str):
+                raise PlanError(f"{name} is one column, which {given!r} is not.", where=f"view({name}={given!r})",
+                                hint='such as y="delay"; a table shows all columns: kind="table"')
+        if self.by is not None and not isinstance(self.by, str) and not (
+                isinstance(self.by, Sequence) and all(isinstance(each, str) for each in self.by)):
+            raise PlanError(f"by names no columns: {self.by!r}.", where=f"view(by={self.by!r})",
+                            hint='such as by="origin", or by=["origin", "carrier"]')
         for name in ("top", "keep_rows"):
             given = getattr(self, name)
             if given is not None and (not isinstance(given, int) or given < 1):
