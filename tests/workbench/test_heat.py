@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import panel as pn
 import pyarrow as pa
 import pytest
-from bokeh.models import LinearColorMapper
+from bokeh.models import LinearColorMapper, Quad
 
 from tests.workbench.results import hourly
 from whimbrel_workbench.frames import Framer, Heat, Lines, Options, Result, Stages, Style
@@ -127,3 +128,15 @@ def test_neighbours_that_changed_have_one_frame() -> None:
     frames = view_of(changed)._changed.data
     hours = (frames["right"] - frames["left"]) / 3_600_000
     assert list(zip(np.floor(frames["top"]).tolist(), hours.tolist(), strict=True)) == [(0, 2), (0, 1), (1, 1)]
+
+
+def test_cells_that_are_not_settled_are_hatched_and_no_cell_has_a_pattern_of_its_own() -> None:
+    """The page makes a canvas for each pattern that it is given."""
+    picture = draw(hourly(b=[1, 2], a=[3, None]), 1)
+    chart = view_of(picture).panel.select(pn.pane.Bokeh)[0].object
+    assert {each.glyph.hatch_pattern for each in chart.renderers if isinstance(each.glyph, Quad)} == {None, "/"}
+    hatches = [each for each in chart.renderers if isinstance(each.glyph, Quad) and each.glyph.hatch_pattern]
+    hatched = [(left, top) for each in hatches
+               for left, top in zip(*(each.data_source.data[name] for name in ("left", "top")), strict=True)]
+    cells = zip(picture.stage, picture.left, picture.row + 0.04, strict=True)
+    assert sorted(hatched) == sorted((left, top) for stage, left, top in cells if stage == 0)

@@ -10,7 +10,7 @@ from bokeh.plotting import figure
 from playwright.sync_api import Browser, Page
 
 from whimbrel_workbench.frames.numbers import value_words
-from whimbrel_workbench.views.ticks import count_ticks, name_ticks, number_hover, number_ticks
+from whimbrel_workbench.views.ticks import count_ticks, name_ticks, number_hover, number_ticks, scale_ticks
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -48,3 +48,13 @@ def test_names_lose_their_middle_where_there_is_no_room(page: Page) -> None:
     assert ran(page, code, tick=name, names=[], axis={"tags": []}) == name
     assert ran(page, code, tick=name, names=[], axis={"tags": [21]}) == "a name of let…mber 17"
     assert ran(page, code, tick=1.5, names=["x", "y"], axis={"tags": [21]}) == "y"
+    assert ran(page, code, tick="分類の長い名前です17", names=[], axis={"tags": [14]}) == "分類の長…す17"
+
+
+def test_numbers_beside_colours_are_short(page: Page) -> None:
+    def shown(*ticks: float) -> list[str]:
+        return [ran(page, scale_ticks().code, tick=tick, ticks=ticks) for tick in ticks]
+
+    assert shown(-4e11, 0, 4e11) == ["-400B", "0", "400B"]
+    assert shown(0, 1_250_000, 2_500_000) == ["0", "1.25M", "2.5M"]
+    assert shown(0, 500, 1000) == ["0", "500", "1,000"]

@@ -21,17 +21,19 @@ from whimbrel_workbench.views.palette import FONT, INK
 from whimbrel_workbench.views.pick import Pick
 from whimbrel_workbench.views.resort import Resort
 from whimbrel_workbench.views.shades import palette_of
-from whimbrel_workbench.views.ticks import name_ticks, number_hover, number_ticks
+from whimbrel_workbench.views.ticks import name_ticks, number_hover, scale_ticks
 
 _ROW_PX: Final = 22
-_CELLS: Final = ("left", "right", "top", "bottom", "value", "key", "state", "hatch", "scale", "ink")
+_CELLS: Final = ("left", "right", "top", "bottom", "value", "key", "state")
+_INKS: Final = ("#000000", "#ffffff")
+"""On light cells, and on dark ones."""
 _SCALES_PX: Final = (7, 5, 4)
 """From dot to dot, the earlier an answer is the closer."""
 _MARKED: Final = ("x", "y", "left", "right", "top", "bottom", "ink")
 
 
 class HeatView:
-    """Draws :class:`~whimbrel_workbench.frames.Heat`; each redraw replaces the data of three sources."""
+    """Draws :class:`~whimbrel_workbench.frames.Heat`; each redraw replaces the data of its sources."""
 
     def __init__(self, picture: Heat, host: Host) -> None:
         self._style, self._columns = host.style, picture.columns
@@ -49,7 +51,8 @@ class HeatView:
         shades = LogColorMapper if self._style.logz else LinearColorMapper
         self._mapper = shades(palette=palette_of(self._style, picture.shade))
         self._follow = Follow(self._figure, picture.x, *_rows(picture, self._style))
-        self._cells, self._changed, self._revised = self._add_cells(), self._add_outlines(), self._add_corners()
+        self._cells, self._hatched = self._add_cells(), self._add_hatches(picture)
+        self._changed, self._revised = self._add_outlines(), self._add_corners()
         self._add_scale()
         self._resort, pick = Resort(host), Pick(host)
         self._panel = self._follow.panel(self._resort.panel, pick.panel)
@@ -69,7 +72,11 @@ class HeatView:
     def draw(self, picture: Heat) -> None:
         palette = palette_of(self._style, picture.shade)
         ink = _ink(picture, palette)
-        self._cells.data = _cells(picture, ink)
+        self._cells.data = _cells(picture)
+        for (stage, tint), source in self._hatched.items():
+            at = np.flatnonzero((picture.stage == stage) & (ink == tint))
+            if len(at) or len(source.data["left"]):
+                source.data = _edges(picture, at)
         self._changed.data = _framed(picture, np.flatnonzero(picture.changed), ink)
         self._revised.data = _marked(picture, np.flatnonzero(~np.isnan(picture.before)), ink)
         self._mapper.update(low=picture.shade.low, high=picture.shade.high, palette=palette)
@@ -97,9 +104,20 @@ class HeatView:
         source = ColumnDataSource({name: [] for name in (*_CELLS, "along", "revised")})
         shade = {"field": "value", "transform": self._mapper}
         self._hover.renderers = [self._figure.quad(
-            "left", "right", "top", "bottom", source=source, fill_color=shade, line_color=shade, line_width=0.5,
-            hatch_pattern="hatch", hatch_color="ink", hatch_alpha=0.55, hatch_scale="scale", hatch_weight=1)]
+            "left", "right", "top", "bottom", source=source, fill_color=shade, line_color=shade, line_width=0.5)]
         return source
+
+    def _add_hatches(self, picture: Heat) -> dict[tuple[int, str], ColumnDataSource]:
+        """What lies over cells that are not settled, by stage and ink: were it each cell's own, each had a canvas."""
+        made = {}
+        for stage in range(picture.stages.final):
+            scale = _SCALES_PX[0 if stage == OPEN else picture.stages.behind(stage)]
+            for ink in _INKS:
+                made[stage, ink] = source = ColumnDataSource({name: [] for name in ("left", "right", "top", "bottom")})
+                self._figure.quad("left", "right", "top", "bottom", source=source, fill_color=None, line_color=None,
+                                  hatch_pattern="/" if stage == OPEN else ".", hatch_color=ink, hatch_alpha=0.55,
+                                  hatch_scale=scale, hatch_weight=1)
+        return made
 
     def _add_outlines(self) -> ColumnDataSource:
         source = ColumnDataSource({name: [] for name in _MARKED})
@@ -116,7 +134,7 @@ class HeatView:
         self._scale = ColorBar(color_mapper=self._mapper, width=10, bar_line_color=None, background_fill_alpha=0,
                                major_label_text_color=INK, major_label_text_font=FONT, major_tick_line_color=None,
                                title_text_color=INK, title_text_font=FONT, title_text_font_style="normal", padding=6,
-                               formatter=number_ticks())
+                               formatter=scale_ticks())
         if self._style.show_legend is not False:
             self._figure.add_layout(self._scale, "right")
 
@@ -133,26 +151,25 @@ def _ink(picture: Heat, palette: list[str]) -> NDArray[np.str_]:
     place = np.clip((picture.values - picture.shade.low) / span * (len(palette) - 1), 0, len(palette) - 1).astype(int)
     light = np.array([sum(int(each[at:at + 2], 16) * weight for at, weight in ((1, 0.3), (3, 0.59), (5, 0.11))) > 128
                       for each in palette])
-    return np.where(light[place], "#000000", "#ffffff")
+    return np.where(light[place], *_INKS)
 
 
-def _cells(picture: Heat, ink: NDArray[np.str_]) -> dict[str, Any]:
+def _edges(picture: Heat, at: NDArray[np.intp] | slice) -> dict[str, Any]:
+    """Of cells; a thin gap between the rows lets each be read on its own."""
+    return {"left": picture.left[at], "right": picture.right[at],
+            "top": picture.row[at] + 0.04, "bottom": picture.row[at] + 0.96}
+
+
+def _cells(picture: Heat) -> dict[str, Any]:
     words = [picture.stages.words(stage) for stage in range(picture.stages.final + 1)]
-    hatches = ["/" if stage == OPEN else " " if stage == picture.stages.final else "." for stage in range(len(words))]
-    scales = [_SCALES_PX[0] if stage == OPEN else _SCALES_PX[picture.stages.behind(stage)]
-              for stage in range(len(words))]
     stages, places = picture.stage.tolist(), picture.row.tolist()
     revised = np.flatnonzero(~np.isnan(picture.before)).tolist()
     notes = [""] * len(places)
     for at in revised:
         notes[at] = f"revised from {picture.before[at]:,.4g}"
     return {
-        "left": picture.left, "right": picture.right,
-        # A thin gap between the rows lets each be read on its own.
-        "top": picture.row + 0.04, "bottom": picture.row + 0.96,
-        "value": picture.values, "key": [picture.names[place] for place in places],
-        "state": [words[stage] for stage in stages], "hatch": [hatches[stage] for stage in stages],
-        "scale": [scales[stage] for stage in stages], "ink": ink.tolist(),
+        **_edges(picture, slice(None)), "value": picture.values, "key": [picture.names[place] for place in places],
+        "state": [words[stage] for stage in stages],
         "along": [picture.columns[int(at)] for at in picture.left] if picture.columns else [""] * len(places),
         "revised": notes,
     }

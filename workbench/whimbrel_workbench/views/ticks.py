@@ -20,6 +20,11 @@ _TICK: Final = _SHORT + """
     if (most >= 1e15 || most < 1e-3) return short(tick, Math.min(12, Math.ceil(Math.log10(most / step)) + 1))
     return tick.toLocaleString("en", {maximumFractionDigits: Math.min(15, Math.max(0, digits))})
 """
+_SCALE: Final = """
+    const largest = Math.max(...ticks.map(Math.abs))
+    if (largest >= 1e6 && largest < 1e15)
+        return tick.toLocaleString("en", {notation: "compact", maximumSignificantDigits: 4})
+""" + _TICK
 _COUNT: Final = """
     const whole = Math.round(tick)
     return Math.abs(tick - whole) < 1e-9 * Math.max(1, whole) ? whole.toLocaleString("en") : ""
@@ -40,15 +45,26 @@ _FIT: Final = f"""
 """
 _NAME: Final = """
     const name = names.length ? names[Math.floor(tick)] ?? "" : tick
-    const most = axis.tags[0] ?? name.length
+    const wide = /[\\u1100-\\u115F\\u2E80-\\uD7A3\\uF900-\\uFAFF\\uFF00-\\uFF60]|\\p{Extended_Pictographic}/u
+    const long = (letters) => letters.reduce((sum, letter) => sum + (wide.test(letter) ? 2 : 1), 0)
+    const letters = [...String(name)], most = axis.tags[0] ?? Infinity
+    if (long(letters) <= most) return name
     const end = Math.floor(most / 3)
-    return name.length > most ? `${name.slice(0, most - end - 1)}…${name.slice(-end)}` : name
+    let before = letters.length, behind = 0
+    while (before > 0 && long(letters.slice(0, before)) > most - end - 1) before -= 1
+    while (behind < letters.length && long(letters.slice(behind)) > end) behind += 1
+    return `${letters.slice(0, before).join("")}…${letters.slice(behind).join("")}`
 """
 
 
 def number_ticks() -> CustomJSTickFormatter:
     """Numbers along an axis: as many digits as neighbours need to differ."""
     return CustomJSTickFormatter(code=_TICK)
+
+
+def scale_ticks() -> CustomJSTickFormatter:
+    """Numbers beside colours, as short as can be: a chart may be narrow."""
+    return CustomJSTickFormatter(code=_SCALE)
 
 
 def count_ticks() -> CustomJSTickFormatter:
