@@ -97,8 +97,8 @@ def test_no_words_of_a_saved_chart_are_cut(chromium: Browser, kind: str, font: s
     """The last date below a chart and long numbers beside it went out of the picture."""
     page = chromium.new_page()
     for hours in (5, 29, 100, 150):
-        for size in (1, 10**12):
-            rows = hourly(JFK=[size * (hour + 1) / 7 for hour in range(hours)], K=[size] * hours)
+        for size, last in ((1, "K"), (10**12, "K"), (1, "分類の長い名前です" * 5)):
+            rows = hourly(**{"JFK": [size * (hour + 1) / 7 for hour in range(hours)], last: [size] * hours})
             drawn = Framer(Options(kind=kind)).picture(Result(rows, (2 * hours,)))
             style = f"<style>svg {{ width: 900px }} text {{ font-family: {font} }}</style>"
             page.set_content(style + SKETCHES[kind](drawn))
@@ -107,6 +107,16 @@ def test_no_words_of_a_saved_chart_are_cut(chromium: Browser, kind: str, font: s
             assert len(ends) > 3
             assert min(start for start, _ in ends) >= 0
             assert max(end for _, end in ends) <= WIDTH_PX
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("title", ["Flights", "x" * 300])
+def test_a_saved_page_fits_a_narrow_window(tmp_path: Path, chromium: Browser, title: str) -> None:
+    """Its sentences and its query did not wrap."""
+    view = COUNTS.view(title=title)
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    page.goto(view.save(tmp_path / "narrow.html").resolve().as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 @pytest.mark.browser

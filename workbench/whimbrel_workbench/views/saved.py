@@ -25,7 +25,8 @@ _PAGE: Final = f"""<!doctype html>
 <title>%(title)s</title>
 <style>
   :root {{ color-scheme: light dark; font: 13px/1.45 {FONT} }}
-  body {{ margin: 0; padding: 24px; width: fit-content; max-width: 900px; min-width: min(900px, 100vw - 48px) }}
+  body {{ margin: 0; padding: 24px; width: min(900px, 100vw - 48px); overflow-wrap: anywhere }}
+  pre {{ white-space: pre-wrap }}
   details {{ margin-top: 10px }}
   %(css)s
 </style>

@@ -59,8 +59,10 @@ def _image(frame: Frame, svg: str, meaning: str) -> str:
     words = f"{caption(picture)} {meaning}" if picture else meaning
     title = f'<div style="font-size:15px;padding:4px 0">{escape(frame.style.title)}</div>' if frame.style.title else ""
     data = base64.b64encode(svg.encode()).decode()
-    return (f'{title}<img alt="{escape(words)}" src="data:image/svg+xml;base64,{data}" '
-            f'style="width:100%;max-width:900px"/><div style="font-size:12px;opacity:.75">{escape(words)}</div>')
+    # Narrower its words could not be read: then it is moved sideways.
+    return (f'{title}<div style="overflow-x:auto"><img alt="{escape(words)}" src="data:image/svg+xml;base64,{data}" '
+            'style="width:100%;min-width:700px;max-width:900px"/></div>'
+            f'<div style="font-size:12px;opacity:.75">{escape(words)}</div>')
 
 
 def _banded(stages: Stages) -> bool:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 from math import ceil, floor, isnan, log10
 from typing import Final
+from unicodedata import combining, east_asian_width
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,13 +84,23 @@ def fitting(words: str, most_px: float) -> str:
     >>> fitting("a rather long name of a key", 100.0)
     'a rather…a key'
     """
-    most = int(most_px / _CHAR_PX)
-    return words if len(words) <= most else f"{words[:most - most // 3 - 2]}…{words[-(most // 3):]}"
+    if text_px(words) <= most_px:
+        return words
+    end = most_px // (3 * _CHAR_PX) * _CHAR_PX
+    return f"{_begin(words, most_px - end - 2 * _CHAR_PX)}…{_begin(words[::-1], end)[::-1]}"
+
+
+def _begin(words: str, most_px: float) -> str:
+    return next((words[:count] for count in range(len(words), 0, -1) if text_px(words[:count]) <= most_px), "")
 
 
 def text_px(words: str) -> float:
-    """About how wide words are."""
-    return _CHAR_PX * len(words)
+    """About how wide words are; letters of East Asia and pictures are twice as wide as others.
+
+    >>> text_px("名前") == text_px("name")
+    True
+    """
+    return _CHAR_PX * sum(2 if east_asian_width(letter) in "WF" else not combining(letter) for letter in words)
 
 
 def wide_px(words: str) -> float:
