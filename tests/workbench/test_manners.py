@@ -99,6 +99,21 @@ def test_another_cell_keeps_its_view(kernel: BlockingKernelClient) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_a_cell_alone_begins_its_replay_anew_and_one_beside_others_goes_on_with_them(
+        kernel: BlockingKernelClient) -> None:
+    run(kernel, SETUP)
+    first = "first = query.view(); first"
+    run(kernel, first, cell="one")
+    run(kernel, "clock = first.run.clock")
+    run(kernel, first, cell="one")
+    assert run(kernel, "print(first.run.clock is clock)") == "False\n"
+    run(kernel, "second = query.view(); second", cell="two")
+    run(kernel, "clock = first.run.clock")
+    run(kernel, first, cell="one")
+    assert run(kernel, "print(first.run.clock is clock is second.run.clock)") == "True\n"
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_what_views_need_is_loaded_while_nobody_waits(kernel: BlockingKernelClient) -> None:
     assert run(kernel, "import sys, whimbrel; print('panel' in sys.modules)") == "False\n"
     time.sleep(1)

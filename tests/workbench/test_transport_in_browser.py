@@ -98,6 +98,24 @@ def test_one_bar_steers_all_views_of_a_page(open_notebook: Open, tmp_path: Path)
     assert notebook.problems == []
 
 
+def test_views_of_one_replay_go_by_one_clock(open_notebook: Open) -> None:
+    """Two cells of a replay that was given no clock had two bars and two simulated times."""
+    notebook = open_notebook("live", 'live.view(kind="bars")')
+    for number in (1, 2):
+        notebook.run(number)
+        notebook.wait_for_chart(number)
+    notebook.press(2, "❚❚ Pause time")
+    notebook.wait_for_text(1, "paused")
+    here = held(notebook, 2)
+    assert held(notebook, 1) == here > datetime(2013, 12, 1)
+    notebook.run(1)
+    notebook.wait_for_chart(1)
+    assert held(notebook, 1) == here, "beside the other view it goes on where that is"
+    notebook.press(1, "▶ Play")
+    notebook.wait_for_text(2, "running")
+    assert notebook.problems == []
+
+
 def test_clicks_and_keys_seek_while_time_goes_on(open_notebook: Open) -> None:
     """The first click did nothing, and neither did Home where the slider had been let go before."""
     notebook = open_notebook(SHARED.replace("20_000", "2_000, paused=True"),

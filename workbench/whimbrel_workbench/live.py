@@ -13,7 +13,7 @@ from whimbrel.progress import Progress
 from whimbrel.stream import Stream
 from whimbrel_workbench import page
 from whimbrel_workbench.controls import Gesture
-from whimbrel_workbench.feed import Attention, Feed, Owners
+from whimbrel_workbench.feed import Attention, Clocks, Feed, Owners
 from whimbrel_workbench.frames import Frame, Options
 from whimbrel_workbench.inside import PlanFold
 from whimbrel_workbench.place import Place
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from whimbrel_workbench.feed import BandedRun, ProgressRun
 
 _cells: Final = Owners()
+_clocks: Final = Clocks()
 
 _FIRST_PICTURE_S: Final = 0.2
 """So long a cell waits for something to show before it shows an empty view."""
@@ -45,7 +46,7 @@ class LiveView:
     redraws_per_s : float
         Most redraws in a second.
     transport : bool
-        Whether a view of a replay has the bar that steers it; one bar steers all views on its clock.
+        Whether a view of a replay has the bar that steers it; one bar steers all views of the replay, or on its clock.
     **options
         ``kind=``, ``x=``, ``y=``, ``C=``, ``by=``, ``top=``, ``keep_rows=``: see
         :class:`~whimbrel_workbench.frames.Options`; and those of :meth:`opts`.
@@ -63,7 +64,7 @@ class LiveView:
         check_colours(asked.style)
         self._feed = Feed(self.stream, asked, self._draw, redraws_per_s=redraws_per_s,
                           ready=self._ready, on_turn=self._turn,
-                          progress=query if isinstance(query, Progress) else None)
+                          progress=query if isinstance(query, Progress) else None, clocks=_clocks)
         self._attention = Attention(page.executing)
         self._waiting = False
         self._pipe: Pipe | None = None
@@ -141,9 +142,11 @@ class LiveView:
         return self
 
     def start(self) -> None:
-        """Start the query, if it was not started yet."""
+        """Start the query, if it was not started yet; beside other views of the same replay it goes by their clock."""
         if self._started.acquire(blocking=False):
-            self._feed.start()
+            # A cell that runs again begins anew.
+            ending = _cells.before(page.cell(), page.execution()) if page.in_notebook() else []
+            self._feed.start([place.run for place in ending if isinstance(place, Place) and place.run is not None])
 
     def save(self, path: str | os.PathLike[str], *, wait_s: float = 10.0) -> Path:
         """Write what is shown now as a page or a picture: values, coverage, watermark and query.

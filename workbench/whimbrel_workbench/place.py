@@ -9,7 +9,7 @@ from typing import Final
 
 from whimbrel_workbench import page
 from whimbrel_workbench.controls import Gesture, Toolbar, Transport
-from whimbrel_workbench.feed import Feed
+from whimbrel_workbench.feed import AnyRun, Feed
 from whimbrel_workbench.frames import Frame
 from whimbrel_workbench.inside import Inside, Refining
 from whimbrel_workbench.screen import Screen
@@ -44,7 +44,7 @@ class Place:
 
     def __init__(self, feed: Feed, on_gesture: Callable[[Gesture], None], on_said: Callable[[str, page.Sign], None],
                  on_gone: Callable[[Place], None], *, transport: bool) -> None:
-        self._lock = feed.between_frames
+        self._feed, self._lock = feed, feed.between_frames
         early = feed.progress is not None
         self._beside: Inside | Refining = (Refining if early else Inside)(feed, self._change)
         toolbar = Toolbar(on_gesture, feed.choose_value, self._beside.buttons,
@@ -72,6 +72,11 @@ class Place:
     def ready(self) -> bool:
         """Whether the next frame would be painted at once."""
         return self._output.ready
+
+    @property
+    def run(self) -> AnyRun | None:
+        """The run that it shows."""
+        return self._feed.run
 
     @property
     def still_is_old(self) -> bool:

@@ -85,7 +85,7 @@ class Replay(Source):
         if clock is not None and speed is not None:
             raise PlanError("The speed is the clock's.", where=where, hint="clock.speed = ... sets it, also later")
         self._source, self._where = source, where
-        self._clock, self._speed = clock, None if speed is None else checked_speed(speed, where=where)
+        self.clock, self._speed = clock, None if speed is None else checked_speed(speed, where=where)
         self._order = source.arrival or source.time
         type_ = source.schema.type_of(self._order, where=where)
         self._arrivals = ArrivalTime(type_, self._order)
@@ -124,12 +124,12 @@ class Replay(Source):
 
     def _at(self, clock: ReplayClock | None, speed: float | None) -> Replay:
         twin = copy.copy(self)
-        twin._clock, twin._speed = clock, speed  # noqa: SLF001 - its own
+        twin.clock, twin._speed = clock, speed  # noqa: SLF001 - its own
         return twin
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         self.schema.select(columns)
-        return Replayed(self._chunks(tuple(columns), offset), self._arrivals, last=self._last, clock=self._clock,
+        return Replayed(self._chunks(tuple(columns), offset), self._arrivals, last=self._last, clock=self.clock,
                         speed=self._speed, whole=self._every is not None)
 
     def _chunks(self, columns: Sequence[str], offset: int) -> Chunks:

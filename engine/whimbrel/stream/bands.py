@@ -95,7 +95,7 @@ class Bands(Sequence["Stream"]):
         return tuple(type(first)(Node(Revise(keys=keys, band=name), given))
                      for name, given in zip(self.latencies, inputs, strict=True))
 
-    def on(self, other: Stream | Source | Mapping[str, Stream | Source]) -> Bands:
+    def on(self, other: Stream | Source | Mapping[str, Stream | Source] | Mapping[Source, Source]) -> Bands:
         """The same query at the same latencies on other data. See :meth:`whimbrel.Stream.on`."""
         return replace(self, streams=tuple(stream.on(other) for stream in self.streams), query=self.query.on(other))
 

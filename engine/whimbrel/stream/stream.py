@@ -110,13 +110,13 @@ class Stream(Methods):
                             hint="begin with what the function is given: lambda g: g.aggregate(...)")
         return Stream(done.node, columns_of_keys(self.group), self.group)
 
-    def on(self, other: Stream | Source | Mapping[str, Stream | Source]) -> Stream:
+    def on(self, other: Stream | Source | Mapping[str, Stream | Source] | Mapping[Source, Source]) -> Stream:
         """The same query on other data.
 
         Parameters
         ----------
         other : Stream, Source or mapping of name to either
-            What to read instead; by name when the query reads several sources.
+            What to read instead; by name, or by the source itself, when the query reads several sources.
 
         Raises
         ------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from whimbrel_workbench.feed.attention import Attention
 from whimbrel_workbench.feed.banded import BandedRun
-from whimbrel_workbench.feed.feed import Feed, columns_of
+from whimbrel_workbench.feed.clocks import Clocks
+from whimbrel_workbench.feed.feed import AnyRun, Feed, columns_of
 from whimbrel_workbench.feed.lateness import choices_near
 from whimbrel_workbench.feed.owners import Owners
 from whimbrel_workbench.feed.player import Player
@@ -13,6 +14,6 @@ from whimbrel_workbench.feed.sources import source_facts
 from whimbrel_workbench.feed.together import start_together
 
 __all__ = [
-    "Attention", "BandedRun", "Feed", "Owners", "Player", "ProgressRun", "choices_near", "columns_of", "source_facts",
-    "start_together",
+    "AnyRun", "Attention", "BandedRun", "Clocks", "Feed", "Owners", "Player", "ProgressRun", "choices_near",
+    "columns_of", "source_facts", "start_together",
 ]

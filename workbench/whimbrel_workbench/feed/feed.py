@@ -6,7 +6,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +19,7 @@ from whimbrel.run import Run
 from whimbrel.stream import Bands, Stream, asked_at
 from whimbrel_workbench.feed.banded import BandedRun
 from whimbrel_workbench.feed.behind import events_behind
+from whimbrel_workbench.feed.clocks import Clocks
 from whimbrel_workbench.feed.grouped import grouped_by
 from whimbrel_workbench.feed.lateness import latencies_of
 from whimbrel_workbench.feed.player import Player, playback_of
@@ -83,6 +84,8 @@ class Feed:
         Called before each look, and where it would be.
     progress : Progress, optional
         Early answers to the query, which are read on instead of running it.
+    clocks : Clocks, optional
+        Those of the other runs beside which its own go.
 
     Attributes
     ----------
@@ -94,8 +97,10 @@ class Feed:
 
     def __init__(self, stream: Stream | Bands, options: Options, on_frame: Callable[[Frame], bool], *,
                  redraws_per_s: float = 3.0, ready: Callable[[], bool] = lambda: True,
-                 on_turn: Callable[[], None] = lambda: None, progress: Progress | None = None) -> None:
+                 on_turn: Callable[[], None] = lambda: None, progress: Progress | None = None,
+                 clocks: Clocks | None = None) -> None:
         self.progress = progress
+        self._clocks = clocks or Clocks()
         self.written = self._stream = stream
         self._schema, self._keys = _result(stream)
         self._framer = Framer(options, self._keys, _raw(stream), _alone(stream))
@@ -164,16 +169,22 @@ class Feed:
         query = stream if isinstance(stream, Stream) else stream.query
         return events_behind(query, run.last if isinstance(run, BandedRun) else run, row)
 
-    def start(self) -> None:
-        """Start the query and the looking. An error of the query becomes a frame that says so."""
+    def start(self, instead_of: Collection[AnyRun] = ()) -> None:
+        """Start the query and the looking, maybe instead of others. An error of the query becomes a frame that says so.
+
+        Beside other runs that read the same replay it goes by their clock.
+        """
         if self.progress is not None:
             self.progress = self.progress if self._run is None else self.progress.again()
             self.follow(ProgressRun(self.progress, self._schema, self._keys))
             return
         try:
-            stream, keep = self._stream, self.keep_rows
-            self.follow(stream.start(keep_rows=keep) if isinstance(stream, Stream)
-                        else BandedRun(stream, stream.start(keep_rows=keep)))
+            stream = self._stream = self._clocks.joined(self._stream, instead_of)
+            keep = self.keep_rows
+            run = (stream.start(keep_rows=keep) if isinstance(stream, Stream)
+                   else BandedRun(stream, stream.start(keep_rows=keep)))
+            self._clocks.going(self.written, run)
+            self.follow(run)
         except WhimbrelError as error:
             self.follow(error)
 

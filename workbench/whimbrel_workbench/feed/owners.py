@@ -44,6 +44,12 @@ class Owners:
         for each in before:
             each.close()
 
+    def before(self, owner: str, turn: str) -> list[Closable]:
+        """What an owner still keeps of a turn before, which the next thing it is given will close."""
+        with self._lock:
+            last, kept = self._held.get(owner, (turn, []))
+            return [] if last == turn else list(kept)
+
     def forget(self, thing: Closable) -> None:
         """Let go of a thing that is over."""
         with self._lock:
