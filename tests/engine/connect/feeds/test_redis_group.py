@@ -47,6 +47,9 @@ def taken(link: redis.Redis, stream: str, count: int, begin: int, *, by: str) ->
 
 
 def held(link: redis.Redis, stream: str) -> dict[str, int]:
+    """How many entries each member holds; none before there is a group."""
+    if not link.xinfo_groups(stream):
+        return {}
     return {each["name"].decode(): each["pending"] for each in link.xinfo_consumers(stream, "g")}
 
 
