@@ -20,9 +20,10 @@ _NAME_CSS: Final = """
 # Panel's own rules join the buttons of a group; theirs are the longer selectors.
 _CHIPS_CSS: Final = """
 .bk-btn-group { display: flex; flex-wrap: wrap; gap: 6px; }
-:host .bk-btn-group > .bk-btn.bk-btn-default:nth-child(n) { flex: none; padding: 0 10px; height: 26px;
-  max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
-  font: 12px/1 var(--jp-ui-font-family, system-ui, sans-serif); border-radius: 13px; border: 1px solid #8f8f8f80;
+:host .bk-btn-group > .bk-btn.bk-btn-default:nth-child(n) { flex: none;
+  padding: 3px 10px; height: auto; min-height: 26px;
+  max-width: 100%; white-space: normal; overflow-wrap: anywhere; text-align: start;
+  font: 12px/1.5 var(--jp-ui-font-family, system-ui, sans-serif); border-radius: 13px; border: 1px solid #8f8f8f80;
   color: var(--jp-ui-font-color1, #333); background: transparent; box-shadow: none; }
 :host .bk-btn-group > .bk-btn.bk-btn-default:hover:nth-child(n) { background: #8f8f8f24; }
 .bk-btn-group > .bk-btn:focus-visible { outline: 2px solid #0072B2; outline-offset: 1px; }
