@@ -86,6 +86,20 @@ def test_a_key_has_one_colour_in_all_charts_and_keeps_it_when_others_are_hidden(
     assert [(line.label, line.place) for line in later["one"]] == [("EWR", 1)]
 
 
+def test_keys_of_one_chart_differ_in_colour_though_others_were_there_before() -> None:
+    """Of six lines two were blue: a seventh key had been seen."""
+    colouring = Colouring()
+    for keys in ("ABC", "DEF"):
+        colouring.alike({"chart": drawn(hourly(**{key: [1, 2] for key in keys}))})
+    six = colouring.alike({"chart": drawn(hourly(**{key: [1, 2] for key in "ABCDGH"}))})["chart"]
+    places = {line.label: line.place for line in six}
+    assert {key: places[key] for key in "ABCD"} == {"A": 0, "B": 1, "C": 2, "D": 3}
+    assert len({COLOURS[place % len(COLOURS)] for place in places.values()}) == 6
+    assert len(set(places.values())) == 6
+    many = drawn(hourly(**{f"K{number:02}": [1, 2] for number in range(14)}), top=14)
+    assert len({line.place for line in colouring.alike({"chart": many})["chart"]}) == 14
+
+
 def test_points_have_the_colours_and_markers_of_the_lines_of_their_keys() -> None:
     """Points began with the first colour in every chart, whatever the line of the same key looked like."""
     colouring = Colouring()

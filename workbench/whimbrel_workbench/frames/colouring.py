@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 
 from whimbrel_workbench.frames.framer import Picture
-from whimbrel_workbench.frames.lines import Lines
+from whimbrel_workbench.frames.lines import MOST_LINES, Lines
 from whimbrel_workbench.frames.scatter import Scatter
 
 
@@ -33,4 +34,14 @@ class Colouring:
 
     def _places_of(self, keys: tuple[str, ...], names: Sequence[str]) -> tuple[int, ...]:
         known = self._places.setdefault(keys, {})
-        return tuple(known.setdefault(name, len(known)) for name in names)
+        for name in names:
+            if name not in known:
+                known[name] = _free(set(known.values()), {known[each] for each in names if each in known})
+        return tuple(known[name] for name in names)
+
+
+def _free(taken: set[int], beside: set[int]) -> int:
+    """The first place that nobody has; of another colour than those beside it, while there are colours."""
+    used = {place % MOST_LINES for place in beside}
+    return next(place for place in count()
+                if place not in taken and (place % MOST_LINES not in used or len(used) == MOST_LINES))
