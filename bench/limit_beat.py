@@ -311,6 +311,15 @@ def timeline(first: int, rows: int, period: int) -> tuple[Array, Array]:
 
 
 @compiled  # type: ignore[untyped-decorator]
+def ends(start: Array) -> Array:
+    """Ends of intervals of one tick."""
+    out = np.empty_like(start)
+    for row in range(len(start)):
+        out[row] = start[row] + 1
+    return out
+
+
+@compiled  # type: ignore[untyped-decorator]
 def views_of_some(at: Array, kind: Array, width: int) -> Array:
     """How many values of each `width` ticks are 1."""
     out = np.zeros(at[-1] // width + 1, np.int64)
