@@ -53,18 +53,24 @@ def _all(rows: int, loop_is: str, roof: str | None) -> Iterator[Row]:
         if case in _SIMPLE:
             yield from compare("E periodic", case, rows, query.collect, {"with start and end": _with_times(loop)},
                                _same(columns))
+    for case, query, loop, columns in _irregular_cases(x, there, y, here, kind):
+        if case in _SIMPLE:
+            yield from compare("E 10% missing", case, len(there), query.collect,
+                               {"with start and end": _with_times(loop, there)}, _same(columns))
 
 
-_SIMPLE = ("select x + 3", "where x > 0", "window sum 1,000", "join l + r", "trading 20 > 50")
+_SIMPLE = ("select x + 3", "where x > 0", "window sum 1,000", "join l + r", "trading 20 > 50", "normalise 10,000")
 """The loops of these do so little that what else a table says weighs as much."""
 
 
-def _with_times(loop: Callable[[], Any]) -> Callable[[], Any]:
-    """A loop that says of each value from when until when it holds, as a table of results does."""
+def _with_times(loop: Callable[[], Any], at: Array | None = None) -> Callable[[], Any]:
+    """A loop that says of each value from when until when it holds, as a table of results does; maybe it has `at`."""
     def loop_with_times() -> Any:
         written = loop()
         if isinstance(written, tuple):
             limit.ends(written[0])
+        elif at is not None:
+            limit.ends(at)
         else:
             limit.timeline(0, len(written), 1)
         return written
