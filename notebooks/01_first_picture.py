@@ -33,7 +33,7 @@ if has_java():
     flights = wb.from_spark(frame, time="departure", arrival="landed", name="flights")
 else:
     flights = wb.read_parquet(log, time="departure", arrival="landed", name="flights")
-flights.schema.show()
+print(flights.schema.show())
 
 # %% [markdown]
 # ## One query

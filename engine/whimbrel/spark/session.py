@@ -6,12 +6,15 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from whimbrel.errors import MissingExtraError, SourceError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+"""Errors only: what else Spark says when it starts stands in red below the first cell of a notebook."""
 
 
 def has_java() -> bool:
@@ -64,5 +67,5 @@ def local_session(cores: int | str = "*") -> SparkSession:
                .config("spark.driver.bindAddress", "127.0.0.1")
                .config("spark.sql.session.timeZone", "UTC")
                .config("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
-               .config("spark.log.level", "ERROR")
+               .config("spark.driver.defaultJavaOptions", f'"-Dlog4j2.configurationFile={_LOGGING}"')
                .getOrCreate())
