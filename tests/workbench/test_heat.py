@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import panel as pn
 import pyarrow as pa
@@ -13,6 +15,7 @@ from whimbrel_workbench.frames import Framer, Heat, Lines, Options, Result, Stag
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.heat import MOST_CELLS
 from whimbrel_workbench.views import view_of
+from whimbrel_workbench.views.caption import caption
 from whimbrel_workbench.views.shades import palette_of
 
 GATES = {f"gate {number}": [number, number + 1] for number in range(13)}
@@ -75,6 +78,14 @@ def test_too_many_results_share_cells_that_are_as_final_as_their_least_final() -
     assert picture.per_cell >= 3
     assert set(picture.values.tolist()) == {4.0}
     assert picture.stage.tolist() == [1] * (len(picture.row) - 1) + [0]
+
+
+def test_a_sentence_says_how_long_a_cell_is() -> None:
+    """It said "the mean of 3:00:00"."""
+    hours = np.datetime64("2024-01-01", "h") + np.arange(3 * MOST_CELLS) * np.timedelta64(1, "h")
+    table = pa.table({"start": hours.astype("datetime64[s]"), "end": (hours + 1).astype("datetime64[s]"),
+                      "k": ["a"] * len(hours), "n": [4.0] * len(hours)})
+    assert re.search(r" A cell is the mean of \d+ (h|d)( \d+ (min|h))?\.", caption(draw(table, len(hours))))
 
 
 def test_means_of_cells_are_those_of_their_results() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 
+from whimbrel.clock import span_words
 from whimbrel_workbench.frames import Bars, Heat, Lines, Picture, Scatter
 from whimbrel_workbench.frames.numbers import value_words
 from whimbrel_workbench.views.sight import MOST_OPEN
@@ -36,7 +36,7 @@ def caption(picture: Picture) -> str:
     if not isinstance(picture, Scatter) and picture.undrawn:
         words += f" {undrawn_words(picture.undrawn, picture.value)}"
     if isinstance(picture, Heat) and picture.per_cell:
-        width = str(timedelta(milliseconds=picture.per_cell)) if picture.calendar else value_words(picture.per_cell)
+        width = span_words(picture.per_cell / 1000) if picture.calendar else value_words(picture.per_cell)
         words += f" A cell is the mean of {width}."
     if isinstance(picture, Lines) and (unmarked := sum(line.revisions - len(line.revised) for line in picture)):
         marked = sum(len(line.revised) for line in picture)
