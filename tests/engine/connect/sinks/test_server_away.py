@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import re
 import signal
 import socket
 import threading
@@ -332,7 +333,7 @@ def test_a_run_that_is_stopped_does_not_wait_until_its_server_has_all_that_it_mi
         run.stop()
         assert ended(run, PATIENCE_S)
         assert isinstance(run.error, SinkError)
-        assert "it was stopped before the server had what it missed; 1" in run.error.what
+        assert re.search(r"it was stopped before the server had what it missed; [\d,]+ ", run.error.what)
         assert link.xlen("out") < 20_000
         relay.close()
 
@@ -345,7 +346,7 @@ def test_a_slow_way_to_a_server_is_not_a_silent_one(tmp_path: Path) -> None:
         until(lambda: servers.accepts(url))
         relay = _Slow(server.port)
         sink = wb.sinks.postgres("out", url.replace(str(server.port), str(relay.port)), key=["start"])
-        sink.patience_s = 0.8
+        sink.patience_s = 2.0  # of some four seconds; a machine may be busy for one
         run = log.start(to=sink)
         assert run.wait(PATIENCE_S)
         relay.close()
