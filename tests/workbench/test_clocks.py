@@ -76,6 +76,14 @@ def test_a_clock_that_was_given_is_the_one(desk: Desk) -> None:
     assert desk.start(live).clock is desk.start(live).clock is clock
 
 
+def test_a_clock_that_was_given_to_one_replay_is_that_of_the_other(desk: Desk) -> None:
+    given, alone = wb.replay(LOG, clock=wb.ReplayClock(speed=1)), wb.replay(LOG)
+    apart = desk.start(alone)
+    joined = desk.start(given.join(alone, on="v"))
+    assert joined.clock is given.sources[0].clock is not apart.clock
+    assert desk.start(alone).clock is apart.clock
+
+
 def test_a_join_of_replays_that_go_by_two_clocks_has_its_own(desk: Desk) -> None:
     left, right = wb.replay(LOG, speed=1), wb.replay(LOG, speed=1)
     joined = left.join(right, on="v")

@@ -25,7 +25,7 @@ class Clocks:
     >>> live, clocks = wb.replay(log, speed=10), Clocks()
     >>> first = live.start()
     >>> clocks.going(live, first)
-    >>> second = clocks.joined(live.filter(wb.col.at > 5)).start()
+    >>> second = clocks.joined(live.where(wb.col.at > 5)).start()
     >>> second.clock is first.clock
     True
     >>> first.stop(), second.stop()
@@ -63,8 +63,10 @@ class Clocks:
 
 
 def _replays(query: Stream | Bands) -> list[Replay]:
+    """Those of a query; none if one of them was given a clock, by which then all go."""
     once = query if isinstance(query, Stream) else query.query
-    return [source for source in once.sources if isinstance(source, Replay) and source.clock is None]
+    found = [source for source in once.sources if isinstance(source, Replay)]
+    return found if all(replay.clock is None for replay in found) else []
 
 
 def _clock_of(run: ReplayRun) -> ReplayClock | None:
