@@ -5,11 +5,13 @@ from whimbrel.kernels.compile import Compiled, Thrift, Tier, forced_tier, load_t
 from whimbrel.kernels.contract import Kernel, Stateless
 from whimbrel.kernels.kept_rows import kept_rows
 from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, encode_keys
+from whimbrel.kernels.spread import marked, spread
 from whimbrel.kernels.state import FIXED, Parts, restored, state_of
 from whimbrel.kernels.time_order import ascends, ordered, time_order, with_gaps
 
 __all__ = [
     "FIXED", "ColumnKeys", "Compiled", "IntegerKeys", "Kernel", "KeyTable", "Parts", "Stateless", "Thrift", "Tier",
     "ascends", "cache_directory", "encode_keys", "forced_tier", "foundation", "keeps_code", "kept_rows", "load_text",
-    "ordered", "patience", "refusal", "restored", "state_of", "tier", "time_order", "watched", "with_gaps",
+    "marked", "ordered", "patience", "refusal", "restored", "spread", "state_of", "tier", "time_order", "watched",
+    "with_gaps",
 ]

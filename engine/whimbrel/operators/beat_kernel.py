@@ -11,7 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Schema, check_reach, frozen, numpy_type, surroundings
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
-from whimbrel.kernels import Kernel
+from whimbrel.kernels import Kernel, marked, spread
 from whimbrel.operators.beat_needs import reach_of
 from whimbrel.operators.beat_steps import Sampled, Step, Windowed, in_order
 from whimbrel.operators.beat_text import BeatText, beat_text
@@ -312,8 +312,8 @@ class _Given:
                 for piece, places in zip(self.pieces, self.places, strict=True)]
         return [piece for piece in kept if len(piece)]
 
-    def between(self, first: int, stop: int) -> tuple[list[Batch], Array, int, bool]:
-        """Rows of these places, where they are among them, how many places these are, and whether one is before."""
+    def between(self, first: int, stop: int) -> tuple[list[Batch], Array, range, bool]:
+        """Rows of these places, where they are unless they are everywhere, these places, and whether one is before."""
         rows, at = [], []
         for piece, places in zip(self.pieces, self.places, strict=True):
             begin, end = _position(places, first), _position(places, stop)
@@ -321,9 +321,9 @@ class _Given:
                 rows.append(piece.slice(begin, end))
                 at.append(places[begin:end])
         full = sum(map(len, rows)) == stop - first
-        near = [] if full else [np.asarray(each, np.int64) - first for each in at]
+        near = [] if full else [np.asarray(each, np.int64) for each in at]
         where = near[0] if len(near) == 1 else np.concatenate([_NONE, *near])
-        return rows, where, stop - first, _Given.near(self, first - 1) == first - 1
+        return rows, where, range(first, stop), _Given.near(self, first - 1) == first - 1
 
 
 class _Sampled(_Given):
@@ -358,23 +358,23 @@ class _Sampled(_Given):
     def since(self, place: int) -> list[Batch]:
         return super().since(self._own(place))
 
-    def between(self, first: int, stop: int) -> tuple[list[Batch], Array, int, bool]:
+    def between(self, first: int, stop: int) -> tuple[list[Batch], Array, range, bool]:
         return super().between(self._own(first), self._own(stop - 1) + 1)
 
 
 class _Range:
     """The rows of one input at some places."""
 
-    def __init__(self, rows: Sequence[Batch], at: Array, length: int, before: bool) -> None:
-        self.rows, self.at, self.length, self.before = rows, at, length, before
-        self.full = sum(map(len, rows)) == length
+    def __init__(self, rows: Sequence[Batch], at: Array, places: range, before: bool) -> None:
+        self.rows, self.at, self.places, self.before = rows, at, places, before
+        self.full = sum(map(len, rows)) == len(places)
         self._there: Array | None = None
 
     def mask(self, kind: str) -> Array:
         """Where an event is "there", or where one begins or ended and so something "changes"."""
         if self._there is None:
-            self._there = np.full(self.length, self.full)
-            self._there[self.at] = True
+            length = len(self.places)
+            self._there = np.ones(length, np.bool_) if self.full else marked(self.at, self.places.start, length)
         if kind == "there":
             return frozen(self._there)
         changes = self._there.copy()
@@ -388,11 +388,7 @@ class _Range:
     def spread(self, values: Any) -> Array:
         """Values of rows at their places, with nothing of worth where no event is."""
         values = np.asarray(values)
-        if self.full:
-            return frozen(values)
-        spread = np.zeros(self.length, values.dtype)
-        spread[self.at] = values
-        return frozen(spread)
+        return frozen(values if self.full else spread(values, self.at, self.places.start, len(self.places)))
 
 
 def _position(places: Places, place: int) -> int:
