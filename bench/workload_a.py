@@ -16,7 +16,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 import whimbrel as wb
-from bench import limit
+from bench import limit, pricing
 from bench.compare import Row, compare, same_rows
 from whimbrel import Stream, col
 from whimbrel.batch import Batch, table_from_batches
@@ -216,36 +216,13 @@ def _asof_join(rows: int) -> Iterator[Row]:
 
 
 def _pricing_summary(rows: int) -> Iterator[Row]:
-    """TPC-H Q1 on rows distributed as its specification (4.2.3) says of lineitem."""
-    random = np.random.default_rng(10)
-    quantity = random.integers(1, 51, rows).astype(np.float64)
-    ship = np.sort(random.integers(8_036, 10_562, rows))  # days; ordered, as an event log is
-    received = ship + random.integers(1, 31, rows)
-    flag = np.where(received <= 9_298, np.where(random.random(rows) < 0.5, "R", "A"), "N")
-    table = pa.table({
-        "ship": ship, "quantity": quantity, "price": quantity * random.uniform(900, 2_100, rows).round(2),
-        "discount": random.integers(0, 11, rows) / 100, "tax": random.integers(0, 9, rows) / 100,
-        "flag": pa.array(flag).dictionary_encode(),
-        "status": pa.array(np.where(ship > 9_298, "O", "F")).dictionary_encode(),
-    })
-    net = col.price * (1 - col.discount)
-    query = (
-        wb.from_arrow(table, time="ship").where(col.ship <= 10_471).group_by("flag", "status").tumbling_window(100_000)
-        .aggregate(quantity=wb.sum(col.quantity), price=wb.sum(col.price), net=wb.sum(net),
-                   charge=wb.sum(net * (1 + col.tax)), mean_quantity=wb.mean(col.quantity),
-                   mean_price=wb.mean(col.price), mean_discount=wb.mean(col.discount), rows=wb.count())
-    )
+    table = pricing.lineitem(rows)
+    query = pricing.summary(wb.from_arrow(table, time="ship"))
     connection = _duckdb(lineitem=table)
-    sql = """SELECT flag::VARCHAR AS flag, status::VARCHAR AS status, sum(quantity) AS quantity, sum(price) AS price,
-             sum(price * (1 - discount)) AS net, sum(price * (1 - discount) * (1 + tax)) AS charge,
-             avg(quantity) AS mean_quantity, avg(price) AS mean_price, avg(discount) AS mean_discount, count(*) AS rows
-             FROM lineitem WHERE ship <= 10471 GROUP BY ALL"""
-    same = same_rows("flag", "status", "rows", "quantity", "price", "net", "charge", "mean_quantity", "mean_price",
-                     "mean_discount")
-    peers: Peers = {"DuckDB, 2 threads": lambda: connection.sql(sql).to_arrow_table()}
-    yield from compare("A TPC-H Q1", "lineitem-like", rows, query.collect, peers, same)
+    peers: Peers = {"DuckDB, 2 threads": lambda: connection.sql(pricing.SQL.format("lineitem")).to_arrow_table()}
+    yield from compare("A TPC-H Q1", "lineitem-like", rows, query.collect, peers, pricing.same)
     yield from compare("A the same, ours on 2 threads", "lineitem-like", rows, lambda: query.collect(threads=2),
-                       {"ours on one": query.collect, **peers}, same)
+                       {"ours on one": query.collect, **peers}, pricing.same)
     connection.close()
 
 

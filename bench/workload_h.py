@@ -6,6 +6,7 @@ import resource
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import whimbrel as wb
+from bench import pricing
 from bench.compare import REPEATS, Row, compare, same_rows
 from bench.coverage import HISTOGRAM, KEPT, RATIO, SUMS, coverage, datasets, membership
 from whimbrel import col
@@ -26,28 +28,70 @@ ROWS, QUICK_ROWS = 20_000_000, 2_000_000
 TERMS = 1_000
 SHUFFLES, QUICK_SHUFFLES = 1_000, 4
 Peers = dict[str, Callable[[], Any]]
-COLUMNS = ("term", "n", "total", "mean")
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question of a table, as every peer is asked it.
+
+    Attributes
+    ----------
+    time : str
+    ask : callable
+    sql : str
+        With a place for the name of the table.
+    polars : callable
+    same : callable
+        Whether two answers agree.
+    keys, values : tuple of str
+        Of the answer; errors are those of the values, of groups with a fiftieth of the rows.
+    counted : str
+        The value that is the number of rows.
+    """
+
+    name: str
+    table: pa.Table
+    time: str
+    ask: Callable[[wb.Stream], wb.Stream]
+    sql: str
+    polars: Callable[[pl.LazyFrame], pa.Table]
+    same: Callable[[pa.Table, pa.Table], bool]
+    keys: tuple[str, ...]
+    values: tuple[str, ...]
+    counted: str
 
 
 def run(*, quick: bool) -> Iterator[Row]:
-    """Popularity of search terms: all answers of a scan against one, time to an error, steering; then coverage."""
+    """All answers of a scan against one, time to an error, steering, for two questions; then coverage."""
     rows = QUICK_ROWS if quick else ROWS
-    table = _searches(rows)
+    searches = _searches(rows)
+    asked = [
+        Question("searches", searches, "at", lambda source: _popularity(source, rows),
+                 "SELECT term, count(*) AS n, sum(clicks)::BIGINT AS total, avg(ms) AS mean FROM {} GROUP BY term",
+                 _polars_popularity, same_rows("term", "n", "total", "mean"), ("term",), ("total", "mean"),
+                 "n"),
+        Question("TPC-H Q1", pricing.lineitem(rows), "ship", pricing.summary, pricing.SQL, pricing.polars_summary,
+                 pricing.same, pricing.KEYS, pricing.VALUES, "rows"),
+    ]
     with TemporaryDirectory() as folder, patience():
-        path = Path(folder) / "searches.parquet"
-        pq.write_table(table, path, row_group_size=65_536)
-        sources = {"memory": wb.from_arrow(table, time="at"), "Parquet": wb.read_parquet(path, time="at")}
-        for place, source in sources.items():
-            yield from _whole(place, source, table, path, rows)
-            yield from _steered(place, source, rows)
+        for question in asked:
+            path = Path(folder) / f"{question.time}.parquet"
+            pq.write_table(question.table, path, row_group_size=65_536)
+            sources = {"memory": wb.from_arrow(question.table, time=question.time),
+                       "Parquet": wb.read_parquet(path, time=question.time)}
+            for place, source in sources.items():
+                yield from _whole(place, source, question, path, rows)
+                if question.table is searches:
+                    yield from _steered(place, source, rows)
     print("      share of groups of which no interval was false at 12 looks, and (the same of those that had one, "
           "how many had one at half the data, its width as a multiple of one for that look alone, half of it as a "
           "share of the value)")
     for groups in (10,) if quick else (10, 1_000):
         for data in datasets():
             shuffles = QUICK_SHUFFLES if quick else SHUFFLES
-            for asked in (SUMS, RATIO, HISTOGRAM, KEPT):
-                print(coverage(data, groups, shuffles, asked), flush=True)
+            for kind in (SUMS, RATIO, HISTOGRAM, KEPT):
+                print(coverage(data, groups, shuffles, kind), flush=True)
             print(membership(data, groups, shuffles), flush=True)
 
 
@@ -57,35 +101,31 @@ def _searches(rows: int) -> pa.Table:
                      "ms": chance.exponential(40, rows), "clicks": chance.integers(0, 6, rows)})
 
 
-def _ask(source: wb.Stream, window: int) -> wb.Stream:
+def _popularity(source: wb.Stream, window: int) -> wb.Stream:
     return source.group_by("term").tumbling_window(window).aggregate(n=wb.count(), total=wb.sum(col.clicks),
                                                                    mean=wb.mean(col.ms))
 
 
-def _whole(place: str, source: wb.Stream, table: pa.Table, path: Path, rows: int) -> Iterator[Row]:
-    query = _ask(source, rows)
-    sql = "SELECT term, count(*) AS n, sum(clicks)::BIGINT AS total, avg(ms) AS mean FROM {} GROUP BY term"
+def _polars_popularity(searches: pl.LazyFrame) -> pa.Table:
+    return searches.group_by("term").agg(n=pl.len().cast(pl.Int64), total=pl.col("clicks").sum(),
+                                         mean=pl.col("ms").mean()).collect().to_arrow()
+
+
+def _whole(place: str, source: wb.Stream, question: Question, path: Path, rows: int) -> Iterator[Row]:
+    query, case = question.ask(source), f"{question.name}, {place}"
     connection = duckdb.connect()
-    connection.register("searches", table)
-    frame = pl.from_arrow(table) if place == "memory" else None
-
-    def polars() -> pa.Table:
-        scan = pl.scan_parquet(path) if frame is None else frame.lazy()  # type: ignore[union-attr]
-        found = scan.group_by("term").agg(n=pl.len().cast(pl.Int64), total=pl.col("clicks").sum(),
-                                          mean=pl.col("ms").mean())
-        return found.collect().to_arrow()
-
-    def duck() -> pa.Table:
-        return connection.sql(sql.format("searches" if place == "memory" else f"'{path}'")).to_arrow_table()
-
-    peers: Peers = {"one-shot": query.collect, "DuckDB one-shot": duck, "Polars one-shot": polars}
-    for every, shown in (("100%", "1 answer"), ("10%", "10 answers"), ("1%", "100 answers")):
+    connection.register("asked", question.table)
+    sql = question.sql.format("asked" if place == "memory" else f"'{path}'")
+    frame = _frame(question.table) if place == "memory" else pl.scan_parquet(path)
+    peers: Peers = {"one-shot": query.collect, "DuckDB one-shot": lambda: connection.sql(sql).to_arrow_table(),
+                    "Polars one-shot": lambda: question.polars(frame)}
+    for every, shown in (("100%", "1 answer"), ("50%", "2 answers"), ("10%", "10 answers"), ("1%", "100 answers")):
         def answers(every: str = every) -> pa.Table:
             for answer in query.progress(every=every):
                 table = answer.table
             return table
 
-        yield from compare("H", f"{place}, {shown}", rows, answers, peers, same_rows(*COLUMNS))
+        yield from compare("H", f"{case}, {shown}", rows, answers, peers, question.same)
 
     def unread() -> pa.Table:
         for answer in query.progress(every="1%"):
@@ -93,47 +133,70 @@ def _whole(place: str, source: wb.Stream, table: pa.Table, path: Path, rows: int
         return last.table
 
     one_shot: Peers = {"one-shot": query.collect}
-    yield from compare("H", f"{place}, 100 unread", rows, unread, one_shot, same_rows(*COLUMNS))
-    yield from _times_to(place, query, peers, table)
+    yield from compare("H", f"{case}, 100 unread", rows, unread, one_shot, question.same)
+    yield from _times_to(case, query, peers, question)
+    connection.close()
 
 
-def _times_to(place: str, query: wb.Stream, peers: Peers,
-              table: pa.Table) -> Iterator[Row]:
-    """Time to a first answer, and to errors of the twenty commonest terms, beside what a peer takes for all."""
-    truth = {row["term"]: row["n"] for row in query.collect().to_pylist()}
-    common = sorted(truth, key=lambda term: -truth[term])[:20]
+def _frame(table: pa.Table) -> pl.LazyFrame:
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame.lazy()
+
+
+def _times_to(case: str, query: wb.Stream, peers: Peers, question: Question) -> Iterator[Row]:
+    """Time to a first answer, and to errors of the commonest groups, beside what a peer takes for all."""
+    exact = _rows_by_key(query.collect(), question.keys)
+    common = [key for key, row in exact.items() if row[question.counted] >= question.table.num_rows / 50]
 
     def until(error: float) -> float:
         began = time.perf_counter()
         for answer in query.progress(every="1%"):
             found = answer.table
-            if error == np.inf or _error(found, common) <= error:
+            if error == np.inf or _within(found, common, question) <= error:
                 break
         return time.perf_counter() - began
 
-    def sampled() -> float:
-        began = time.perf_counter()
-        pl.from_arrow(table).sample(fraction=0.01, seed=1).group_by("term").agg(  # type: ignore[union-attr]
-            n=pl.len() * 100, total=pl.col("clicks").sum() * 100, mean=pl.col("ms").mean())
-        return time.perf_counter() - began
-
+    frame = pl.from_arrow(question.table)
+    assert isinstance(frame, pl.DataFrame)
+    sampled: Peers = {"Polars 1% sample": lambda: question.polars(frame.sample(fraction=0.01, seed=1).lazy())}
     for shown, error in (("first answer", np.inf), ("to 5%", 0.05), ("to 1%", 0.01)):
         ours = [until(error) for _ in range(REPEATS)]
-        for name, peer in {**peers, "Polars 1% sample": sampled}.items():
+        for name, peer in {**peers, **sampled}.items():
             theirs = []
             for _ in range(REPEATS):
                 began = time.perf_counter()
                 peer()
                 theirs.append(time.perf_counter() - began)
-            yield _row(f"{place}, {shown}", ours, name, theirs)
+            yield _row(f"{case}, {shown}", ours, name, theirs)
+    for answer in query.progress(at=SHARES):
+        if not answer.final:
+            found = answer.table
+            off, within = _off(found, common, question, exact), _within(found, common, question)
+            print(f"      {case}, {answer.share:.1%} read: groups of a fiftieth of rows are off by up to {off:.2%}, "
+                  f"said to be within {within:.2%}")
 
 
-def _error(found: pa.Table, terms: list[int]) -> float:
-    rows = {row["term"]: row for row in found.to_pylist()}
-    if any(term not in rows or rows[term][f"{name}_low"] is None for term in terms for name in ("total", "mean")):
+def _rows_by_key(table: pa.Table, keys: tuple[str, ...]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    return {tuple(row[key] for key in keys): row for row in table.to_pylist()}
+
+
+def _within(found: pa.Table, common: list[tuple[Any, ...]], question: Question) -> float:
+    """Half the widest interval, as a share of its value; infinite where one has none."""
+    rows = _rows_by_key(found, question.keys)
+    if any(key not in rows or rows[key][f"{name}_{end}"] is None
+           for key in common for name in question.values for end in ("low", "high")):
         return float("inf")
-    return max((rows[term][f"{name}_high"] - rows[term][f"{name}_low"]) / 2 / rows[term][name]
-               for term in terms for name in ("total", "mean"))
+    return max((rows[key][f"{name}_high"] - rows[key][f"{name}_low"]) / 2 / rows[key][name]
+               for key in common for name in question.values)
+
+
+def _off(found: pa.Table, common: list[tuple[Any, ...]], question: Question,
+         exact: dict[tuple[Any, ...], dict[str, Any]]) -> float:
+    """How far the worst value is from the truth, as a share of it."""
+    rows = _rows_by_key(found, question.keys)
+    return max(abs(rows[key][name] / exact[key][name] - 1) if key in rows else 1.0
+               for key in common for name in question.values)
 
 
 def _steered(place: str, source: wb.Stream, rows: int) -> Iterator[Row]:
@@ -160,7 +223,7 @@ def _steered(place: str, source: wb.Stream, rows: int) -> Iterator[Row]:
     for _ in range(REPEATS):
         ours.append(seconds(steered=True))
         theirs.append(seconds(steered=False))
-    yield _row(f"{place}, 3 of 100 windows", ours, "in order of time", theirs)
+    yield _row(f"searches, {place}, 3 of 100 windows", ours, "in order of time", theirs)
 
 
 def _row(case: str, ours: list[float], peer: str, theirs: list[float]) -> Row:

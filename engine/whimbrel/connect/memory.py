@@ -71,6 +71,7 @@ class ArrowSource(ColumnarSource):
                          late=late, name=name or "table", rows=self.table.num_rows, where=where,
                          partition=partition)
         self.known_gaps = KnownGaps() if self.disorder.reorder_latency == 0 else None
+        self._pieces: dict[tuple[str, ...], tuple[pa.RecordBatch, Batch | None] | None] = {}
 
     @property
     def nbytes(self) -> int:
@@ -95,12 +96,14 @@ class ArrowSource(ColumnarSource):
 
     def excerpt(self, first: int, stop: int) -> Source:
         twin = copy.copy(self)
-        vars(twin).update(table=self.table.slice(first, stop - first), rows=stop - first, known_gaps=None)
+        vars(twin).update(table=self.table.slice(first, stop - first), rows=stop - first, known_gaps=None,
+                          _pieces={})
         vars(twin).pop("_times", None)
         return twin
 
     def excerpts(self, columns: Sequence[str]) -> Excerpts:
-        return self._in_one_piece(columns) or super().excerpts(columns)
+        return self._in_one_piece(columns) or RecordExcerpts(
+            self, self.table.select(self.timeline.needed(columns)), None, columns)
 
     def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
         whole = self._in_one_piece(columns)
@@ -110,11 +113,15 @@ class ArrowSource(ColumnarSource):
         return batches if self.known_gaps is None else self.known_gaps.told(batches, offset)
 
     def _in_one_piece(self, columns: Sequence[str]) -> RecordExcerpts | None:
-        needed = self.table.select(self.timeline.needed(columns))
-        if not self.table.num_rows or any(column.num_chunks != 1 for column in needed.columns):
-            return None
-        rows, = needed.to_batches()
-        return RecordExcerpts(self, rows, columns)
+        """What reads these columns, where each lies in one piece."""
+        wanted = tuple(columns)
+        if wanted not in self._pieces:
+            needed = self.table.select(self.timeline.needed(columns))
+            in_one = self.table.num_rows > 0 and all(column.num_chunks == 1 for column in needed.columns)
+            rows = needed.to_batches()[0] if in_one else None
+            self._pieces[wanted] = None if rows is None else (rows, self.timeline.shared(rows, columns))
+        piece = self._pieces[wanted]
+        return None if piece is None else RecordExcerpts(self, *piece, columns)
 
     def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
         def ends(rows: pa.Table) -> Callable[[str], Column | None]:
@@ -144,20 +151,23 @@ class ArrowSource(ColumnarSource):
 
 
 class RecordExcerpts(Excerpts):
-    """Parts of one record batch, which is not taken apart anew for each.
+    """Parts of one table, which is not taken apart anew for each.
 
     Parameters
     ----------
     source : ArrowSource
-    rows : pyarrow.RecordBatch
-        All of its rows.
+    rows : pyarrow.RecordBatch or pyarrow.Table
+        All of its rows, with these columns.
+    shared : Batch or None
+        The same, where they lie in memory as they are read.
     columns : sequence of str
     """
 
-    def __init__(self, source: ArrowSource, rows: pa.RecordBatch, columns: Sequence[str]) -> None:
+    def __init__(self, source: ArrowSource, rows: pa.RecordBatch | pa.Table, shared: Batch | None,
+                 columns: Sequence[str]) -> None:
         super().__init__(source, columns)
         self._rows, self._timeline, self._known_gaps = rows, source.timeline, source.known_gaps
-        self._shared = self._timeline.shared(rows, columns)
+        self._shared = shared
 
     def read(self, first: int, stop: int) -> Iterator[Batch | None]:
         batches = self._batches(first, stop)
@@ -175,7 +185,9 @@ class RecordExcerpts(Excerpts):
         for row in range(first, stop, _BATCH_ROWS):
             end = min(row + _BATCH_ROWS, stop)
             if self._shared is None:
-                yield from self._timeline.batches([self._rows.slice(row, end - row)], self.columns, row)
+                part = self._rows.slice(row, end - row)
+                pieces = part.to_batches() if isinstance(part, pa.Table) else [part]
+                yield from self._timeline.batches(pieces, self.columns, row)
             else:
                 yield self._shared.slice(row, end)
 

@@ -133,7 +133,7 @@ class Compiled:
         self.function = function
         self.__doc__ = function.__doc__
         self._text = text
-        self._foreign = foreign
+        self.foreign = foreign
         self._lock = threading.Lock()
         self._dispatcher: Any = None
         self._ready: dict[tuple[Any, ...], threading.Event] = {}
@@ -159,7 +159,7 @@ class Compiled:
     def interpreted(self, *arguments: Any) -> Any:
         """Run the text as plain Python."""
         # As in machine code: hashing wraps, floats become inf and nan, and a user's division by zero is an error.
-        with np.errstate(all="ignore", divide="raise" if self._foreign else "ignore"):
+        with np.errstate(all="ignore", divide="raise" if self.foreign else "ignore"):
             return self.function(*arguments)
 
     def ready(self, *arguments: Any) -> bool:
@@ -179,7 +179,7 @@ class Compiled:
             event.wait(min(most_s, threading.TIMEOUT_MAX))
             if (watcher := _watcher.get()) is not None:
                 watcher(self.function.__name__, time.perf_counter() - began, True)
-        if self._failure is not None and self._foreign:
+        if self._failure is not None and self.foreign:
             return False
         if self._failure is not None:
             raise self._failure
@@ -199,7 +199,7 @@ class Compiled:
             try:
                 self._compile(signature)
             except Exception:
-                if self._foreign or not self._forget():
+                if self.foreign or not self._forget():
                     raise
                 self._compile(signature)
         except BaseException as error:
@@ -213,8 +213,8 @@ class Compiled:
         import numba
 
         if self._dispatcher is None:
-            function = self.function if self._foreign else self._load()
-            self._dispatcher = numba.njit(nogil=True, cache=not self._foreign)(_jittable(function, numba.njit))
+            function = self.function if self.foreign else self._load()
+            self._dispatcher = numba.njit(nogil=True, cache=not self.foreign)(_jittable(function, numba.njit))
         self._dispatcher.compile(tuple(_numba_type(kind, numba) for kind in signature))
 
     def _forget(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -221,13 +222,20 @@ class GroupAggregate(Operator):
         return (below.exactly(exact),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
+        known = _known.setdefault(self, {})
+        if upstream in known:
+            return known[upstream].anew()
         remembers = self.grid is None
         measures = [self.measurement(name, aggregate, self.rows or upstream[0], remembers=remembers)
                     for name, aggregate in self.measures]
         keys = [expr for _, expr in self.keys]
         if self.grid is None:
             return SnapshotKernel(self.schema(*upstream), keys, measures, self.condition)
-        return PaneKernel(self.schema(*upstream), self.grid, self.lead, keys, measures, self.condition)
+        kernel = PaneKernel(self.schema(*upstream), self.grid, self.lead, keys, measures, self.condition)
+        if not all(isinstance(measure, Measure) for measure in measures):
+            return kernel
+        known[upstream] = kernel
+        return kernel.anew()
 
     def measurement(self, name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> Measurement:
         """The aggregate at work: on a few numbers a group, or on all values of it."""
@@ -271,6 +279,10 @@ class GroupAggregate(Operator):
         if self.condition is not None:
             text += f" where {self.condition.show()}"
         return text if self.grid is None else f"{text} in windows of {show_ticks(self.grid.size, self.unit)}"
+
+
+_known: WeakKeyDictionary[GroupAggregate, dict[tuple[Schema, ...], PaneKernel]] = WeakKeyDictionary()
+"""Kernels that see no rows, of aggregates that are still there: one that runs again is not written again."""
 
 
 @fluent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -77,6 +78,20 @@ class PaneKernel(Kernel):
         self.closing: tuple[PaneText, Callable[..., int]] | None = None
         """The loop in use, given no rows: what else it is to be given is its state."""
 
+    def anew(self) -> PaneKernel:
+        """An equal kernel, given that this one has seen no rows; what is written for one serves both.
+
+        Not so what calls functions of a user's: what they read may be other than it was.
+        """
+        twin = copy.copy(self)
+        twin.keys = KeyTable([key.type for key in self.keys.columns])
+        twin.measures = [measure.fork() for measure in self.measures]
+        twin.pane, twin.rows, twin.touched = self.pane.copy(), self.rows.copy(), self.touched.copy()
+        twin.schedule, twin.full = Schedule(), []
+        if any(text.step.foreign for text in self.texts.values()):
+            twin.texts, twin.compiled = {}, {}
+        return twin
+
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
             return []
@@ -92,10 +107,10 @@ class PaneKernel(Kernel):
         """Say which aggregate it was that failed over these rows."""
         return told_in_words(self.measures, lambda: self._read_again(rows()))
 
-    def push_whole(self, batch: Batch) -> None:
-        """Take in rows, of which nothing follows and nothing came before: what comes of them is gathered."""
-        if len(batch):
-            self._take_in(batch, closes=True)
+    def push_whole(self, batches: Sequence[Batch]) -> None:
+        """Take in rows, none of these empty, which nothing follows and nothing came before: what comes is gathered."""
+        for batch in batches:
+            self._take_in(batch, closes=batch is batches[-1])
 
     def _take_in(self, batch: Batch, *, closes: bool) -> None:
         """Take in rows, and close what is open behind them, if nothing follows."""

@@ -125,6 +125,17 @@ class Blocks:
             return Blocks(first, stop, times[first], times[stop - 1])
         return Blocks(first, stop, np.minimum.reduceat(times, first), np.maximum.reduceat(times, first))
 
+    def cut(self, place: int, parts: Blocks) -> Blocks:
+        """One of them cut in two, behind the first of its parts; these count rows from its own."""
+        middle = self.first[place] + parts.stop[0]
+
+        def instead(values: Ticks, *two: int) -> Ticks:
+            return np.concatenate([values[:place], two, values[place + 1 :]])
+
+        return Blocks(instead(self.first, self.first[place], middle), instead(self.stop, middle, self.stop[place]),
+                      instead(self.earliest, parts.earliest[0], parts.earliest[1:].min()),
+                      instead(self.latest, parts.latest[0], parts.latest[1:].max()))
+
     @property
     def rows(self) -> Ticks:
         """How many rows each has."""

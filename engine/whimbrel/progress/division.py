@@ -15,7 +15,7 @@ from whimbrel.operators.finish import FinishKernel
 from whimbrel.operators.measure import Measure
 from whimbrel.optimize import optimize
 from whimbrel.optimize.in_steps import above, states_of_windows, takes_any_order
-from whimbrel.plan import Beat, Node, Operator, Part, Source
+from whimbrel.plan import Beat, Blocks, Node, Operator, Part, Source
 from whimbrel.progress.values import Values
 
 _KEEPS_ROWS = (TopK, Where)
@@ -52,6 +52,11 @@ class Division:
     tail: tuple[Operator, ...]
     keeps_time: bool
     keeps_rows: bool
+
+    @cached_property
+    def known_blocks(self) -> dict[int | None, tuple[Blocks, int | None]]:
+        """By how many rows were asked for in one, the blocks of its source, and the one to begin with."""
+        return {}
 
     @cached_property
     def plan(self) -> Node:

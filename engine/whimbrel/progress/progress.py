@@ -23,33 +23,26 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
 from whimbrel.kernels import patience
 from whimbrel.optimize import optimize
-from whimbrel.plan import Blocks, HandedIn, Node
+from whimbrel.plan import HandedIn, Node
+from whimbrel.progress.blocks import FEWEST_BLOCKS, read_in_blocks
 from whimbrel.progress.claims import Verdicts, claims_in
 from whimbrel.progress.compare import Comparison, Verdict
-from whimbrel.progress.division import Division, divide, one_ended
+from whimbrel.progress.division import Division, one_ended
 from whimbrel.progress.estimate import Estimate, bounds, with_ends
 from whimbrel.progress.keeping import go_on, write
 from whimbrel.progress.looks import Looks
 from whimbrel.progress.merged import Merged
 from whimbrel.progress.moments import Moments
 from whimbrel.progress.scan import Order, Scan
-from whimbrel.progress.states import MOST_WAITING, BlockStates
+from whimbrel.progress.states import MOST_WAITING
 from whimbrel.progress.stop import Rule, rule
 from whimbrel.run import Metrics, Pipeline, Snapshot, in_order
 from whimbrel.run import progress as in_order_of_time
 
-_BLOCKS = 200
-"""Of a table: an answer every hundredth of it is due after two."""
-_IN_A_WINDOW, _MOST_BLOCKS = 32, 1024
-"""Blocks in a window, so that its values can have intervals early; and how many may cost what blocks cost."""
-_FEWEST_ROWS, _MOST_ROWS = 64, 1 << 20
 _WORTH_COMPILING_ROWS = 50_000
 _INTERPRETED_S = 1e-6
 """What a row takes at least where nothing is compiled: so long even a first answer waits for the compiler."""
-_FEWEST_BLOCKS = 20
-"""With fewer, such as the row groups of a small file, little is known early: sampled only if that is asked for."""
-_MOST_HELD = 1 << 24
-"""Values of a source that are kept in memory, so that what lies in fewer blocks can be sampled."""
+_MANY_ROWS = 1 << 20
 _LEAST_CLAIMED = 0.5
 _FIRST_PHASE = 0.95
 """Of what may go wrong, the part that the first phase may use; the others share the rest."""
@@ -101,8 +94,8 @@ class Progress(Iterator[Estimate]):
         self._began: float | None = None
         self._version = 0
         self._hurries = False
-        found = _blocks(plan, block_rows) if order != "time" else "it was asked for in the order of time"
-        if order is None and not isinstance(found, str) and len(found[2]) < _FEWEST_BLOCKS:
+        found = read_in_blocks(plan, block_rows) if order != "time" else "it was asked for in the order of time"
+        if order is None and not isinstance(found, str) and len(found[2]) < FEWEST_BLOCKS:
             found = f"its source has no more than {len(found[2])} blocks, too few for a sample"
         self.why = found if isinstance(found, str) else ""
         if isinstance(found, str):
@@ -111,8 +104,8 @@ class Progress(Iterator[Estimate]):
                                 where=f"progress(order={order!r})",
                                 hint='order="time" answers early, without intervals')
         else:
-            self.division, self.states, self.blocks = found
-            self.scan = Scan(self.blocks, order if order in {"newest", "oldest"} else "random", seed)
+            self.division, self.states, self.blocks, begin = found
+            self.scan = Scan(self.blocks, order if order in {"newest", "oldest"} else "random", seed, begin=begin)
             self._tail = Tail(self.division)
             self._total = int(self.blocks.rows.sum())
             looks.begin(self._total)
@@ -327,7 +320,7 @@ class Progress(Iterator[Estimate]):
     def _read_rest(self) -> None:
         """Read all that is left as one, in the order of time: nobody looks before it is exact."""
         rest = self._total - self.scan.rows_read
-        if rest > _MOST_ROWS:  # who asks for an earlier answer meanwhile does not wait for so many
+        if rest > _MANY_ROWS:  # who asks for an earlier answer meanwhile does not wait for so many
             self.moments.merge()
         with self.moments.lock:
             self.moments.read(rest, len(self.scan.drawn), self.states.read_rest(self.scan.rest))
@@ -339,14 +332,20 @@ class Progress(Iterator[Estimate]):
         return self.scan.go_on()
 
     def _end_phase(self) -> None:
-        """Intervals that hold when a phase ends hold for ever: the next one can only make them narrower."""
-        if not len(self.scan.drawn):
-            return
-        sample = self.moments.now(self.scan.stand).sample
-        if len(sample):
-            self.merged.before = bounds(sample, self._alpha)
-        self.merged.windows.begin_phase()
-        self.phases += 1
+        """Intervals that hold when a phase ends hold for ever: the next one can only make them narrower.
+
+        A block alone is no sample: nothing was said of it that may be false.
+        """
+        drawn = len(self.scan.drawn)
+        if drawn == 1:
+            self.moments.merge()
+        elif drawn:
+            sample = self.moments.now(self.scan.stand).sample
+            if len(sample):
+                self.merged.before = bounds(sample, self._alpha)
+            self.phases += 1
+        if drawn:
+            self.merged.windows.begin_phase()
 
     @property
     def _alpha(self) -> float:
@@ -399,32 +398,6 @@ class Tail:
         division = self._division
         return {False: division.behind(HandedIn("windows", "", division.answer, division.window.size), states=False),
                 True: division.behind(HandedIn("panes", "", division.merged, division.window.hop), states=True)}
-
-
-def _blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, Blocks] | str:
-    """How a query is answered block by block; or why it is not."""
-    division = divide(plan)
-    if isinstance(division, str):
-        return division
-    states = BlockStates(division.plan)
-    rows = states.source.rows
-    if rows is None or states.source.live or states.source.edges:
-        return "its source has no end, or no blocks"
-    size = min(max(_FEWEST_ROWS, -(-rows // _BLOCKS)), _MOST_ROWS)
-    blocks = states.blocks(block_rows or size, division.cuts)
-    if blocks is not None and len(blocks) < _FEWEST_BLOCKS <= rows // (block_rows or size) and (
-            rows * len(states.columns) <= _MOST_HELD):
-        states.hold()
-        blocks = states.blocks(block_rows or size, division.cuts)
-    if blocks is None:
-        return "its source cannot be read block by block: rows may be late, or nobody knows the times of its blocks"
-    windows = int(blocks.latest.max() - blocks.earliest.min()) // division.window.size + 1
-    if windows > 1 and rows * len(division.kept) > _MOST_HELD:
-        return f"all its {windows:,} windows would keep their values at once"
-    if block_rows is None and _BLOCKS < windows * _IN_A_WINDOW <= _MOST_BLOCKS and division.cuts is not None:
-        finer = states.blocks(max(_FEWEST_ROWS, rows // (windows * _IN_A_WINDOW)), division.cuts)
-        blocks = blocks if finer is None else finer
-    return division, states, blocks
 
 
 def _snapshots(plan: Node, looks: Looks, confidence: float, why: str) -> Iterator[Estimate]:

@@ -16,7 +16,7 @@ from whimbrel.plan import Blocks
 Array = np.ndarray[Any, Any]
 Order = Literal["random", "newest", "oldest"]
 
-_COMING = 3
+_COMING = 4
 """Blocks that are told beforehand: two may be read at a time, and none waits for the other."""
 _FEW_WINDOWS = 500
 """For which nobody waits for the compiler."""
@@ -67,6 +67,8 @@ class Scan:
     order : {"random", "newest", "oldest"}
         Of the blocks within a phase.
     seed : int
+    begin : int, optional
+        Where the order is random, the block that is read before a sample of the others is.
 
     Attributes
     ----------
@@ -75,13 +77,17 @@ class Scan:
     rows_read : int
     """
 
-    def __init__(self, blocks: Blocks, order: Order = "random", seed: int = 0) -> None:
+    def __init__(self, blocks: Blocks, order: Order = "random", seed: int = 0, *, begin: int | None = None) -> None:
         self.blocks, self.order = blocks, order
         self._chance = np.random.default_rng(seed)
         self.read = np.zeros(len(blocks), np.bool_)
         self.rows_read = 0
         self.later = np.empty(0, np.int64)
-        self._begin(np.arange(len(blocks)), np.empty(0, np.int64))
+        every, none = np.arange(len(blocks)), np.empty(0, np.int64)
+        if begin is None or order != "random":
+            self._begin(every, none)
+        else:
+            self._begin(every[begin : begin + 1], np.delete(every, begin))
 
     @property
     def drawn(self) -> Array:

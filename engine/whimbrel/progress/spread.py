@@ -60,6 +60,8 @@ class Spread:
 
     def _widths(self, alpha: float) -> Array:
         sample, read, values = self.sample, self.sample.read, self.sample.division.values
+        if sample.blocks.max(initial=0) < FEWEST_BLOCKS:
+            return np.broadcast_to(np.where(read.exact, 0.0, np.inf), sample.numbers.shape)
         errors, degrees = self._found
         widths = np.empty_like(errors)
         with sample.waiting:

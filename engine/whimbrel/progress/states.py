@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeGuard
 
 from whimbrel.batch import Batch
-from whimbrel.clock import INF
+from whimbrel.clock import INF, MIN_TIME
 from whimbrel.kernels import ordered
 from whimbrel.operators.pane_kernel import PaneKernel
 from whimbrel.operators.pane_parts import PaneParts
@@ -17,6 +18,8 @@ from whimbrel.run import Pipeline
 
 Rows = tuple[int, int]
 """From a row of the source up to another one."""
+_FEW_BATCHES = 4
+"""From which on those of a block are worked on one by one, and not gathered first."""
 MOST_WAITING = 1 << 18
 """States of blocks that wait for somebody to look: 8 bytes for each number in them."""
 
@@ -66,12 +69,13 @@ class BlockStates:
             states = self._read_part(*block)
             if states is not None:
                 return states
+        if then:
+            excerpts.expect((block, *then))
         batches = excerpts.read(*block)
-        excerpts.expect(then)
-        batch, more = next(batches, None), next(batches, None)
-        if more is None and batch is not None and self._straight and ordered(batch) and batch.sync[-1] < INF:
-            return self._read_straight(batch)
-        return self._read([(block[0], itertools.chain((batch, more), batches))])
+        few = list(itertools.islice(batches, _FEW_BATCHES)) if self._straight else []
+        if 0 < len(few) < _FEW_BATCHES and _in_order(few):
+            return self._read_straight(few)
+        return self._read([(block[0], itertools.chain(few, batches))])
 
     def read_rest(self, parts: Sequence[Rows]) -> int:
         """Make states of several parts of the source, in the order of time, as if of one block."""
@@ -85,7 +89,14 @@ class BlockStates:
         if self._excerpts is None:
             self._excerpts = self.source.excerpts(self.columns)
             self._whole = self._excerpts.in_one_piece if self._straight else None
+            self._look_for_parts()
         return self._excerpts
+
+    def _look_for_parts(self) -> None:
+        """See whether parts of rows that lie in memory can be taken in as they are: once their loop is compiled."""
+        if self._whole is not None:
+            assert self._panes is not None
+            self._parts = self._panes.parts_of(self._whole)
 
     def _news(self) -> int:
         """How many states were made since it was last asked."""
@@ -110,16 +121,15 @@ class BlockStates:
             raise
         return self._news() if done else None
 
-    def _read_straight(self, batch: Batch) -> int:
+    def _read_straight(self, batches: Sequence[Batch]) -> int:
         """Make states of a whole block of rows in order: there is nothing to judge, and nobody to be told of time."""
         assert self._panes is not None
         try:
-            self._panes.push_whole(batch)
+            self._panes.push_whole(batches)
         except BaseException:
             self._forget()
             raise
-        if self._whole is not None:
-            self._parts = self._panes.parts_of(self._whole)
+        self._look_for_parts()
         return self._news()
 
     def _forget(self) -> None:
@@ -155,6 +165,16 @@ class BlockStates:
             self._panes.gathers, self._panes.schedule = True, Schedule(MOST_WAITING)
         below = self._plan.inputs[0].op
         self._straight = (self._panes is not None and isinstance(below, Source) and below.disorder == Disorder())
+
+
+def _in_order(batches: Sequence[Batch | None]) -> TypeGuard[Sequence[Batch]]:
+    """Whether all rows are there, and in the order of time, up to its end."""
+    last = MIN_TIME
+    for batch in batches:
+        if batch is None or not len(batch) or batch.sync[0] < last or not ordered(batch):
+            return False
+        last = batch.sync[-1]
+    return last < INF
 
 
 def _unwrapped(source: Source) -> Source:

@@ -88,7 +88,7 @@ class Totals:
         self.powers = np.zeros(self.room * self.width * 4 if compares else 0)
         self.known = [array.copy() for array in self.fields] if compares else []
         self._known = np.empty(0)
-        self._rows = self._look_up()
+        self._rows: Rows | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -100,13 +100,16 @@ class Totals:
     @property
     def rows(self) -> Rows:
         """What tells the rows; the same ones until there are more."""
-        if len(self._rows.which) < len(self):
+        if self._rows is None or len(self._rows.which) < len(self):
             self._rows = self._look_up()
         return self._rows
 
     def _look_up(self) -> Rows:
         keys = self.keys.values(np.arange(len(self), dtype=np.int32))
-        starts, which = np.unique(np.asarray(keys[0].values), return_inverse=True)
+        begun = np.asarray(keys[0].values)
+        if not (begun != begun[:1]).any():  # of one window, as it often is, there is nothing to sort
+            return Rows(keys, begun[:1], np.zeros(len(begun), np.int64), in_order=True)
+        starts, which = np.unique(begun, return_inverse=True)
         return Rows(keys, starts, which, in_order=bool((which[1:] >= which[:-1]).all()))
 
     @property

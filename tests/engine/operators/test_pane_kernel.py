@@ -36,7 +36,7 @@ def test_rows_that_are_gathered_are_those_that_come_out(name: Tier, monkeypatch:
                 batch, = source.excerpt(first, stop).read(["k", "x"])
                 assert batch is not None
                 if whole:
-                    kernel.push_whole(batch)
+                    kernel.push_whole([batch])
                 else:
                     out += [*kernel.push(batch.slice(0, 100)), *kernel.push(batch.slice(100, stop - first))]
                     out += kernel.advance(INF)
@@ -60,9 +60,9 @@ def test_many_rows_are_gathered_where_they_were_written(monkeypatch: pytest.Monk
         assert isinstance(kernel, PaneKernel)
         kernel.gathers = True
         written = kernel.schedule.rows
-        kernel.push_whole(batch.slice(0, 40))
+        kernel.push_whole([batch.slice(0, 40)])
         many, = kernel.gathered()
-        kernel.push_whole(batch.slice(40, 60))
+        kernel.push_whole([batch.slice(40, 60)])
         few, = kernel.gathered()
     assert np.shares_memory(many.column("n").values, written)
     assert not np.shares_memory(few.column("n").values, kernel.schedule.rows)

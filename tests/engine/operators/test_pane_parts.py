@@ -38,7 +38,7 @@ def kernel_of(query: wb.Stream, first: Batch) -> PaneKernel:
     kernel = node.op.kernel(node.inputs[0].schema)
     assert isinstance(kernel, PaneKernel)
     kernel.gathers = True
-    kernel.push_whole(first)
+    kernel.push_whole([first])
     kernel.gathered()
     return kernel
 
@@ -60,7 +60,7 @@ def test_what_comes_of_a_part_is_what_comes_of_it_alone(query: str, monkeypatch:
         parts = parted.parts_of(whole)
         assert parts is not None
         for first, stop in PARTS:
-            alone.push_whole(whole.slice(first, stop))
+            alone.push_whole([whole.slice(first, stop)])
             assert parts.take_in(first, stop)
         assert alone.waiting == parted.waiting > 10
         found = [Batch.concat(kernel.gathered()) for kernel in (alone, parted)]

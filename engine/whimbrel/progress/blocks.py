@@ -1,0 +1,66 @@
+"""A source cut into blocks that a query is answered from in any order."""
+
+from __future__ import annotations
+
+from whimbrel.plan import Blocks, Node, Source
+from whimbrel.progress.division import Division, divide
+from whimbrel.progress.states import BlockStates
+
+_BLOCKS = 200
+"""Of a table: an answer every hundredth of it is due after two."""
+_IN_A_WINDOW, _MOST_BLOCKS = 32, 1024
+"""Blocks in a window, so that its values can have intervals early; and how many may cost what blocks cost."""
+_FEWEST_ROWS, _MOST_ROWS = 64, 1 << 20
+_FIRST_ROWS, _WORTH_CUTTING = 1 << 14, 4
+"""Rows that a first answer needs; of so many times more a part is read first."""
+FEWEST_BLOCKS = 20
+"""With fewer, such as the row groups of a small file, little is known early: sampled only if that is asked for."""
+_MOST_HELD = 1 << 24
+"""Values of a source that are kept in memory, so that what lies in fewer blocks can be sampled."""
+
+
+def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, Blocks, int | None] | str:
+    """How a query is answered block by block, and the block to begin with; or why it is not."""
+    division = divide(plan)
+    if isinstance(division, str):
+        return division
+    states, known = BlockStates(division.plan), division.known_blocks.get(block_rows)
+    if known is not None:
+        return division, states, *known
+    rows = states.source.rows
+    if rows is None or states.source.live or states.source.edges:
+        return "its source has no end, or no blocks"
+    size = min(max(_FEWEST_ROWS, -(-rows // _BLOCKS)), _MOST_ROWS)
+    blocks = states.blocks(block_rows or size, division.cuts)
+    held = (blocks is not None and len(blocks) < FEWEST_BLOCKS <= rows // (block_rows or size)
+            and rows * len(states.columns) <= _MOST_HELD)
+    if held:
+        states.hold()
+        blocks = states.blocks(block_rows or size, division.cuts)
+    if blocks is None:
+        return "its source cannot be read block by block: rows may be late, or nobody knows the times of its blocks"
+    windows = int(blocks.latest.max() - blocks.earliest.min()) // division.window.size + 1
+    if windows > 1 and rows * len(division.kept) > _MOST_HELD:
+        return f"all its {windows:,} windows would keep their values at once"
+    if block_rows is None and _BLOCKS < windows * _IN_A_WINDOW <= _MOST_BLOCKS and division.cuts is not None:
+        finer = states.blocks(max(_FEWEST_ROWS, rows // (windows * _IN_A_WINDOW)), division.cuts)
+        blocks = blocks if finer is None else finer
+    blocks, begin = _with_a_small_one(blocks, states.source)
+    if not held:  # rows do not change, but are not kept for the next one to ask
+        division.known_blocks[block_rows] = blocks, begin
+    return division, states, blocks, begin
+
+
+def _with_a_small_one(blocks: Blocks, source: Source) -> tuple[Blocks, int | None]:
+    """One of large blocks cut in two, so that a first answer need not wait for all of it; and where the small part is.
+
+    It is read before the others, of which a sample is drawn then: so it does not matter which one it is.
+    """
+    place = len(blocks) // 2
+    first, stop = int(blocks.first[place]), int(blocks.stop[place])
+    if len(blocks) < FEWEST_BLOCKS or stop - first < _WORTH_CUTTING * _FIRST_ROWS:
+        return blocks, None
+    parts = source.excerpt(first, stop).blocks(_FIRST_ROWS)
+    if parts is None or len(parts) < 2:
+        return blocks, None
+    return blocks.cut(place, parts), place
