@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from statistics import NormalDist
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +16,9 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.batch import Batch
 from whimbrel.expr import Expr
-from whimbrel.kernels.primitives.intervals import multiplier
 from whimbrel.plan import Aggregate, Blocks
-from whimbrel.progress.distinct import DistinctLook
 from whimbrel.progress.sample import Sample
-from whimbrel.progress.sequence import boundary
+from whimbrel.progress.spread import Spread
 from whimbrel.progress.states import BlockStates, Rows
 
 Array = np.ndarray[Any, Any]
@@ -234,14 +232,10 @@ class MadeStates(BlockStates):
 
 def _at_half(sample: Sample, given: Array, true: Array) -> tuple[Array, Array, Array]:
     """By value: of how many groups there is an interval, and its median width: in those of one look, and half of it."""
-    read = sample.read
-    share = float(read.drawn.blocks[0] / read.phase[0])
-    widths = sample.spread.ends(_ALPHA)[1] - sample.spread.ends(_ALPHA)[0]
-    alone = np.empty_like(widths)
-    for value in range(len(alone)):
-        look = sample.kept.get(sample.division.values.kept.get(value, ""))
-        low, high = sample.spread.ends(_for_one_look(share, look.references if isinstance(look, DistinctLook) else 1))
-        alone[value] = (high - low)[value]
+    widths = np.subtract(*sample.spread.ends(_ALPHA)[::-1])
+    with patch("whimbrel.progress.spread.boundary", _at_one_look), patch(
+            "whimbrel.progress.block_sums.boundary", _at_one_look):
+        alone = np.subtract(*Spread(sample).ends(_ALPHA)[::-1])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios, halves = widths / alone, widths / 2 / np.abs(true)
     known = given & (widths > 0) & np.isfinite(alone)
@@ -254,13 +248,6 @@ def _median(numbers: Array) -> Array:
                      for row in np.atleast_2d(numbers)])
 
 
-@cache
-def _for_one_look(share: float, parts: int) -> float:
-    """What a sequence has to be asked for, so that it is as wide as what holds at this look alone."""
-    normal = NormalDist().inv_cdf(1 - _ALPHA / 2 / parts)
-    low, high = 1e-6, 0.999
-    for _ in range(30):
-        middle = (low * high) ** 0.5
-        wider = multiplier(share, *boundary(middle)) > normal
-        low, high = (middle, high) if wider else (low, middle)
-    return low * parts
+def _at_one_look(alpha: float) -> tuple[Array, Array]:
+    """How many standard errors wide an interval is that is looked at once, whatever share was drawn."""
+    return np.array([-1.0, 1.0]), np.full(2, NormalDist().inv_cdf(1 - alpha / 2))

@@ -33,6 +33,10 @@ _SIGN = np.uint64(2**63)
 """Turned over, unsigned integers are in order as signed ones."""
 
 
+_ARRAYS = ("stale", "shown_valid", "held_valid", "held_start")
+_LISTS_OF_ARRAYS = ("state", "stacks", "suffixes", "held", "shown")
+
+
 class Measure(Measurement):
     """State arrays of one aggregate, one element a group, and the replay that moves them.
 
@@ -180,10 +184,12 @@ class Measure(Measurement):
 
     def fork(self) -> Measure:
         twin = object.__new__(Measure)
-        twin.__dict__.update({name: value.copy() if isinstance(value, np.ndarray) else value
-                              for name, value in self.__dict__.items()})
-        for name in ("state", "stacks", "suffixes", "held", "shown"):
-            setattr(twin, name, [array.copy() for array in getattr(self, name)])
+        twin.__dict__.update(self.__dict__)
+        for name in _ARRAYS:
+            setattr(twin, name, getattr(self, name).copy())
+        for name in _LISTS_OF_ARRAYS:
+            if arrays := getattr(self, name):
+                setattr(twin, name, [array.copy() for array in arrays])
         return twin
 
 
