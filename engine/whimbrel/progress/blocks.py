@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from whimbrel.plan import Blocks, Node, Source
 from whimbrel.progress.division import Division, divide
 from whimbrel.progress.states import BlockStates
+
+Array = np.ndarray[Any, Any]
 
 _BLOCKS = 200
 """Of a table: an answer every hundredth of it is due after two."""
@@ -13,14 +19,16 @@ _IN_A_WINDOW, _MOST_BLOCKS = 32, 1024
 _FEWEST_ROWS, _MOST_ROWS = 64, 1 << 20
 _FIRST_ROWS, _WORTH_CUTTING = 1 << 14, 4
 """Rows that a first answer needs; of so many times more a part is read first."""
+_APART = 20
+"""Of so many blocks one at most is read before a sample is drawn."""
 FEWEST_BLOCKS = 20
 """With fewer, such as the row groups of a small file, little is known early: sampled only if that is asked for."""
 _MOST_HELD = 1 << 24
 """Values of a source that are kept in memory, so that what lies in fewer blocks can be sampled."""
 
 
-def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, Blocks, int | None] | str:
-    """How a query is answered block by block, and the block to begin with; or why it is not."""
+def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, Blocks, Array | None] | str:
+    """How a query is answered block by block, and the blocks to begin with; or why it is not."""
     division = divide(plan)
     if isinstance(division, str):
         return division
@@ -45,22 +53,30 @@ def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockS
     if block_rows is None and _BLOCKS < windows * _IN_A_WINDOW <= _MOST_BLOCKS and division.cuts is not None:
         finer = states.blocks(max(_FEWEST_ROWS, rows // (windows * _IN_A_WINDOW)), division.cuts)
         blocks = blocks if finer is None else finer
-    blocks, begin = _with_a_small_one(blocks, states.source)
+    blocks, begin = _beginning(blocks, windows if division.keeps_time else 1, states.source)
     if not held:  # rows do not change, but are not kept for the next one to ask
         division.known_blocks[block_rows] = blocks, begin
     return division, states, blocks, begin
 
 
-def _with_a_small_one(blocks: Blocks, source: Source) -> tuple[Blocks, int | None]:
-    """One of large blocks cut in two, so that a first answer need not wait for all of it; and where the small part is.
+def _beginning(blocks: Blocks, windows: int, source: Source) -> tuple[Blocks, Array | None]:
+    """Blocks that are read before a sample of the others is drawn, in this order, so that it does not matter which.
 
-    It is read before the others, of which a sample is drawn then: so it does not matter which one it is.
+    They lie apart, so that something is soon known of many windows; and the first of them is small, cut off a larger
+    one if need be, so that a first answer waits for little.
     """
-    place = len(blocks) // 2
+    count = len(blocks)
+    if count < FEWEST_BLOCKS:
+        return blocks, None
+    strata = max(1, min(windows, count // _APART)) if blocks.in_order else 1
+    begin = (2 * np.arange(strata) + 1) * count // (2 * strata)
+    place = int(begin[strata // 2])
     first, stop = int(blocks.first[place]), int(blocks.stop[place])
-    if len(blocks) < FEWEST_BLOCKS or stop - first < _WORTH_CUTTING * _FIRST_ROWS:
+    parts = source.excerpt(first, stop).blocks(_FIRST_ROWS) if stop - first >= _WORTH_CUTTING * _FIRST_ROWS else None
+    if parts is not None and len(parts) > 1:
+        blocks = blocks.cut(place, parts)
+        begin[begin > place] += 1
+    elif strata == 1:
         return blocks, None
-    parts = source.excerpt(first, stop).blocks(_FIRST_ROWS)
-    if parts is None or len(parts) < 2:
-        return blocks, None
-    return blocks.cut(place, parts), place
+    others = np.random.default_rng(0).permutation(begin[begin != place])
+    return blocks, np.append(place, others)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from whimbrel.aggregates import Count, CountDistinct, Max, Min, Quantile, SumOfSquares
 from whimbrel.batch import Schema
@@ -54,8 +57,8 @@ class Division:
     keeps_rows: bool
 
     @cached_property
-    def known_blocks(self) -> dict[int | None, tuple[Blocks, int | None]]:
-        """By how many rows were asked for in one, the blocks of its source, and the one to begin with."""
+    def known_blocks(self) -> dict[int | None, tuple[Blocks, np.ndarray[Any, Any] | None]]:
+        """By how many rows were asked for in one, the blocks of its source, and those to begin with."""
         return {}
 
     @cached_property

@@ -334,18 +334,18 @@ class Progress(Iterator[Estimate]):
     def _end_phase(self) -> None:
         """Intervals that hold when a phase ends hold for ever: the next one can only make them narrower.
 
-        A block alone is no sample: nothing was said of it that may be false.
+        Of what is read before a sample is drawn nothing was said that may be false.
         """
-        drawn = len(self.scan.drawn)
-        if drawn == 1:
+        if not len(self.scan.drawn):
+            return
+        if self.scan.begins:
             self.moments.merge()
-        elif drawn:
+        else:
             sample = self.moments.now(self.scan.stand).sample
             if len(sample):
                 self.merged.before = bounds(sample, self._alpha)
             self.phases += 1
-        if drawn:
-            self.merged.windows.begin_phase()
+        self.merged.windows.begin_phase()
 
     @property
     def _alpha(self) -> float:

@@ -67,27 +67,32 @@ class Scan:
     order : {"random", "newest", "oldest"}
         Of the blocks within a phase.
     seed : int
-    begin : int, optional
-        Where the order is random, the block that is read before a sample of the others is.
+    begin : numpy.ndarray of int64, optional
+        Where the order is random, blocks that are read in this order, before a sample of the others is drawn.
 
     Attributes
     ----------
     drawn, left, later : numpy.ndarray of int64
         Blocks that this phase has read, those it will read, and those of a later one.
     rows_read : int
+    begins : bool
+        Whether this phase is what is read before any sample is drawn.
     """
 
-    def __init__(self, blocks: Blocks, order: Order = "random", seed: int = 0, *, begin: int | None = None) -> None:
+    def __init__(self, blocks: Blocks, order: Order = "random", seed: int = 0, *,
+                 begin: Array | None = None) -> None:
         self.blocks, self.order = blocks, order
         self._chance = np.random.default_rng(seed)
         self.read = np.zeros(len(blocks), np.bool_)
         self.rows_read = 0
         self.later = np.empty(0, np.int64)
-        every, none = np.arange(len(blocks)), np.empty(0, np.int64)
+        self.begins = begin is not None and order == "random"
+        every = np.arange(len(blocks))
         if begin is None or order != "random":
-            self._begin(every, none)
+            self._begin(every, np.empty(0, np.int64))
         else:
-            self._begin(every[begin : begin + 1], np.delete(every, begin))
+            self._come_to(begin)
+            self.later, self._read_before = np.delete(every, begin), self.read.copy()
 
     @property
     def drawn(self) -> Array:
@@ -148,18 +153,20 @@ class Scan:
     def state_parts(self) -> dict[str, Any]:
         """Where it stands, and what chance has in store."""
         return {"read": self.read, "later": self.later, "phase": self._phase, "at": self._at, "order": self.order,
-                "chance": self._chance.bit_generator.state}
+                "begins": self.begins, "chance": self._chance.bit_generator.state}
 
     def restore_state(self, parts: dict[str, Any]) -> None:
         """Stand where an equal one stood, whose state this is."""
         self.read, self.later, self.order = parts["read"].copy(), parts["later"], parts["order"]
         self._come_to(parts["phase"], parts["at"])
+        self.begins = parts.get("begins", False)
         self._read_before = self.read.copy()
         self._read_before[self._phase] = False
         self.rows_read = int(self.blocks.rows[self.read].sum())
         self._chance.bit_generator.state = parts["chance"]
 
     def _begin(self, blocks: Array, later: Array) -> None:
+        self.begins = False
         self._come_to(self._chance.permutation(blocks) if self.order == "random" else (
             blocks[np.argsort(-self.blocks.latest[blocks], kind="stable")] if self.order == "newest"
             else blocks[np.argsort(self.blocks.earliest[blocks], kind="stable")]))
@@ -175,7 +182,7 @@ class Scan:
     @property
     def stand(self) -> Stand:
         """How far it has come, whatever is read later."""
-        return Stand(self, self._phase, self._at, self._read_before, self.order == "random")
+        return Stand(self, self._phase, self._at, self._read_before, self.order == "random" and not self.begins)
 
     def overlapping(self, kinds: Array, first: Ticks, last: Ticks, *, random: bool) -> tuple[Array, Array, Array]:
         """What is known of each range of time, ends included: see :func:`blocks_of_windows`.
