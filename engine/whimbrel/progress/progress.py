@@ -29,6 +29,7 @@ from whimbrel.progress.claims import Verdicts, claims_in
 from whimbrel.progress.compare import Comparison, Verdict
 from whimbrel.progress.division import Division, one_ended
 from whimbrel.progress.estimate import Estimate, bounds, with_ends
+from whimbrel.progress.footers import windows_with_rows
 from whimbrel.progress.keeping import go_on, write
 from whimbrel.progress.looks import Looks
 from whimbrel.progress.merged import Merged
@@ -111,6 +112,8 @@ class Progress(Iterator[Estimate]):
             looks.begin(self._total)
             self.phases = 1
             self.merged = Merged(self.division, float(self.blocks.rows.mean()))
+            if len(starts := windows_with_rows(self.division, self.scan)):
+                self.merged.windows.expect(starts)
             self.moments = Moments(self.states, self.merged)
             if resume is not None:
                 go_on(self, resume)
@@ -284,9 +287,12 @@ class Progress(Iterator[Estimate]):
     def _by_blocks(self) -> Estimate | None:
         """Read until an answer is due; None where nothing is left."""
         looks, total = self.looks, self._total
+        if self.latest is None and not self.scan.rows_read and len(self.merged.windows) and not (
+                self._hurries or looks.at) and looks.before(total):
+            return self._estimate(0, total)
         while self.scan.next is not None or self._next_phase():
             at_once = (self._hurries or not looks.before(total)) and self.blocks.in_order
-            first = self.latest is None and not at_once
+            first = not self.scan.rows_read and not at_once
             with self._compiler(first=first):
                 if at_once:
                     self._read_rest()

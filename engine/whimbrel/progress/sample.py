@@ -21,7 +21,7 @@ from whimbrel.operators.finish import FinishKernel
 from whimbrel.operators.measure import Measure, told_in_words
 from whimbrel.progress.division import Division
 from whimbrel.progress.scan import Stand
-from whimbrel.progress.spread import Spread
+from whimbrel.progress.spread import FEWEST_BLOCKS, Spread
 from whimbrel.progress.totals import Totals
 
 Array = np.ndarray[Any, Any]
@@ -177,6 +177,10 @@ class Sample:
                            scaled.reshape(-1), steps.reshape(-1))
         fields = [estimated.astype(now.dtype, copy=False) if adds_up else now
                   for now, estimated, adds_up in zip(self.fields, scaled, values.additive.tolist(), strict=True)]
+        if values.rows_alone and self.division.keeps_rows:  # a sample of few blocks says less than where all blocks lie
+            middle = np.rint((read.rows_inside + read.rows_left)[read.window] / 2).astype(np.int64)
+            few = self.blocks < FEWEST_BLOCKS
+            fields = [np.where(few, now + middle, grown) for now, grown in zip(self.fields, fields, strict=True)]
         if read.exact_windows.any():
             fields = [np.where(read.exact, now, grown) for now, grown in zip(self.fields, fields, strict=True)]
         return fields, steps

@@ -144,6 +144,11 @@ class Totals:
         if self.compares and drawn is not None:
             self._compare(ids, fields, drawn.rows, alone=copies == 1)
 
+    def expect(self, starts: Array) -> None:
+        """Have rows of one group for these starts, of which nothing was read yet."""
+        self.keys.ids([Column(pa.int64(), starts)], len(starts))
+        self._grow(len(self.keys))
+
     def begin_phase(self) -> None:
         """What was read until now is known; what is read from now on is a sample again."""
         self.known, self._known = [array.copy() for array in self.fields], np.empty(0)

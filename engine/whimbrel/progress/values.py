@@ -91,6 +91,7 @@ class Values:
                        np.where(self.squares, np.inf, LIGHT_TAILS))
         self.of_all = _OF_ALL * self.enough[0]
         self.counts = np.array([isinstance(aggregate, Count) for aggregate in self.made_of], np.bool_)
+        self.rows_alone = all(aggregate is not None and aggregate.counts_rows for aggregate in self.made_of)
 
 
 def _stretch(places: Array) -> slice:

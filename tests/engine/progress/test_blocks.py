@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pytest
 import whimbrel as wb
 from tests.engine.progress.test_progress import QUERIES, TABLE, rows
 from whimbrel import col
+from whimbrel.connect.parquet_files import ParquetFiles
 
 
 @pytest.mark.parametrize("stored", ("in memory", "in files"))
@@ -56,3 +58,36 @@ def test_a_table_in_pieces_gives_the_same_answers_as_one_in_one_piece() -> None:
     one, other = answers
     assert len(one) == len(other) == 5
     assert all(table.equals(again) for table, again in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("windows", (
+    lambda s: s.tumbling_window(1_000), lambda s: s.tumbling_window(1_000, label="end", offset=70),
+    lambda s: s.hopping_window(1_000, 250), lambda s: s.tumbling_window(20_000)), ids=("", "label", "hopping", "one"))
+def test_how_many_rows_windows_have_is_said_before_a_row_is_read(windows: Any, tmp_path: Path,
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    at = np.sort(np.random.default_rng(1).integers(0, 10_000, 40_000))
+    pq.write_table(pa.table({"at": at}), tmp_path / "log.parquet", row_group_size=400)
+    query = windows(wb.read_parquet(tmp_path / "log.parquet", time="at")).aggregate(n=wb.count())
+    exact = {row["start"]: row["n"] for row in query.collect().to_pylist()}
+    progress = query.progress(every="10%")
+    with monkeypatch.context() as without:
+        without.setattr(ParquetFiles, "_decode", None)
+        first = next(progress)
+    assert (first.metrics.rows, first.final) == (0, False)
+    assert first.words.startswith("0.0% of the rows read; 0 of ")
+    answers = [first, *progress]
+    assert len(answers) == 12
+    for answer in answers:
+        found = {row["start"]: row for row in answer.table.to_pylist()}
+        inside = [start for start in exact if 100 < start < 8_000]
+        assert len(exact) - 4 <= len(found) <= len(exact)
+        assert all(start in found for start in inside)
+        assert all(row["n_low"] <= exact[start] <= row["n_high"] for start, row in found.items())
+        assert all(abs(found[start]["n"] / exact[start] - 1) < 0.11 for start in inside)
+    assert {start: row["n"] for start, row in found.items()} == exact
+
+
+def test_nothing_is_said_before_a_row_is_read_where_only_rows_tell() -> None:
+    for query in (QUERIES["whole"], lambda s: s.tumbling_window(500).aggregate(n=wb.count(), total=wb.sum(col.i)),
+                  lambda s: s.where(col.i > 3).tumbling_window(500).aggregate(n=wb.count())):
+        assert next(query(wb.from_arrow(TABLE, time="at")).progress(every="10%")).metrics.rows > 0
