@@ -197,7 +197,8 @@ class Estimate:
         if wide.any():
             said.append(f"{wide.sum():,} rows are not known within 100%")
         if self.unseen:
-            said.append(f"groups that are in fewer than {self.unseen:.1%} of the blocks may not have been seen")
+            said.append("groups that were not seen yet may be missing" if self.unseen == 1 else
+                        f"groups that are in fewer than {self.unseen:.1%} of the blocks may not have been seen")
         said += [f"overturned: {claim.words}" for claim in self.overturned]
         return "; ".join(said)
 

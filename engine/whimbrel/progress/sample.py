@@ -178,12 +178,22 @@ class Sample:
         fields = [estimated.astype(now.dtype, copy=False) if adds_up else now
                   for now, estimated, adds_up in zip(self.fields, scaled, values.additive.tolist(), strict=True)]
         if values.rows_alone and self.division.keeps_rows:  # a sample of few blocks says less than where all blocks lie
-            middle = np.rint((read.rows_inside + read.rows_left)[read.window] / 2).astype(np.int64)
-            few = self.blocks < FEWEST_BLOCKS
-            fields = [np.where(few, now + middle, grown) for now, grown in zip(self.fields, fields, strict=True)]
+            more, few = self._rows_to_come[read.window], self.blocks < FEWEST_BLOCKS
+            fields = [np.where(few, now + more, grown) for now, grown in zip(self.fields, fields, strict=True)]
         if read.exact_windows.any():
             fields = [np.where(read.exact, now, grown) for now, grown in zip(self.fields, fields, strict=True)]
         return fields, steps
+
+    @property
+    def _rows_to_come(self) -> Array:
+        """By window, its rows among those that were not read, if each block's lie evenly from its first to its last."""
+        blocks, read = self.scan.blocks, self.read
+        ends = np.maximum.accumulate(np.column_stack([blocks.earliest, blocks.latest + 1]).reshape(-1))
+        unread = np.cumsum(np.where((self._kinds == LEFT) | (self._kinds == LATER), blocks.rows, 0))
+        before = np.column_stack([np.append(0, unread[:-1]), unread]).reshape(-1)
+        first, last = times_behind(self.division, self._rows.starts)
+        found = np.interp(last + 1, ends, before) - np.interp(first, ends, before)
+        return np.rint(np.clip(found, read.rows_inside, read.rows_left)).astype(np.int64)
 
     @cached_property
     def answer(self) -> Batch:
@@ -237,7 +247,7 @@ class Sample:
         So many draws without replacement all miss it with probability alpha (hypergeometric).
         """
         drawn, left, later, _ = np.bincount(self._kinds, minlength=KINDS).tolist()
-        if not self._random or later:
+        if not self._random or later or not drawn:
             return 1.0
         total, missed = drawn + left, 1.0
         for number in range(left + 1):
