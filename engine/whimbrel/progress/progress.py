@@ -291,7 +291,7 @@ class Progress(Iterator[Estimate]):
                 self._hurries or looks.at) and looks.before(total):
             return self._estimate(0, total)
         while self.scan.next is not None or self._next_phase():
-            at_once = (self._hurries or not looks.before(total)) and self.blocks.in_order
+            at_once = (self._hurries or not looks.before(total)) and self.scan.rest_in_few_parts
             first = not self.scan.rows_read and not at_once
             with self._compiler(first=first):
                 if at_once:

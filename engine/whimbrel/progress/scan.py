@@ -18,6 +18,8 @@ Order = Literal["random", "newest", "oldest"]
 
 _COMING = 4
 """Blocks that are told beforehand: two may be read at a time, and none waits for the other."""
+_WORTH_ONE_PART = 8
+"""Blocks that lie side by side, on the average."""
 _FEW_WINDOWS = 500
 """For which nobody waits for the compiler."""
 
@@ -142,6 +144,11 @@ class Scan:
         first, stop = self.blocks.first[~self.read], self.blocks.stop[~self.read]
         begins = np.append(True, first[1:] != stop[:-1])[: len(first)]
         return list(zip(first[begins].tolist(), stop[np.roll(begins, -1)].tolist(), strict=True))
+
+    @property
+    def rest_in_few_parts(self) -> bool:
+        """Whether to read these as one is worth while: each begins anew what decodes rows."""
+        return self.blocks.in_order and len(self.rest) * _WORTH_ONE_PART <= int((~self.read).sum())
 
     def prefer(self, wanted: Mask, order: Order | None = None) -> None:
         """From now on blocks that are wanted come first; what was read stays read."""
