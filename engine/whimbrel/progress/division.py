@@ -19,6 +19,7 @@ from whimbrel.operators.measure import Measure
 from whimbrel.optimize import optimize
 from whimbrel.optimize.in_steps import above, states_of_windows, takes_any_order
 from whimbrel.plan import Beat, Blocks, Node, Operator, Part, Source
+from whimbrel.progress.ranges import Ranged
 from whimbrel.progress.values import Values
 
 _KEEPS_ROWS = (TopK, Where)
@@ -45,6 +46,8 @@ class Division:
         Whether rows come to the window at the times at which the source has them.
     keeps_rows : bool
         Whether all of them do, and there is one group.
+    one_each : bool
+        Whether each event of a window is a row of the source, so that there are no more of these than rows.
     """
 
     states: Node
@@ -55,6 +58,7 @@ class Division:
     tail: tuple[Operator, ...]
     keeps_time: bool
     keeps_rows: bool
+    one_each: bool
 
     @cached_property
     def known_blocks(self) -> dict[int | None, tuple[Blocks, np.ndarray[Any, Any] | None]]:
@@ -206,9 +210,11 @@ def _divided(plan: Node) -> Division | str:
     behind = [step.op for step in reversed(chain[:place]) if isinstance(step.op, Operator)]
     results = behind[0] if behind and isinstance(behind[0], Results) else None
     keeps_time = all(isinstance(step.op, (Where, Select, Source)) for step in below.walk())
-    keeps_rows = keeps_time and not finish.of.keys and not any(isinstance(step.op, Where) for step in below.walk())
+    one_each = not isinstance(chain[-1].op, Ranged)
+    keeps_rows = (one_each and keeps_time and not finish.of.keys
+                  and not any(isinstance(step.op, Where) for step in below.walk()))
     division = Division(states, window, tuple(merge), finish, results, tuple(behind[results is not None :]), keeps_time,
-                        keeps_rows)
+                        keeps_rows, one_each)
     if division.kept and window.size > window.hop:
         return "its windows overlap, and each would keep all of its values"
     return division

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from whimbrel.batch import Batch
 from whimbrel.plan import Beat, Blocks, Disorder, Source
 
@@ -27,6 +29,12 @@ class Held(Source):
     def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
         times = self._batch.sync
         return Blocks.evenly(times, rows, in_order=self.disorder == Disorder(), cuts=cuts) if self.rows else None
+
+    def rows_between(self, start: int, end: int) -> tuple[int, int]:
+        if self.disorder != Disorder():
+            return 0, self.rows
+        first, stop = np.searchsorted(self._batch.sync, [start, end]).tolist()
+        return first, stop
 
     def excerpt(self, first: int, stop: int) -> Source:
         part = object.__new__(Held)
