@@ -35,7 +35,9 @@ def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockS
     if isinstance(division, str) or not division.tail_keeps_rows:
         ranged = in_ranges(plan)
         if isinstance(ranged, Node):
-            plan, division = ranged, divide(ranged)
+            division = divide(ranged)
+        elif isinstance(division, str) and "aggregate over windows" not in ranged:
+            division = f"{division}, and {ranged}"
     if isinstance(division, str):
         return division
     states, known = BlockStates(division.plan), division.known_blocks.get(block_rows)

@@ -24,10 +24,10 @@ from whimbrel.progress.fingerprint import fingerprint
 from whimbrel.progress.side import Side
 from whimbrel.run import Pipeline, Reader
 
-_COUNTS = (200, 100, 50)
+_COUNTS = (200, 100, 50, 32)
 """Into how many ranges a log is cut: as many as what lies around them allows."""
 _FEWEST = 20
-_MOST_BESIDE = 0.5
+_MOST_BESIDE = 1.0
 """Most rows that are read beside those of a range, as a share of all rows of the log, over all ranges."""
 _TRIED = 5
 """Ranges of which it is looked at how many rows they need."""
@@ -174,7 +174,7 @@ class _RangeReader:
     """Runs a plan over one range of time after the other; it is planned once."""
 
     def __init__(self, plan: Node, columns: tuple[str, ...]) -> None:
-        self._plan = plan
+        self._plan, self._columns = plan, columns
         self._pipeline = Pipeline(_of_columns(plan, columns))
         self._sides = [source for source in plan.sources() if isinstance(source, Side)]
 
@@ -188,11 +188,11 @@ class _RangeReader:
                 for batch in (reader.step() or [[]])[0]:
                     first, stop = np.searchsorted(batch.sync, [start, end])
                     if first < stop:
-                        rows = batch.slice(int(first), int(stop))
+                        rows = batch.slice(int(first), int(stop)).select(self._columns)
                         yield rows if rows.absent is None else rows.only(~rows.absent)
 
 
 def _of_columns(plan: Node, columns: Sequence[str]) -> Node:
     """What makes these columns of its rows: all that windows see of rows besides is when they start."""
-    chosen = Node(Select(columns=tuple((name, Col(name)) for name in columns)), (plan,))
+    chosen = Node(Select(columns=tuple((name, Col(name)) for name in columns or plan.schema.names[:1])), (plan,))
     return optimize(Node(SetDuration(size=1), (chosen,)))

@@ -49,14 +49,12 @@ class Side(Source):
                 return
             self.log = Held(self.log, columns)
         if self.longest is None:
-            last = [int((batch.other - batch.sync).max(initial=1)) for batch in self.log.read(())
-                    if batch is not None and (not len(batch) or batch.other.max() < INF)]
-            self.longest = max(last, default=None) if len(last) else None
+            self.longest = _longest(self.log)
 
     @cached_property
     def cut(self) -> bool:
         """Whether a range of time can be read without the rest."""
-        return self.disorder == Disorder() and not self.log.as_it_comes and self.log.blocks(max(self.rows, 1)) is not None
+        return self.disorder == Disorder() and self.log.blocks(self.rows) is not None
 
     def part(self, start: int, end: int) -> tuple[int, int]:
         """The rows (from, up to) that are read for those that start in a range of time."""
@@ -69,3 +67,14 @@ class Side(Source):
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         whole = (self._first, self._stop) == (0, self.rows)
         return (self.log if whole else self.log.excerpt(self._first, self._stop)).read(columns, offset)
+
+
+def _longest(log: Source) -> int | None:
+    """Most ticks that a row lasts; None where one has no end."""
+    longest = 1
+    for batch in log.read(()):
+        if batch is not None and len(batch):
+            if batch.other.max() == INF:
+                return None
+            longest = max(longest, int((batch.other - batch.sync).max()))
+    return longest

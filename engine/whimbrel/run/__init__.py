@@ -14,7 +14,7 @@ from whimbrel.run.session import Session
 from whimbrel.run.state_file import read_state, write_state
 
 __all__ = [
-    "Behind", "Checkpoints", "Metrics", "Piece", "Pipeline", "Profile", "Reader", "Run", "Session", "Snapshot", "batches",
-    "behind", "collect", "collect_together", "in_order", "in_ranges", "profile", "progress", "read_state", "start",
-    "write_state",
+    "Behind", "Checkpoints", "Metrics", "Piece", "Pipeline", "Profile", "Reader", "Run", "Session", "Snapshot",
+    "batches", "behind", "collect", "collect_together", "in_order", "in_ranges", "profile", "progress", "read_state",
+    "start", "write_state",
 ]

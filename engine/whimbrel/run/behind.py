@@ -17,7 +17,7 @@ from whimbrel.connect.events import Events, Reread
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.expr import Col, Expr, end_time, start_time
 from whimbrel.operators import Band, LateRows, Revise, Select, Where
-from whimbrel.plan import Disorder, Node, Operator, Source, Wanted
+from whimbrel.plan import Disorder, Node, Operator, Source, Wanted, earlier
 from whimbrel.run.asked import asked
 from whimbrel.run.newest import Newest, Search
 from whimbrel.run.session import Session
