@@ -106,19 +106,27 @@ class Ranged(Source):
         return False
 
     def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
-        blocks = self._log.log.blocks(max(rows, self._least_rows), cuts)
+        self._times |= {0: self._extent[0], self._log.rows: self._extent[1]}
+        return self.within(0, self._log.rows, max(rows, self._least_rows), cuts)
+
+    def within(self, first: int, stop: int, rows: int, cuts: Beat | None = None) -> Blocks | None:
+        """A range, or all of them, in ranges of about so many rows of the log, which are counted from its first one."""
+        whole = (first, stop) == (0, self._log.rows)
+        blocks = (self._log.log if whole else self._log.log.excerpt(first, stop)).blocks(rows, cuts)
         if blocks is None or not blocks.in_order:
             return None
         apart = np.append(True, blocks.earliest[1:] > blocks.earliest[:-1])
-        first, begins = blocks.first[apart], blocks.earliest[apart]
-        begins[0], end = self._extent
-        stop, ends = np.append(first[1:], blocks.stop[-1]), np.append(begins[1:], end)
-        self._times.update(zip(first.tolist(), begins.tolist(), strict=True))
-        self._times[int(stop[-1])] = end
-        return Blocks(first, stop, begins, ends - 1)
+        firsts, begins = blocks.first[apart], blocks.earliest[apart]
+        begins[0], end = self._times[first], self._times[stop]
+        self._times |= dict(zip((first + firsts).tolist(), begins.tolist(), strict=True))
+        return Blocks(firsts, np.append(firsts[1:], blocks.stop[-1]), begins, np.append(begins[1:], end) - 1)
 
     def excerpt(self, first: int, stop: int) -> Source:
-        return _Range(self, first, stop, self._times[first], self._times[stop])
+        return _Range(self, first, stop)
+
+    def times(self, first: int, stop: int) -> tuple[int, int]:
+        """The range of time of some ranges that follow each other, which are counted by these rows of the log."""
+        return self._times[first], self._times[stop]
 
     def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
         return self._log.log.holding(blocks, conditions)
@@ -162,12 +170,15 @@ class _Range(Source):
 
     longest = 1
 
-    def __init__(self, of: Ranged, first: int, stop: int, start: int, end: int) -> None:
-        self._of, self._start, self._end = of, start, end
+    def __init__(self, of: Ranged, first: int, stop: int) -> None:
+        self._of, self._first, self._stop = of, first, stop
         self.name, self.time, self.schema, self.rows = of.name, of.time, of.schema, stop - first
 
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+        return self._of.within(self._first, self._stop, rows, cuts)
+
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch]:
-        return self._of.read_range(columns, self._start, self._end)
+        return self._of.read_range(columns, *self._of.times(self._first, self._stop))
 
 
 class _RangeReader:

@@ -185,7 +185,7 @@ def test_rows_out_of_order_are_an_error_in_their_range(sources: dict[str, wb.Str
     times = LOG["at"].to_numpy().copy()
     times[[17_000, 17_001]] = times[17_001] + 1, times[17_000]
     log = wb.from_arrow(LOG.set_column(0, "at", pa.array(times)), time="at", name="log")
-    with pytest.raises(WhimbrelError, match="late|order"):
+    with pytest.raises(WhimbrelError, match="late"):
         QUERIES["small side"](log).progress().finish()
 
 
