@@ -14,6 +14,7 @@ from whimbrel.errors import PlanError, near_match
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.intervals import interval_ends
 from whimbrel.progress.compare import Comparison, compared
+from whimbrel.progress.division import ROW
 from whimbrel.progress.moments import Moment
 from whimbrel.progress.sample import Sample, as_floats
 from whimbrel.run import Metrics
@@ -76,7 +77,7 @@ class Estimate:
         sample = self.sample
         if self._rows is not None:
             table = self._rows()
-            return table if sample is None else self._beside(table, sample)
+            return table if sample is None else self._beside(table, sample.division.told)
         assert sample is not None
         order, told = self._order, sample.told
         columns = dict(zip(sample.values, sample.answer.columns[-len(sample.values) :], strict=True))
@@ -88,6 +89,8 @@ class Estimate:
     def settled(self) -> int:
         if self.final:
             return int(self.table.num_rows)
+        if self._settled is None and self._rows is not None:
+            _ = self.table  # of what the rest of the query leaves
         if self._settled is not None:
             return self._settled
         assert self.sample is not None
@@ -132,13 +135,14 @@ class Estimate:
             return 0.0
         if self.sample is None or not len(self.sample):
             return float("inf")
-        errors = self.errors if value is None else self.errors[:, [self._value(value)]]
+        asked = self.sample.division.told if value is None else [value]
+        errors = self.errors[:, [self._value(name) for name in asked]]
         known = errors[:, ~np.isnan(errors).all(axis=0)]
         return float(np.where(np.isnan(known), np.inf, known).max()) if known.size else float("inf")
 
     def bounded(self, value: str) -> bool:
         """Whether the intervals of a value have two ends once enough was read."""
-        return (self.sample is not None and value in self._value_names
+        return (self.sample is not None and value in self.sample.division.told
                 and bool(self.sample.two_ended[self._value(value)]))
 
     def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
@@ -213,24 +217,27 @@ class Estimate:
         return list(self.sample.values)
 
     def _value(self, name: str) -> int:
-        if name not in self._value_names:
-            raise PlanError(f"There is no value {name!r}.", where=f"value={name!r}",
-                            hint=near_match(name, self._value_names))
-        return self._value_names.index(name)
+        """The number of a value, by the name that it has in the answer."""
+        assert self.sample is not None
+        told = self.sample.division.told
+        if name not in told:
+            raise PlanError(f"There is no value {name!r}, or none that is estimated.", where=f"value={name!r}",
+                            hint=near_match(name, list(told)))
+        return self._value_names.index(told[name])
 
-    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
-        """A table that the rest of the query made of the rows, with their intervals."""
-        names = [field.name for field in sample.totals.key_fields]
-        if self.final:
-            numbers = [name for name in sample.values if name in table.column_names]
-            exact = np.array([as_floats(_column(table, name)) for name in numbers]).reshape(len(numbers), -1).T
-            return _with_columns(table, numbers, exact, exact)
-        starts = Column(pa.int64(), np.asarray(_column(table, "start").values))
-        rows = sample.totals.keys.ids([starts, *(_column(table, name) for name in names)], table.num_rows)
-        return self._with_bounds(table, *(bound[rows] for bound in self.bounds))
-
-    def _with_bounds(self, table: pa.Table, low: Array, high: Array) -> pa.Table:
-        return _with_columns(table, self._value_names, low, high)
+    def _beside(self, table: pa.Table, told: Mapping[str, str]) -> pa.Table:
+        """A table that the rest of the query made of the rows, those that are exact first, with their intervals."""
+        names = list(told)
+        if ROW not in table.column_names:  # made of states, when all was read
+            exact = np.array([as_floats(_column(table, name)) for name in names]).reshape(len(names), -1).T
+            return _with_columns(table, names, exact, exact)
+        assert self.sample is not None
+        rows, table = np.asarray(_column(table, ROW).values), table.drop_columns([ROW])
+        settled = self.sample.read.exact[rows]
+        order, self._settled = np.argsort(~settled, kind="stable"), int(settled.sum())
+        values = [self._value(name) for name in names]
+        low, high = (bound[rows[order]][:, values] for bound in self.bounds)
+        return _with_columns(table.take(Column(pa.int64(), order).to_arrow()), names, low, high)
 
     def __repr__(self) -> str:
         return f"Estimate: {self.words}"

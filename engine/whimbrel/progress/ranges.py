@@ -20,6 +20,7 @@ from whimbrel.expr import Col, Expr
 from whimbrel.operators import Band, GroupAggregate, HoppingWindow, LateRows, Revise, Select, SetDuration
 from whimbrel.optimize import optimize
 from whimbrel.plan import Beat, Blocks, Node, Source, times_needed
+from whimbrel.progress.chain import chain_of
 from whimbrel.progress.fingerprint import fingerprint
 from whimbrel.progress.side import Side
 from whimbrel.run import Pipeline, Reader
@@ -50,13 +51,9 @@ def in_ranges(plan: Node) -> Node | str:
 
 def _part(plan: Node) -> Node | None:
     """What the windows of the last aggregate are of."""
-    node = plan
-    while len(node.inputs) == 1:
-        below, = node.inputs
-        if isinstance(node.op, GroupAggregate):
-            return below.inputs[0] if isinstance(below.op, HoppingWindow) else None
-        node = below
-    return None
+    last = next((node for node in chain_of(plan) if isinstance(node.op, GroupAggregate)), None)
+    window = None if last is None else last.inputs[0]
+    return window.inputs[0] if window is not None and isinstance(window.op, HoppingWindow) else None
 
 
 class Ranged(Source):
