@@ -157,7 +157,7 @@ class DistinctLook(KeptLook):
         for kinds, fresh in self.fresh:
             read = sample.read_of(kinds)
             more, _ = read.growth
-            widths = fresh.widths(sample.scan, read, alpha / self.references)
+            widths = fresh.widths(sample, read, alpha / self.references)
             most = np.minimum(most, fresh.sums * more[read.window] + widths)
         return low, low + most
 

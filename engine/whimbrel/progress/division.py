@@ -81,6 +81,13 @@ class Division:
         """By how many rows were asked for in one, the blocks of its source, and those to begin with."""
         return {}
 
+    @property
+    def most_in_range(self) -> float:
+        """Of a source of ranges, events of a group that one holds at most."""
+        source, = self.states.sources()
+        assert isinstance(source, Ranged)
+        return source.most_of_group(frozenset(expr.name for _, expr in self.finish.of.keys if isinstance(expr, Col)))
+
     @cached_property
     def plan(self) -> Node:
         """What runs to make states."""

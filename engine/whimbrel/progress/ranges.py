@@ -17,7 +17,17 @@ import numpy as np
 from whimbrel.batch import Batch, Mask
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Col, Expr
-from whimbrel.operators import Band, GroupAggregate, HoppingWindow, LateRows, Revise, Select, SetDuration
+from whimbrel.operators import (
+    Band,
+    GroupAggregate,
+    HoppingWindow,
+    LateRows,
+    Results,
+    Revise,
+    Select,
+    SetDuration,
+    Where,
+)
 from whimbrel.optimize import optimize
 from whimbrel.plan import Beat, Blocks, Node, Source, times_needed
 from whimbrel.progress.chain import chain_of
@@ -76,6 +86,7 @@ class Ranged(Source):
         log = self._log
         self.name, self.time, self.schema, self.rows = log.name, log.time, plan.schema, log.rows
         self._least_rows = 1
+        self._longest_ticks = 0
         self._times: dict[int, int] = {}
         self._readers: dict[tuple[str, ...], _RangeReader] = {}
 
@@ -114,9 +125,27 @@ class Ranged(Source):
             return None
         apart = np.append(True, blocks.earliest[1:] > blocks.earliest[:-1])
         firsts, begins = blocks.first[apart], blocks.earliest[apart]
+        if whole:
+            self._longest_ticks = int(np.diff(np.append(begins, blocks.latest[-1])).max()) + 1
         begins[0], end = self._times[first], self._times[stop]
         self._times |= dict(zip((first + firsts).tolist(), begins.tolist(), strict=True))
         return Blocks(firsts, np.append(firsts[1:], blocks.stop[-1]), begins, np.append(begins[1:], end) - 1)
+
+    def most_of_group(self, keys: frozenset[str]) -> float:
+        """Rows of its answer with the same values of these columns that start in a range, at most; infinite: not known.
+
+        Known of windows of an aggregate whose keys are among them: each has one row.
+        """
+        node = self.plan
+        while isinstance(node.op, Where | Select | Results):
+            if isinstance(node.op, Select):
+                keys = frozenset(expr.name for name, expr in node.op.columns if name in keys and isinstance(expr, Col))
+            node = node.inputs[0]
+        window = node.inputs[0].op if isinstance(node.op, GroupAggregate) else None
+        if (not isinstance(node.op, GroupAggregate) or not isinstance(window, HoppingWindow)
+                or not {name for name, _ in node.op.keys} <= keys):
+            return float("inf")
+        return (self._longest_ticks + window.size) // window.hop + 2.0
 
     def excerpt(self, first: int, stop: int) -> Source:
         return _Range(self, first, stop)

@@ -163,6 +163,12 @@ class Sample:
         return read.rows_left if self.division.one_each else np.where(read.exact_windows, 0.0, np.inf)
 
     @property
+    def most_in_block(self) -> float:
+        """Events of a group that a block holds at most; infinite where nobody knows."""
+        division = self.division
+        return float(self.scan.most_rows) if division.one_each else division.most_in_range
+
+    @property
     def scaled(self) -> list[Array]:
         """The fields as they would be if rows that are left were like those that were read."""
         return self._scaled[0]
@@ -265,8 +271,8 @@ class Sample:
     def unseen_rows(self, alpha: float) -> float:
         """As many rows as a group may have, and be in none of the blocks that were drawn."""
         kinds = self._kinds
-        if not self.division.one_each:
-            return float("inf") if ((kinds == LEFT) | (kinds == LATER)).any() else 0.0
+        if not self.division.one_each and ((kinds == LEFT) | (kinds == LATER)).any():
+            return float("inf")
         blocks = round(self.unseen(alpha) * (kinds != BEFORE).sum())
         left = self.scan.blocks.rows[(kinds == LEFT) | (kinds == LATER)].sum()
         return float(min(blocks * self.scan.most_rows, left))

@@ -72,8 +72,9 @@ QUERIES = {
                         .aggregate(n=wb.count()),
     "pattern": lambda s: s.group_by("k").detect(wb.sequence(a=col.x > 20, b=col.x < 2), within=200)
                           .tumbling_window(20_000).aggregate(n=wb.count()),
-    "names": lambda s: s.group_by("k").tumbling_window(5_000, label="end").aggregate(n=wb.count(), mean=wb.mean(col.x)).join(
-        parts(), on="k").where(col.kind != 3).select("k", "kind", rows=col.n, mean=col.mean, double=col.n * 2),
+    "names": lambda s: s.group_by("k").tumbling_window(5_000, label="end").aggregate(
+        n=wb.count(), mean=wb.mean(col.x)).join(parts(), on="k").where(col.kind != 3)
+                        .select("k", "kind", rows=col.n, mean=col.mean, double=col.n * 2),
     "names of joined": lambda s: s.join(parts(), on="k").group_by("k").tumbling_window(20_000, label="end").aggregate(
         worth=wb.sum(col.x * col.price)).asof_join(quotes(), on="k").semi_join(parts().where(col.kind == 1), on="k"),
     "median": lambda s: s.join(parts(), on="k").tumbling_window(20_000).aggregate(
@@ -126,7 +127,8 @@ def test_intervals_hold_at_every_look(sources: dict[str, wb.Stream], query: str)
     asked = QUERIES[query](sources["memory"])
     keys = [name for name in ("start", "k", "kind", "digit", "rank") if name in asked.collect().column_names]
     truth = {tuple(row[key] for key in keys): row for row in asked.collect().to_pylist()}
-    values = [name for name in asked.schema.names if f"{name}_low" in next(asked.progress(every="4%")).table.column_names]
+    told = next(asked.progress(every="4%")).table.column_names
+    values = [name for name in asked.schema.names if f"{name}_low" in told]
     false, given, looks = 0, 0, [0.1, 0.3, 0.5, 0.7, 0.95]
     for seed in range(12):
         missed, had = set(), set()
@@ -171,6 +173,19 @@ def test_what_grows_with_a_join_is_not_bounded_by_its_rows() -> None:
             assert row["n_high"] is None or truth[row["k"]] <= row["n_high"]
         if not answer.final:
             assert not answer.ranking(1)[0] or answer.ranking(1)[1] == [{"k": 0}]
+
+
+def test_what_has_not_varied_may_be_unlike_in_blocks_that_were_missed() -> None:
+    """Each range has ten windows: so may others have, up to as many as fit. Of pairs nobody knows how many may be."""
+    log = wb.from_arrow({"at": np.arange(20_000), "k": np.zeros(20_000, np.int64)}, time="at", name="log")
+    windows = log.tumbling_window(10).aggregate(n=wb.count()).tumbling_window(20_000).aggregate(windows=wb.count())
+    row, = next(windows.progress(at=[0.5])).table.to_pylist()
+    assert row["windows_low"] < 2_000 < row["windows_high"] < 2_200
+    one = wb.from_arrow({"at": [0], "end": [30_000], "k": [0]}, time="at", end="end", name="one").select("k")
+    pairs = log.join(one, on="k").tumbling_window(20_000).aggregate(n=wb.count())
+    row, = next(pairs.progress(at=[0.5])).table.to_pylist()
+    assert (row["n"], row["n_high"]) == (20_000, None)
+    assert row["n_low"] >= 9_000
 
 
 def test_what_no_range_of_time_is_enough_for_is_answered_in_the_order_of_time(sources: dict[str, wb.Stream]) -> None:
