@@ -29,20 +29,26 @@ _MOST_HELD = 1 << 24
 """Values of a source that are kept in memory, so that what lies in fewer blocks can be sampled."""
 
 
-def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, Blocks, Array | None] | str:
-    """How a query is answered block by block, and the blocks to begin with; or why it is not."""
-    division = divide(plan)
+def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, Blocks, Array | None, str] | str:
+    """How a query is answered block by block, the blocks to begin with, and why there are no intervals, if so.
+
+    Or why it is not answered so.
+    """
+    division, vague = divide(plan), ""
     if isinstance(division, str) or not division.tail_keeps_rows:
         ranged = in_ranges(plan)
+        said = f", and {ranged}" if isinstance(ranged, str) and ranged else ""
         if isinstance(ranged, Node):
             division = divide(ranged)
-        elif isinstance(division, str) and "aggregate over windows" not in ranged:
-            division = f"{division}, and {ranged}"
+        elif isinstance(division, str):
+            division += said
+        else:
+            vague = f"the query goes on from its windows otherwise than row by row{said}"
     if isinstance(division, str):
         return division
     states, known = BlockStates(division.plan), division.known_blocks.get(block_rows)
     if known is not None:
-        return division, states, *known
+        return division, states, *known, vague
     rows = states.source.rows
     if rows is None or states.source.live or states.source.edges:
         return "its source has no end, or no blocks"
@@ -64,7 +70,7 @@ def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockS
     blocks, begin = _beginning(blocks, windows if division.keeps_time else 1, states.source)
     if not held:  # rows do not change, but are not kept for the next one to ask
         division.known_blocks[block_rows] = blocks, begin
-    return division, states, blocks, begin
+    return division, states, blocks, begin, vague
 
 
 def _span(blocks: Blocks) -> int:

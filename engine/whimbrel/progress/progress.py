@@ -103,7 +103,7 @@ class Progress(Iterator[Estimate]):
                                 where=f"progress(order={order!r})",
                                 hint='order="time" answers early, without intervals')
         else:
-            self.division, self.states, self.blocks, begin = found
+            self.division, self.states, self.blocks, begin, self._vague = found
             self.scan = Scan(self.blocks, order if order in {"newest", "oldest"} else "random", seed, begin=begin)
             self._tail = Tail(self.division)
             self._total = int(self.blocks.rows.sum())
@@ -374,9 +374,9 @@ class Progress(Iterator[Estimate]):
         elif self.division.tail:
             def finished() -> pa.Table:
                 return tail.of_values(moment.sample.answer)
-        if not self.division.tail_keeps_rows:
+        if self._vague:
             return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, rows=finished,
-                            why="the query goes on from its windows otherwise than row by row", settled=0)
+                            why=self._vague, settled=0)
         return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, moment=moment,
                         alpha=self._alpha, rows=finished)
 

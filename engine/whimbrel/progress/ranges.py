@@ -7,7 +7,7 @@ joined with. What the part answers is then a source as any other, and its ranges
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from hashlib import blake2b
@@ -29,7 +29,7 @@ from whimbrel.operators import (
     Where,
 )
 from whimbrel.optimize import optimize
-from whimbrel.plan import Beat, Blocks, Node, Source, times_needed
+from whimbrel.plan import Beat, Blocks, Node, Pruned, Source, Unsorted, times_needed
 from whimbrel.progress.chain import chain_of
 from whimbrel.progress.fingerprint import fingerprint
 from whimbrel.progress.side import Side
@@ -45,10 +45,13 @@ _TRIED = 5
 
 
 def in_ranges(plan: Node) -> Node | str:
-    """A query whose part below the last windows is put as a source that is read in ranges of time; or why it cannot."""
+    """A query whose part below the last windows is put as a source that is read in ranges of time; or why it cannot.
+
+    That is empty where it has no such part.
+    """
     below = _part(plan)
     if below is None:
-        return "the query has no aggregate over windows"
+        return ""
     if any(isinstance(node.op, Band | LateRows | Revise) for node in below.walk()):
         return "which rows are late depends on all that came before them"
     if not all(source.rows and not (source.live or source.edges) for source in below.sources()):
@@ -79,24 +82,15 @@ class Ranged(Source):
 
     def __init__(self, plan: Node) -> None:
         sides = {source: Side(source) for source in plan.sources()}
-        self.plan = plan.rewrite(lambda node: Node(sides[node.op]) if isinstance(node.op, Source) else node)
         self._sides = list(sides.values())
-        self._log = max(self._sides, key=lambda side: side.rows)
-        self._hold()
-        log = self._log
+        self._log = log = max(self._sides, key=lambda side: side.rows)
+        _hold(_over(plan, sides), log)
+        self.plan = _over(plan, sides)  # anew: of sides that are held more is known
         self.name, self.time, self.schema, self.rows = log.name, log.time, plan.schema, log.rows
         self._least_rows = 1
         self._longest_ticks = 0
         self._times: dict[int, int] = {}
         self._readers: dict[tuple[str, ...], _RangeReader] = {}
-
-    def _hold(self) -> None:
-        """Read the smaller sources, before the log: what is read of it can then be answered at once."""
-        for node in _of_columns(self.plan, self.plan.schema.names).walk():
-            side = getattr(node.op, "source", node.op)
-            if isinstance(side, Side):
-                assert isinstance(node.op, Source)
-                side.hold(node.op.schema.names, _FEWEST if side is self._log else 0)
 
     @cached_property
     def can_be_cut(self) -> bool:
@@ -227,6 +221,21 @@ class _RangeReader:
                     if first < stop:
                         rows = batch.slice(int(first), int(stop)).select(self._columns)
                         yield rows if rows.absent is None else rows.only(~rows.absent)
+
+
+def _over(plan: Node, sides: Mapping[Source, Side]) -> Node:
+    """The same over what stands for its sources."""
+    return plan.rewrite(lambda node: Node(sides[node.op]) if isinstance(node.op, Source) else node)
+
+
+def _hold(plan: Node, log: Side) -> None:
+    """Read the smaller sources, before the log: what is read of it can then be answered at once."""
+    for source in _of_columns(plan, plan.schema.names).sources():
+        side = source
+        while isinstance(side, Pruned | Unsorted):
+            side = side.source
+        assert isinstance(side, Side)
+        side.hold(source.schema.names, _FEWEST if side is log else 0)
 
 
 def _of_columns(plan: Node, columns: Sequence[str]) -> Node:

@@ -41,13 +41,19 @@ class Side(Source):
         self._first, self._stop = 0, self.rows
 
     def hold(self, columns: Sequence[str], fewest_blocks: int) -> None:
-        """Read these columns into memory, where they fit; a log is left where it is, if it has so many blocks there."""
+        """Read these columns into memory, where they fit: a history in the order of time.
+
+        A log that is in that order is left where it is, if it has so many blocks there.
+        """
         self.columns = columns
-        if not isinstance(self.log, ArrowSource):
-            blocks = self.log.blocks(1)
+        history = self.disorder == Disorder(None)
+        if history or not isinstance(self.log, ArrowSource):
+            blocks = None if history else self.log.blocks(1)
             if self.rows * len(columns) > _MOST_HELD or (blocks is not None and len(blocks) >= fewest_blocks > 0):
                 return
-            self.log = Held(self.log, columns)
+            held = Held(self.log, columns)
+            self.log = held.sorted() if history else held
+            self.disorder, self.arrival = self.log.disorder, None
         if self.longest is None:
             self.longest = _longest(self.log)
 

@@ -188,6 +188,17 @@ def test_what_has_not_varied_may_be_unlike_in_blocks_that_were_missed() -> None:
     assert row["n_low"] >= 9_000
 
 
+def test_a_history_in_the_order_of_arrival_is_sorted_first() -> None:
+    chance = np.random.default_rng(6)
+    came = LOG.append_column("came", pa.array(LOG["at"].to_numpy() + chance.integers(0, 300, ROWS))).sort_by("came")
+    log = wb.from_arrow(came, time="at", arrival="came", name="log").drop("came")
+    for query in ("small side", "nested", "with an aggregate"):
+        progress = QUERIES[query](log).progress(every="10%")
+        assert progress.why == ""
+        assert all("others within" in answer.words for answer in itertools.islice(progress, 8, 9))
+        assert rows(progress.finish()) == rows(QUERIES[query](log).collect())
+
+
 def test_what_no_range_of_time_is_enough_for_is_answered_in_the_order_of_time(sources: dict[str, wb.Stream]) -> None:
     log = sources["memory"]
     for query in (log.group_by("k").session_window(30).aggregate(n=wb.count()).tumbling_window(500).aggregate(
