@@ -54,12 +54,15 @@ def in_ranges(plan: Node) -> Node | str:
         return ""
     if any(isinstance(node.op, Band | LateRows | Revise) for node in below.walk()):
         return "which rows are late depends on all that came before them"
-    if not all(source.rows and not (source.live or source.edges) for source in below.sources()):
+    sources = below.sources()
+    if not all(source.rows and not (source.live or source.edges) for source in sources):
         return "one of its sources has no end, or has edges"
-    ranged = Ranged(below)
-    if not ranged.can_be_cut:
-        return "ranges of its time need rows from all over its source"
-    return plan.rewrite(lambda node: Node(ranged) if node is below else node)
+    log = max(sources, key=lambda source: source.rows or 0)
+    if log.longest is None or times_needed(below, 0, 1)[log][0] > MIN_TIME:  # else nothing need be read to know
+        ranged = Ranged(below)
+        if ranged.can_be_cut:
+            return plan.rewrite(lambda node: Node(ranged) if node is below else node)
+    return "ranges of its time need rows from all over its source"
 
 
 def _part(plan: Node) -> Node | None:

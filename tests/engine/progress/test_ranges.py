@@ -212,6 +212,14 @@ def test_what_no_range_of_time_is_enough_for_is_answered_in_the_order_of_time(so
             order="random")
 
 
+def test_a_log_is_not_read_to_know_that_ranges_will_not_do(sources: dict[str, wb.Stream],
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whimbrel.progress.side.Held", None)
+    query = sources["few row groups"].group_by("k").session_window(30).aggregate(n=wb.count()).tumbling_window(
+        500).aggregate(n=wb.sum(col.n))
+    assert "from all over its source" in query.progress().why
+
+
 def test_rows_out_of_order_are_an_error_in_their_range(sources: dict[str, wb.Stream]) -> None:
     times = LOG["at"].to_numpy().copy()
     times[[17_000, 17_001]] = times[17_001] + 1, times[17_000]
