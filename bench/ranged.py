@@ -111,7 +111,7 @@ def _nested(rows: int) -> Question:
     connection = duckdb.connect()
     connection.register("log", log)
     sql = ("SELECT count(*) FILTER (n > 20) AS windows, avg(mean) AS mean, sum(n)::BIGINT AS n "
-           f"FROM (SELECT count(*) AS n, avg(ms) AS mean FROM log GROUP BY term, at - at % {WINDOW})")
+           f'FROM (SELECT count(*) AS n, avg(ms) AS mean FROM log GROUP BY term, "at" // {WINDOW})')
     return Question("an aggregate of windows", query, _peers(query, connection, sql, asked),
                     same_rows("windows", "mean", "n"))
 
