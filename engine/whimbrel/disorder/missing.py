@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from whimbrel.clock import TickUnit
+
 Array = np.ndarray[Any, Any]
 
 _MOST_WINDOWS = 4096
@@ -27,10 +29,13 @@ class Arrived:
     ----------
     times, late_by : numpy.ndarray of int64
         In ticks.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is.
     """
 
     times: Array
     late_by: Array
+    unit: TickUnit = None
 
     def missing(self, size_ticks: int, hop_ticks: int, first_tick: int, *,
                 latency_ticks: int | None = None) -> MissingShares:

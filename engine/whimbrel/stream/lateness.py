@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch
 from whimbrel.clock import Duration, duration_ticks, show_ticks, tell_ticks
-from whimbrel.disorder import Disorderliness, measure_disorder, timekeeper
+from whimbrel.disorder import Arrived, Disorderliness, measure_disorder, timekeeper
 from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
 from whimbrel.operators import Band, LateRows
@@ -69,6 +69,61 @@ class Lateness:
     def late_rows(self) -> int:
         """Rows that came behind a row with a larger time."""
         return int(np.count_nonzero(self.late_by))
+
+    @cached_property
+    def arrived(self) -> Arrived:
+        """Times and lateness of all rows, of which ``progress(late=...)`` makes its model.
+
+        Raises
+        ------
+        PlanError
+            Where the source has partitions: what is late in one may be early in another.
+        """
+        if self.source.disorder.partition is not None:
+            raise PlanError(f"The time of {self.source.name} is that of each partition.",
+                            where=f"lateness({self.source.name})", hint="measure the log as it was read, without them")
+        times = np.concatenate([batch.sync for batch in self.batches]) if self.batches else self.late_by
+        return Arrived(times, self.late_by, self.source.schema.unit)
+
+    def missing(self, window: Duration, *, after: Sequence[Duration], confidence: float = 0.95) -> pa.Table:
+        """How much of a window's rows is still missing when the newest time is so far past its end.
+
+        Parameters
+        ----------
+        window : str, timedelta or int (ticks)
+            Of tumbling windows.
+        after : sequence of str, timedelta or int (ticks)
+            How long after the end of a window.
+        confidence : float
+            With which the share of a window is at most what is said of it, after all these times together.
+
+        Returns
+        -------
+        pyarrow.Table
+            after, expected, at_most: shares of the rows. The last is of a window that has half of its rows in common
+            with all: the median; null where the log has too few windows that are whole.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import whimbrel as wb
+        >>> came = np.random.default_rng(1).permuted(np.arange(20_000).reshape(-1, 20), axis=1).reshape(-1)
+        >>> late = wb.lateness(wb.from_arrow({"at": came, "n": np.arange(20_000)}, time="at", arrival="n"))
+        >>> for row in late.missing(200, after=[0, 5, 20]).to_pylist():
+        ...     print(row)
+        """
+        unit, where = self.source.schema.unit, f"lateness({self.source.name}).missing(...)"
+        size, *ticks = (duration_ticks(span, unit, where=where) for span in (window, *after))
+        if size <= 0 or not ticks or min(ticks) < 0:
+            raise PlanError("missing() needs a window, and times after its end.", where=where,
+                            hint='such as missing("1m", after=["0s", "5s", "1m"])')
+        if not 0 < confidence < 1:
+            raise PlanError(f"{confidence!r} is no confidence.", where=where, hint="such as 0.95")
+        shares, ages = self.arrived.missing(size, size, 0), np.array(ticks)
+        rows = np.full(len(ages), np.median(shares.rows) if shares.windows else 1.0)
+        most = shares.most(ages, rows, 1 - confidence)
+        return pa.table({"after": self._shown(ticks), "expected": shares.expected(ages),
+                         "at_most": pa.array(most, mask=most >= 1)})
 
     @cached_property
     def measures(self) -> Disorderliness:
