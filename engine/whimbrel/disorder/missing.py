@@ -50,13 +50,13 @@ class Arrived:
 class MissingShares:
     """Shares of the rows of windows that were missing when the newest time was so far past their end.
 
-    Of each window of the log the share is known at every age. A bound for a window to come is conformal [1, 2]: with
-    s the shares, k windows, and ``g(p, n) = p + 3 sqrt(p / n) + 3 / n`` (a share of mean p, of n rows), a window's score
-    is the largest ``s(age) / g(mean of s(age), rows)`` over all ages. If the window to come is one of k + 1 that might as
-    well have come in another order, its score is among the r smallest with probability r / (k + 1). The mean that
-    makes the scores is that of all k + 1, of which the last is not known: g grows with it, so that the scores of the k
-    are at most what they are without it, and its own share is at most the largest x that solves
-    ``x = q g((sum of s + x) / (k + 1), rows)``. That holds at all ages together.
+    Of each window of the log the share s is known at every age. A bound for a window to come is conformal [1, 2]: with
+    k windows, and ``g(p, n) = p + 3 sqrt(p / n) + 3 / n`` for what a share of mean p of n rows may well be, a window's
+    score is the largest ``s(age) / g(mean of s(age), n)`` over all ages. If the window to come is one of k + 1 that
+    might as well have come in another order, its score is at most q, the r-th smallest, with probability r / (k + 1).
+    The mean that makes the scores is that of all k + 1, of which the last is not known: g grows with it, so that the
+    scores of the k are at most what they are without it, and its own share is at most the largest x that solves
+    ``x = q g((sum of s + x) / (k + 1), n)``. That holds at all ages together, and for any n up to the rows it has.
 
     Beyond the largest age at which a row of any window was missing, none is expected: one is with probability
     1 / (k + 1), which is part of the same alpha.

@@ -327,7 +327,8 @@ def with_ends(table: pa.Table, settled: int, grows: Mapping[str, bool]) -> pa.Ta
 def with_columns(table: pa.Table, names: list[str], low: Array, high: Array) -> pa.Table:
     """Each value, moved into its interval, followed by the ends of that; values without a number have none."""
     there = [number for number, name in enumerate(names) if name in table.column_names]
-    ends = _with_ends({names[number]: column_of(table, names[number]) for number in there}, low[:, there], high[:, there])
+    columns = {names[number]: column_of(table, names[number]) for number in there}
+    ends = _with_ends(columns, low[:, there], high[:, there])
     found: dict[str, Any] = {}
     for name, held in zip(table.column_names, table.columns, strict=True):
         found[name] = ends.get(name, held)

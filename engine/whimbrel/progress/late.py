@@ -8,6 +8,10 @@ numbers from 0 to b whose squares add up to Q, is above ``m A + sqrt(2 m Q L) + 
 enough that this holds when M falls below each of the powers of 2 / 3, which share the error out: then it holds between
 them, too, at every look. A mean is that of a sample without replacement, of which the rows that came are drawn:
 :mod:`~whimbrel.progress.sequence`.
+
+Squares and the largest number are those of the rows that came. Where the largest makes too much of the squares, one
+that is missing may be larger still, and nothing is said: ``2 Q / b**2`` is at most the degrees of freedom that the
+fourth moment leaves the squares, of which as many are asked for as where blocks are sampled.
 """
 
 from __future__ import annotations
@@ -109,7 +113,7 @@ class Late:
         if isinstance(division, str):
             raise _refused(division)
         if not division.keeps_time or not division.tail_keeps_rows:
-            raise _refused("a step before its windows moves rows in time" if not division.keeps_time else
+            raise _refused("a step before its windows may move rows in time" if not division.keeps_time else
                            "it goes on from its windows otherwise than row by row")
         self.source = source = next(node.op for node in plan.walk() if isinstance(node.op, Source))
         disorder = source.disorder
@@ -264,7 +268,7 @@ class LateRows:
     def _sum(self, numbers: Mapping[str, Array], name: str, most: Array, alpha: float) -> tuple[Array, Array]:
         total, sizes, squares, largest = numbers[name], *(
             numbers[f"{name}: {part}"] for part in ("sizes", "squares", "largest"))
-        enough = squares >= FEWEST_DEGREES * largest**2
+        enough = 2 * squares >= FEWEST_DEGREES * largest**2
         ends = []
         for came in ((sizes + total) / 2, (sizes - total) / 2):
             amount = np.where(came > 1e-9 * sizes, came, 0.0)
@@ -279,7 +283,7 @@ class LateRows:
             missing = self._count(rows, most, alpha / 2)
             most = np.where(np.isfinite(missing), missing / (rows + missing), 1.0)
         variance = squares / rows - mean**2
-        degrees = rows * variance / np.maximum(largest - mean, mean - least) ** 2
+        degrees = 2 * rows * variance / np.maximum(largest - mean, mean - least) ** 2
         error = np.sqrt(np.maximum(variance, 0.0) * most / rows)
         clipped = np.clip(most, 1e-6, 1 - 1e-6)
         times = np.interp(np.log1p(-clipped) - np.log(clipped), *boundary(alpha / 2))

@@ -100,17 +100,19 @@ class Lateness:
         Returns
         -------
         pyarrow.Table
-            after, expected, at_most: shares of the rows. The last is of a window that has half of its rows in common
-            with all: the median; null where the log has too few windows that are whole.
+            after, expected and at_most: shares of the rows, the last for a window of as many rows as half of them
+            have; null where too few windows of the log are whole to say so.
 
         Examples
         --------
-        >>> import numpy as np
         >>> import whimbrel as wb
-        >>> came = np.random.default_rng(1).permuted(np.arange(20_000).reshape(-1, 20), axis=1).reshape(-1)
-        >>> late = wb.lateness(wb.from_arrow({"at": came, "n": np.arange(20_000)}, time="at", arrival="n"))
-        >>> for row in late.missing(200, after=[0, 5, 20]).to_pylist():
-        ...     print(row)
+        >>> came = [at - 150 if at % 10 == 0 else at for at in range(30_000)]  # one in ten is late by 149
+        >>> late = wb.lateness(wb.from_arrow({"at": came, "seen": range(30_000)}, time="at", arrival="seen"))
+        >>> for row in late.missing(300, after=[0, 100, 200]).to_pylist():
+        ...     print({name: round(share, 3) if name != "after" else share for name, share in row.items()})
+        {'after': '0', 'expected': 0.047, 'at_most': 0.047}
+        {'after': '100', 'expected': 0.013, 'at_most': 0.022}
+        {'after': '200', 'expected': 0.0, 'at_most': 0.0}
         """
         unit, where = self.source.schema.unit, f"lateness({self.source.name}).missing(...)"
         size, *ticks = (duration_ticks(span, unit, where=where) for span in (window, *after))
