@@ -256,7 +256,7 @@ class Estimate:
     @cached_property
     def unseen(self) -> float:
         """A group that is in more than this share of the blocks was seen with this confidence, at this look."""
-        return 0.0 if self.final or self.sample is None else self.sample.unseen(1 - self.confidence)
+        return 0.0 if self.last or self.sample is None else self.sample.unseen(1 - self.confidence)
 
     @property
     def _value_names(self) -> list[str]:

@@ -273,7 +273,7 @@ class LateRows:
         for came in ((sizes + total) / 2, (sizes - total) / 2):
             amount = np.where(came > 1e-9 * sizes, came, 0.0)
             missing = _most_missing(most, alpha / 2, amount, np.fmin(squares, largest * amount), largest)
-            ends.append(np.where(enough & np.isfinite(missing), missing, np.inf))
+            ends.append(np.where(amount == 0, 0.0, np.where(enough & np.isfinite(missing), missing, np.inf)))
         return ends[0], ends[1]
 
     def _mean(self, numbers: Mapping[str, Array], name: str, most: Array, alpha: float) -> Array:
@@ -304,7 +304,7 @@ def _most_missing(share: Array, alpha: float, amount: Array, squares: Array, lar
     came = squares / largest
     half, rest = np.sqrt(begun * odds * largest / 2), 1 - begun
     root = (half + np.sqrt(half**2 + rest * (begun * amount + largest * odds / 3 + rest * came))) / rest
-    return np.where((share == 0) | (amount == 0), 0.0, np.where(rest > 0, root**2 - came, np.inf))
+    return np.where(share == 0, 0.0, np.where(rest > 0, root**2 - came, np.inf))
 
 
 def _percent(rows: Array, missing: Array) -> str:

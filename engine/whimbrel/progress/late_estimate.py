@@ -65,7 +65,7 @@ class LateBlocks(Estimate):
 
     @property
     def late_words(self) -> list[str]:
-        return self._look.words(self._alpha)
+        return self._look.words((1 - SAMPLED) * self._alpha)
 
     @cached_property
     def _look(self) -> LateRows:
