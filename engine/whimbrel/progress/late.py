@@ -273,7 +273,8 @@ class LateRows:
         for came in ((sizes + total) / 2, (sizes - total) / 2):
             amount = np.where(came > 1e-9 * sizes, came, 0.0)
             missing = _most_missing(most, alpha / 2, amount, np.fmin(squares, largest * amount), largest)
-            ends.append(np.where(amount == 0, 0.0, np.where(enough & np.isfinite(missing), missing, np.inf)))
+            missing = np.where(amount == 0, 0.0, np.where(np.isfinite(missing), missing, np.inf))
+            ends.append(np.where(enough, missing, np.inf))
         return ends[0], ends[1]
 
     def _mean(self, numbers: Mapping[str, Array], name: str, most: Array, alpha: float) -> Array:
