@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -31,20 +32,32 @@ class Arrived:
         In ticks.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is.
+    by : str, optional
+        A column whose values say of what kind rows are; each kind is late in its own way.
+    kinds : dict of value to int
+        Its values, by number.
+    kind : numpy.ndarray of int64
+        By row, the number of its value; 0 where there is no such column.
     """
 
     times: Array
     late_by: Array
     unit: TickUnit = None
+    by: str | None = None
+    kinds: Mapping[Any, int] = field(default_factory=lambda: {None: 0})
+    kind: Array | None = None
 
-    def missing(self, size_ticks: int, hop_ticks: int, first_tick: int, *,
-                latency_ticks: int | None = None) -> MissingShares:
+    def missing(self, size_ticks: int, hop_ticks: int, first_tick: int, *, latency_ticks: int | None = None,
+                kind: int = 0) -> MissingShares:
         """What was missing of windows of a grid, of which one begins at `first_tick`.
 
         With a latency only rows count that were no later than that: others are in no answer.
         """
-        kept = slice(None) if latency_ticks is None else self.late_by <= latency_ticks
-        return MissingShares(self.times[kept], self.late_by[kept], size_ticks, hop_ticks, first_tick)
+        kept = np.ones(len(self.times), np.bool_) if self.kind is None else self.kind == kind
+        if latency_ticks is not None:
+            kept &= self.late_by <= latency_ticks
+        span = (int(self.times[0]), int(self.times.max())) if len(self.times) else (0, 0)
+        return MissingShares(self.times[kept], self.late_by[kept], size_ticks, hop_ticks, first_tick, span)
 
 
 class MissingShares:
@@ -67,6 +80,8 @@ class MissingShares:
         Of rows in the order in which they came.
     size_ticks, hop_ticks, first_tick : int
         A window of `size_ticks` begins every `hop_ticks`, one of them at `first_tick`.
+    span : tuple of (int, int)
+        The time of the first row of the log, and the newest of all.
 
     Attributes
     ----------
@@ -87,14 +102,15 @@ class MissingShares:
     Examples
     --------
     >>> times, late_by = np.arange(1000), np.where(np.arange(1000) % 10 == 8, 5, 0)
-    >>> missing = MissingShares(times, late_by, 10, 10, 0)
+    >>> missing = MissingShares(times, late_by, 10, 10, 0, (0, 999))
     >>> missing.windows, missing.expected(np.array([0, 3, 4])).round(2).tolist()
     (99, [0.1, 0.1, 0.0])
     """
 
-    def __init__(self, times: Array, late_by: Array, size_ticks: int, hop_ticks: int, first_tick: int) -> None:
+    def __init__(self, times: Array, late_by: Array, size_ticks: int, hop_ticks: int, first_tick: int,
+                 span: tuple[int, int]) -> None:
         self._size, self._hop, self._first = size_ticks, hop_ticks, first_tick
-        begin, end = self._whole(times, late_by)
+        begin, end = self._whole(span, int(late_by.max(initial=0)))
         panes = (times - first_tick) // hop_ticks - begin
         near = (panes >= 0) & (panes < end - begin + size_ticks // hop_ticks - 1)
         times, late_by, panes = times[near], late_by[near], panes[near]
@@ -111,13 +127,10 @@ class MissingShares:
         self.shares = missing / self.rows[:, None]
         self._expected = missing.sum(axis=0) / max(int(self.rows.sum()), 1)
 
-    def _whole(self, times: Array, late_by: Array) -> tuple[int, int]:
+    def _whole(self, span: tuple[int, int], latest_ticks: int) -> tuple[int, int]:
         """The numbers of the windows that lie behind the first row, and whose rows all had time to come."""
-        if not len(times):
-            return 0, 0
-        begin = -((self._first - int(times[0])) // self._hop)
-        last = int(times.max()) - int(late_by.max()) - self._size
-        end = (last - self._first) // self._hop + 1
+        begin = -((self._first - span[0]) // self._hop)
+        end = (span[1] - latest_ticks - self._size - self._first) // self._hop + 1
         return max(begin, end - _MOST_WINDOWS), end
 
     def _past_end(self, times: Array, late_by: Array, panes: Array, begin: int, end: int) -> tuple[Array, Array]:
@@ -136,7 +149,8 @@ class MissingShares:
         """How many windows of the log tell."""
         return len(self.rows)
 
-    def fewest(self, alpha: float) -> int:
+    @staticmethod
+    def fewest(alpha: float) -> int:
         """With fewer windows nothing can be said that fails with probability alpha."""
         return math.ceil(2 / alpha - _CLOSE) - 1
 

@@ -25,10 +25,11 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.aggregates import Count, CountDistinct, Max, Mean, Min, Sum, SumOfSquares
+from whimbrel.batch import Column
 from whimbrel.disorder import Arrived, MissingShares
 from whimbrel.errors import PlanError
-from whimbrel.expr import Expr, type_of
-from whimbrel.operators import GroupAggregate, Results
+from whimbrel.expr import Col, Expr, type_of
+from whimbrel.operators import GroupAggregate, Results, Where
 from whimbrel.plan import Aggregate, Node, Operator, Source
 from whimbrel.progress.division import Division, divide
 from whimbrel.progress.sample import times_behind
@@ -95,8 +96,9 @@ class Late:
     source : Source
         What its rows are of.
     whole : bool
-        Whether all rows of the source are of one group, so that its rows are those of a window.
-    missing : MissingShares
+        Whether the rows of a group are all those of a window, or of its kind.
+    key : str or None
+        The key that says of what kind rows are.
     """
 
     @classmethod
@@ -125,19 +127,39 @@ class Late:
             model, asked = (unit or "plain integers" for unit in (arrived.unit, source.schema.unit))
             raise PlanError(f"The model counts in {model}, and {source.name} in {asked}.", where="progress(late=...)",
                             hint="measure a log of the same feed: late=wb.lateness(log)")
-        self.whole, self._division = division.keeps_rows, division
-        self.values, self.columns, self.plan = _with_columns(plan, division)
+        self._division, self._arrived = division, arrived
+        keys = dict(division.finish.of.keys)
+        self.key = None if arrived.by is None else next(
+            (name for name, expr in keys.items() if isinstance(expr, Col) and expr.name == arrived.by), None)
+        if arrived.by is not None and self.key is None:
+            raise PlanError(f"The model is by {arrived.by!r}, and the query does not group by it.",
+                            where="progress(late=...)", hint=f"group_by({arrived.by!r}), or wb.lateness(log)")
+        filtered = any(isinstance(node.op, Where) for node in division.states.walk())
+        self.whole = not filtered and list(keys) == ([] if self.key is None else [self.key])
+        self.values, self.columns, self.plan = _with_columns(plan, division, whole=self.whole)
         window = division.window
         first, _ = times_behind(division, np.array([window.offset]))
+        self._grid = window.size, window.hop, int(first[0])
         # Order within a log says nothing of what comes after it; with other promises it is read as a feed is.
-        latency = disorder.reorder_latency if self.live else disorder.reorder_latency or None
-        self.missing: MissingShares = arrived.missing(window.size, window.hop, int(first[0]), latency_ticks=latency)
+        self._latency = disorder.reorder_latency if self.live else disorder.reorder_latency or None
+        self._known: dict[int, MissingShares] = {}
 
-    def look(self, newest_tick: int, starts: Array, rows: Array) -> LateRows:
-        """What late rows may still reach when this is the newest time: of groups by window, with their rows so far."""
+    def missing(self, kind: int) -> MissingShares:
+        """What was missing of rows of a kind."""
+        if kind not in self._known:
+            self._known[kind] = self._arrived.missing(*self._grid, latency_ticks=self._latency, kind=kind)
+        return self._known[kind]
+
+    def look(self, newest_tick: int, starts: Array, rows: Array, keys: Column | None) -> LateRows:
+        """What late rows may still reach when this is the newest time: of groups by window, with their rows so far.
+
+        Of what kind they are is told by the keys, if the model knows kinds.
+        """
         _, last = times_behind(self._division, starts)
-        _, which = np.unique(starts, return_inverse=True)
-        return LateRows(self, newest_tick - last - 1, which, np.bincount(which, rows)[which] if len(rows) else rows)
+        kinds, known = np.zeros(len(starts), np.int64), self._arrived.kinds
+        if keys is not None:
+            kinds = np.array([known.get(key, -1) for key in keys.to_arrow().to_pylist()], np.int64)
+        return LateRows(self, newest_tick - last - 1, starts, rows, kinds)
 
     @property
     def live(self) -> bool:
@@ -163,10 +185,12 @@ class LateRows:
     late : Late
     ages_ticks : numpy.ndarray of int64
         By row of the answer: how far the newest time is past its window; below 0: not yet.
-    which : numpy.ndarray of int64
-        By row, the number of its window.
+    starts : numpy.ndarray of int64
+        By row, of its window.
     rows : numpy.ndarray of float64
-        By row, how many rows its window has so far.
+        By row, how many rows of the source it has so far.
+    kinds : numpy.ndarray of int64
+        By row, of what kind they are; -1 where the model does not know it.
 
     Attributes
     ----------
@@ -176,11 +200,17 @@ class LateRows:
         By row, the share that is missing on the average.
     """
 
-    def __init__(self, late: Late, ages_ticks: Array, which: Array, rows: Array) -> None:
-        self._late, self._ages, self._which, self._rows = late, ages_ticks, which, np.maximum(rows, 1.0)
+    def __init__(self, late: Late, ages_ticks: Array, starts: Array, rows: Array, kinds: Array) -> None:
+        self._late, self._ages, self._starts = late, ages_ticks, starts
+        _, self._first, which = np.unique(np.column_stack([starts, kinds]), axis=0, return_index=True,
+                                          return_inverse=True)
+        self._rows = np.maximum(np.bincount(which.reshape(-1), np.nan_to_num(rows))[which.reshape(-1)], 1.0)
+        self._models = [(late.missing(kind), np.flatnonzero(kinds == kind)) for kind in np.unique(kinds[kinds >= 0])]
         self.to_come = ages_ticks < 0
-        self.reached = ~self.to_come & (ages_ticks < late.missing.ages_ticks[-1])
-        self.expected = np.where(self.reached, late.missing.expected(ages_ticks), 0.0)
+        self.reached, self.expected = ~self.to_come, np.zeros(len(starts))
+        for missing, places in self._models:
+            self.reached[places] &= ages_ticks[places] < missing.ages_ticks[-1]
+            self.expected[places] = np.nan_to_num(missing.expected(ages_ticks[places]))
 
     @property
     def open(self) -> Array:
@@ -189,28 +219,28 @@ class LateRows:
 
     def most(self, alpha: float) -> Array:
         """By row, the share that is missing at most."""
-        return np.where(self.reached, self._late.missing.most(self._ages, self._rows, _SHARE * alpha), 0.0)
+        most = np.where(self.reached, 1.0, 0.0)
+        for missing, places in self._models:
+            most[places] = missing.most(self._ages[places], self._rows[places], _SHARE * alpha)
+        return np.where(self.reached, most, 0.0)
 
     def words(self, alpha: float) -> list[str]:
         """What a reader should know of it."""
-        to_come = len(np.unique(self._which[self.to_come]))
-        said = ["" if not to_come else f"{to_come:,} windows are not over" if to_come > 1 else "one window is not over"]
-        return [*filter(None, said), *self._late_words(alpha)]
-
-    def _late_words(self, alpha: float) -> list[str]:
-        if not self.reached.any():
-            return []
-        _, first = np.unique(np.where(self.reached, self._which, -1), return_index=True)
-        places = first[self.reached[first]]
-        rows, windows = self._rows[places], len(places)
-        of = "of the newest window" if windows == 1 else f"of the newest {windows:,} windows"
-        said = f"{of} {_percent(rows, self.expected[places])} of the rows are expected to be late"
-        missing, needed = self._late.missing, self._late.missing.fewest(_SHARE * alpha)
-        if missing.windows < needed:
-            known = f"the model has {missing.windows:,} whole windows, and {needed:,} are needed"
-            return [said, f"how many at most is not known: {known}"]
-        most = self.most(alpha)[places]
-        return [f"{said}, at most {_percent(rows, most)}" if most.max() < 1 else f"{said}, maybe most of them"]
+        windows = [len(np.unique(self._starts[rows])) for rows in (self.to_come, self.reached)]
+        said = [] if not windows[0] else [
+            "one window is not over" if windows[0] == 1 else f"{windows[0]:,} windows are not over"]
+        if not windows[1]:
+            return said
+        places = self._first[self.reached[self._first]]
+        rows, most = self._rows[places], self.most(alpha)[places]
+        newest = "the newest window" if windows[1] == 1 else f"the newest {windows[1]:,} windows"
+        late = f"of {newest} {_percent(rows, self.expected[places])} of the rows are expected to be late"
+        fewest = min((missing.windows for missing, _ in self._models), default=0)
+        needed = MissingShares.fewest(_SHARE * alpha)
+        if fewest < needed:
+            known = f"the model has {fewest:,} whole windows, and {needed:,} are needed"
+            return [*said, late, f"how many at most is not known: {known}"]
+        return [*said, f"{late}, at most {_percent(rows, most)}" if most.max() < 1 else f"{late}, maybe most of them"]
 
     def widen(self, numbers: Mapping[str, Array], low: Array, high: Array, alpha: float) -> tuple[Array, Array, Array]:
         """Values and ends of their intervals, by value and row, with the rows that are missing.
@@ -319,7 +349,7 @@ def _refused(why: str) -> PlanError:
                      hint="leave late= out, or aggregate tumbling or hopping windows of one source")
 
 
-def _with_columns(plan: Node, division: Division) -> tuple[dict[str, Reached], list[str], Node]:
+def _with_columns(plan: Node, division: Division, *, whole: bool) -> tuple[dict[str, Reached], list[str], Node]:
     """What can be said of each value, and columns of the query that computes what is needed for that."""
     chain: list[Node] = [plan]
     while chain[-1].inputs:
@@ -334,7 +364,7 @@ def _with_columns(plan: Node, division: Division) -> tuple[dict[str, Reached], l
     more: list[tuple[str, Aggregate]] = [(_ROWS, Count())]
     for name, expr in of:
         made_of = expr if isinstance(expr, Aggregate) else None
-        values[name] = Reached(_kind(made_of, rows, whole=division.keeps_rows), name)
+        values[name] = Reached(_kind(made_of, rows, whole=whole), name)
         more += values[name].columns(made_of)
     if results is None:
         node = Node(replace(aggregate, measures=(*aggregate.measures, *more)), chain[place].inputs)

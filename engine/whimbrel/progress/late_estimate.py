@@ -72,7 +72,9 @@ class LateBlocks(Estimate):
         sample = self.sample
         assert sample is not None
         rows = sample.numbers[list(sample.values).index(self._late.rows)]
-        return self._late.look(self._newest_tick, sample.starts, rows)
+        names = ["", *(field.name for field in sample.totals.key_fields)]
+        keys = None if self._late.key is None else sample.keys[names.index(self._late.key)]
+        return self._late.look(self._newest_tick, sample.starts, rows, keys)
 
     @property
     def _columns(self) -> dict[str, Column]:
@@ -179,7 +181,8 @@ class LateSnapshot(Estimate):
         newest = snapshot.metrics.newest
         tick = 0 if newest is None else first_tick(newest, starts.type, "start", where="progress(late=...)")
         rows = as_floats(column_of(snapshot.table, self._late.rows))
-        return self._late.look(tick, np.asarray(starts.values), rows)
+        keys = None if self._late.key is None else column_of(snapshot.table, self._late.key)
+        return self._late.look(tick, np.asarray(starts.values), rows, keys)
 
     @property
     def _value_names(self) -> list[str]:

@@ -29,9 +29,11 @@ def came(seed: int, windows: int, *, kind: str = "jitter", rows: int = 300) -> p
             until = begin + chance.exponential(WINDOW / 3)
             held = (at >= begin) & (at < until) & (chance.random(count) < 0.5)
             delay = np.where(held, np.maximum(delay, until - at), delay)
+    key = chance.choice(3, count, p=[0.6, 0.3, 0.1])
+    if kind == "uploads":
+        delay = np.where(key == 2, chance.exponential(1_000, count), delay)
     seen = at + delay.astype(np.int64)
-    table = pa.table({"at": at, "seen": seen, "k": chance.choice(3, count, p=[0.6, 0.3, 0.1]),
-                      "x": chance.normal(2, 1, count)})
+    table = pa.table({"at": at, "seen": seen, "k": key, "x": chance.normal(2, 1, count)})
     return table.take(np.argsort(seen, kind="stable"))
 
 
@@ -39,11 +41,11 @@ def log(table: pa.Table, name: str = "log") -> wb.Stream:
     return wb.from_arrow(table, time="at", arrival="seen", name=name)
 
 
-def model_and_rest(seed: int, after: int, **options: Any) -> tuple[wb.stream.Lateness, pa.Table]:
+def model_and_rest(seed: int, after: int, *, by: str | None = None, **options: Any) -> tuple[wb.stream.Lateness, pa.Table]:
     """The lateness of the rows that came until a time, and the rows that came after it."""
     table = came(seed, BEFORE + after, **options)
     cut = int(np.searchsorted(np.maximum.accumulate(table["at"].to_numpy()), BEFORE * WINDOW))
-    return wb.lateness(log(table.slice(0, cut), "before")), table.slice(cut)
+    return wb.lateness(log(table.slice(0, cut), "before"), by=by), table.slice(cut)
 
 
 def live(rows: wb.Stream, **options: Any) -> wb.Stream:
@@ -70,10 +72,10 @@ class Paths:
                     high is not None and true > high + close)
                 self.given[seed, key, name] |= low is not None and high is not None and low < high
 
-    @property
-    def held(self) -> float:
-        """Of the paths with an interval of two ends at some look."""
-        given = [path for path, there in self.given.items() if there]
+    def held(self, name: str | None = None, key: int | None = None) -> float:
+        """Of the paths with an interval of two ends at some look, of all or of one value and key."""
+        given = [path for path, there in self.given.items() if there and (
+            name is None or (path[1][1], path[2]) == (key, name))]
         return 1 - sum(self.false[path] for path in given) / len(given)
 
 
@@ -94,7 +96,36 @@ def test_intervals_of_a_feed_hold_at_all_looks_together(kind: str, keys: tuple[s
             if not answer.final:
                 paths.look(seed, answer.table, truth)
     assert sum(paths.given.values()) > 0.7 * len(paths.given)
-    assert paths.held >= 0.95
+    assert paths.held() >= 0.95
+
+
+def test_kinds_of_rows_that_are_late_in_their_own_way_have_models_of_their_own() -> None:
+    """One of the keys is much later than the others, so that late rows are not like those that came."""
+    held = {}
+    for by in (None, "k"):
+        paths = Paths()
+        for seed in range(4):
+            late, rest = model_and_rest(seed, 8, kind="uploads", by=by)
+            rows = log(rest)
+            query = rows.group_by("k").tumbling_window(WINDOW).aggregate(**VALUES)
+            truth = by_key(query.collect())
+            for answer in query.on(live(rows)).progress(every=60, late=late):
+                if not answer.final:
+                    paths.look(seed, answer.table, truth)
+        held[by] = paths.held("n", key=2)
+    assert held[None] < 0.8
+    assert held["k"] >= 0.95
+
+
+def test_a_kind_that_the_model_does_not_know_has_no_interval() -> None:
+    late, rest = model_and_rest(1, 6, by="k")
+    strange = rest.set_column(2, "k", pa.array(rest["k"].to_numpy() + 1))
+    for asked in (log(strange), live(log(strange))):
+        query = log(strange).group_by("k").tumbling_window(WINDOW).aggregate(n=wb.count()).on(asked)
+        *_, answer = (answer for answer in query.progress(every=1_200, late=late) if not answer.final)
+        known = {row["k"]: row["n_high"] is not None for row in answer.table.to_pylist()
+                 if row["start"] < (BEFORE + 2) * WINDOW and not (row["start"] < (BEFORE + 1) * WINDOW)}
+        assert known == {1: True, 2: True, 3: False}
 
 
 def test_one_interval_covers_what_was_not_read_and_what_has_not_come() -> None:
@@ -115,7 +146,7 @@ def test_one_interval_covers_what_was_not_read_and_what_has_not_come() -> None:
             sampled += 1
             missed += truth[row["start"], None]["n"] > row["n_high"]
     assert missed > sampled / 2  # intervals that speak of the rows there are do not speak of those that come
-    assert paths.held >= 0.95
+    assert paths.held() >= 0.95
 
 
 def test_the_end_is_exact_and_so_is_what_no_late_row_reaches() -> None:
@@ -272,6 +303,7 @@ def refused() -> Iterator[Any]:
     yield pytest.param(days.tumbling_window("1d").aggregate(n=wb.count()), late, "counts in plain integers", id="unit")
     few = log(rest.slice(0, 300)).tumbling_window(WINDOW).aggregate(n=wb.count())
     yield pytest.param(few, late, "It is not clear when log ends", id="few rows")
+    yield pytest.param(query, model_and_rest(1, 1, by="k")[0], "The model is by 'k'", id="kinds")
 
 
 @pytest.mark.parametrize(("query", "late", "words"), list(refused()))
@@ -282,13 +314,18 @@ def test_what_cannot_be_is_said_in_words(query: wb.Stream, late: Any, words: str
 
 
 def test_a_model_answers_by_itself() -> None:
-    late, _ = model_and_rest(3, 3)
+    late, rest = model_and_rest(3, 3)
     table = late.missing(WINDOW, after=[0, 100, 1_000, 50_000])
     expected, most = (table[name].to_pylist() for name in ("expected", "at_most"))
     assert expected == sorted(expected, reverse=True)
     assert most[-1] == expected[-1] == 0
     assert all(share < bound < 0.5 for share, bound in zip(expected[:-1], most[:-1], strict=True))
     assert late.missing(WINDOW * 20, after=[0])["at_most"].to_pylist() == [None]
+    kinds, _ = model_and_rest(3, 3, by="k", kind="uploads")
+    shares = {row["k"]: row["expected"] for row in kinds.missing(WINDOW, after=[300]).to_pylist()}
+    assert shares[2] > 0.4 > 0.1 > max(shares[0], shares[1])
+    with pytest.raises(wb.WhimbrelError, match="device"):
+        wb.lateness(log(rest), by="device")
     for mistake in ({"window": WINDOW, "after": []}, {"window": 0, "after": [1]}, {"window": WINDOW, "after": [-1]},
                     {"window": WINDOW, "after": [1], "confidence": 1.5}):
         with pytest.raises(wb.WhimbrelError, match=r"missing|confidence"):
