@@ -87,8 +87,8 @@ class Estimate:
         return table if order is None else table.take(Column(pa.int64(), order).to_arrow())
 
     @property
-    def read(self) -> pa.Table:
-        """Starts, keys and values of the rows that were read, where nothing more is to come."""
+    def unscaled(self) -> pa.Table:
+        """At the end, the answer of the rows that were read, whatever rows are late."""
         return self.table
 
     @property

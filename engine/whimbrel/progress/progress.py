@@ -265,7 +265,7 @@ class Progress(Iterator[Estimate]):
         for _ in self:
             pass
         assert self.latest is not None
-        return self.latest.read.select(["start", "end", *self.plan.schema.names])
+        return self.latest.unscaled.select(["start", "end", *self.plan.schema.names])
 
     def again(self) -> Progress:
         """The same question once more, of which nothing was read yet."""
