@@ -154,6 +154,10 @@ class MissingShares:
         """With fewer windows nothing can be said that fails with probability alpha."""
         return math.ceil(2 / alpha - _CLOSE) - 1
 
+    def end(self, alpha: float) -> float:
+        """The age at which no row is missing any more; infinite where too few windows say so."""
+        return float(self.ages_ticks[-1]) if self.windows >= self.fewest(alpha) else math.inf
+
     def expected(self, ages_ticks: Array) -> Array:
         """The share of rows that is missing on the average; NaN before the end of a window."""
         found = np.interp(ages_ticks, self.ages_ticks, self._expected)
@@ -175,7 +179,6 @@ class MissingShares:
             1 where nothing is known: of too few windows, or where shares differ too much.
         """
         place = np.searchsorted(self.ages_ticks, ages_ticks, "right") - 1
-        over = place >= len(self.ages_ticks) - 1
         most = np.ones(len(ages_ticks))
         if self.windows >= self.fewest(alpha):
             total, windows = self.shares.sum(axis=0), self.windows + 1
@@ -185,7 +188,8 @@ class MissingShares:
                 before, most = most, np.minimum(score * _usual((total[place] + most) / windows, rows), 1.0)
                 if (before - most <= _CLOSE).all():
                     break
-        return np.where(ages_ticks < 0, np.nan, np.where(over, 0.0, most))
+            most[ages_ticks >= self.end(alpha)] = 0.0
+        return np.where(ages_ticks < 0, np.nan, most)
 
     @cached_property
     def _scores(self) -> Array:

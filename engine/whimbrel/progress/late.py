@@ -150,7 +150,7 @@ class Late:
             self._known[kind] = self._arrived.missing(*self._grid, latency_ticks=self._latency, kind=kind)
         return self._known[kind]
 
-    def look(self, newest_tick: int, starts: Array, rows: Array, keys: Column | None) -> LateRows:
+    def look(self, newest_tick: int, starts: Array, rows: Array, keys: Column | None, alpha: float) -> LateRows:
         """What late rows may still reach when this is the newest time: of groups by window, with their rows so far.
 
         Of what kind they are is told by the keys, if the model knows kinds.
@@ -159,7 +159,7 @@ class Late:
         kinds, known = np.zeros(len(starts), np.int64), self._arrived.kinds
         if keys is not None:
             kinds = np.array([known.get(key, -1) for key in keys.to_arrow().to_pylist()], np.int64)
-        return LateRows(self, newest_tick - last - 1, starts, rows, kinds)
+        return LateRows(self, newest_tick - last - 1, starts, rows, kinds, alpha)
 
     @property
     def live(self) -> bool:
@@ -191,6 +191,8 @@ class LateRows:
         By row, how many rows of the source it has so far.
     kinds : numpy.ndarray of int64
         By row, of what kind they are; -1 where the model does not know it.
+    alpha : float
+        What may go wrong by rows that are late.
 
     Attributes
     ----------
@@ -200,7 +202,7 @@ class LateRows:
         By row, the share that is missing on the average.
     """
 
-    def __init__(self, late: Late, ages_ticks: Array, starts: Array, rows: Array, kinds: Array) -> None:
+    def __init__(self, late: Late, ages_ticks: Array, starts: Array, rows: Array, kinds: Array, alpha: float) -> None:
         self._late, self._ages, self._starts = late, ages_ticks, starts
         _, self._first, which = np.unique(np.column_stack([starts, kinds]), axis=0, return_index=True,
                                           return_inverse=True)
@@ -209,7 +211,7 @@ class LateRows:
         self.to_come = ages_ticks < 0
         self.reached, self.expected = ~self.to_come, np.zeros(len(starts))
         for missing, places in self._models:
-            self.reached[places] &= ages_ticks[places] < missing.ages_ticks[-1]
+            self.reached[places] &= ages_ticks[places] < missing.end(_SHARE * alpha)
             self.expected[places] = np.nan_to_num(missing.expected(ages_ticks[places]))
 
     @property
@@ -240,7 +242,7 @@ class LateRows:
         if fewest < needed:
             known = f"the model has {fewest:,} whole windows, and {needed:,} are needed"
             return [*said, late, f"how many at most is not known: {known}"]
-        return [*said, f"{late}, at most {_percent(rows, most)}" if most.max() < 1 else f"{late}, maybe most of them"]
+        return [*said, f"{late}, at most {_percent(rows, most)}" if most.max() < 1 else f"{late}, of some windows maybe most"]
 
     def widen(self, numbers: Mapping[str, Array], low: Array, high: Array, alpha: float) -> tuple[Array, Array, Array]:
         """Values and ends of their intervals, by value and row, with the rows that are missing.
@@ -265,7 +267,7 @@ class LateRows:
             high[value, self.to_come] += 0.0 if reached.kind == "shrinks" else np.inf
             if reached.kind in ("rows", "count", "sum"):
                 found[value] = numbers[name] / (1 - self.expected)
-            if reached.kind == "rows":  # there are no parts of rows
+            if reached.kind in ("rows", "count"):  # there are no parts of rows
                 high[value, here] = np.floor(high[value, here] + 1e-6)
         return found, low, high
 

@@ -129,7 +129,7 @@ class LateBlocks(LateEstimate):
         rows = sample.numbers[list(sample.values).index(self._late.rows)]
         names = ["", *(field.name for field in sample.totals.key_fields)]
         keys = None if self._late.key is None else sample.keys[names.index(self._late.key)]
-        return self._late.look(self._newest_tick, sample.starts, rows, keys)
+        return self._late.look(self._newest_tick, sample.starts, rows, keys, (1 - SAMPLED) * self._alpha)
 
     @property
     def _columns(self) -> dict[str, Column]:
@@ -200,7 +200,8 @@ class LateSnapshot(LateEstimate):
         starts = column_of(table, "start")
         tick = 0 if newest is None else first_tick(newest, starts.type, "start", where="progress(late=...)")
         keys = None if self._late.key is None else column_of(table, self._late.key)
-        return self._late.look(tick, np.asarray(starts.values), as_floats(column_of(table, self._late.rows)), keys)
+        rows = as_floats(column_of(table, self._late.rows))
+        return self._late.look(tick, np.asarray(starts.values), rows, keys, self._alpha)
 
     def _widened(self, alpha: float) -> tuple[Array, Array, Array]:
         numbers = {name: as_floats(column_of(self._snapshot.table, name)) for name in self._late.columns}

@@ -41,7 +41,8 @@ def log(table: pa.Table, name: str = "log") -> wb.Stream:
     return wb.from_arrow(table, time="at", arrival="seen", name=name)
 
 
-def model_and_rest(seed: int, after: int, *, by: str | None = None, **options: Any) -> tuple[wb.stream.Lateness, pa.Table]:
+def model_and_rest(seed: int, after: int, *, by: str | None = None,
+                   **options: Any) -> tuple[wb.stream.Lateness, pa.Table]:
     """The lateness of the rows that came until a time, and the rows that came after it."""
     table = came(seed, BEFORE + after, **options)
     cut = int(np.searchsorted(np.maximum.accumulate(table["at"].to_numpy()), BEFORE * WINDOW))
@@ -235,6 +236,12 @@ def test_too_few_windows_say_nothing_and_words_say_so() -> None:
     assert answer.table["n_high"].null_count == len(answer.table) - answer.settled
     assert "how many at most is not known: the model has" in answer.words
     assert "and 49 are needed" in answer.words
+    assert answer.settled == 0
+    nothing = wb.lateness(log(rest.slice(0, 0)))
+    *_, answer, _ = query.on(live(log(rest))).progress(every=300, late=nothing)
+    assert answer.settled == 0
+    assert "the model has 0 whole windows" in answer.words
+    assert nothing.missing(WINDOW, after=[0])["at_most"].to_pylist() == [None]
 
 
 def test_comparisons_and_rankings_allow_for_late_rows() -> None:
