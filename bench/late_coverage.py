@@ -66,24 +66,22 @@ def paths(kind: str, data: str, rows: int, logs: int, *, groups: bool, ends: boo
         query = (rest.group_by("k") if groups else rest).tumbling_window(WINDOW).aggregate(**{
             name.replace(" ", "_"): value for name, value in VALUES.items()})
         truth = {(row["start"], row.get("k")): row for row in query.collect().to_pylist()}
-        for answer in answers(table, now, query, seed, ends=ends):
-            table_now = answer.table.to_pylist() if not answer.final else []
-            for row in table_now:
-                if row["start"] < (BEFORE + 1) * WINDOW:  # some of its rows came before
-                    continue
-                for name in VALUES:
-                    value = name.replace(" ", "_")
-                    key = row["start"], row.get("k")
-                    low, high, true = row[f"{value}_low"], row[f"{value}_high"], truth[key][value]
-                    path, close = (name, seed, key), 1e-9 * abs(true)
-                    false[path] |= (low is not None and true < low - close) or (high is not None and true > high + close)
-                    there = low is not None and high is not None and low < high
-                    given[path] |= there
-                    if there and row[value]:
-                        widths[name].append((high - low) / 2 / abs(row[value]))
+        rows_of = (row for answer in answers(table, now, query, seed, ends=ends) if not answer.final
+                   for row in answer.table.to_pylist() if row["start"] >= (BEFORE + 1) * WINDOW)  # that have all rows
+        for row in rows_of:
+            key = row["start"], row.get("k")
+            for name in VALUES:
+                value, path = name.replace(" ", "_"), (name, seed, key)
+                low, high, true = row[f"{value}_low"], row[f"{value}_high"], truth[key][value]
+                close = 1e-9 * abs(true)
+                false[path] |= not (-np.inf if low is None else low - close) <= true <= (
+                    np.inf if high is None else high + close)
+                if low is not None and high is not None and low < high:
+                    given[path] = True
+                    widths[name].append((high - low) / 2 / abs(row[value]) if row[value] else np.inf)
     what = f"{'log that ends' if ends else 'feed'}, {kind}, {data}, {rows} rows, {'4 groups' if groups else 'all'}"
     for name in VALUES:
-        mine = [path for path in given if path[0] == name]
+        mine = [path for path in false if path[0] == name]
         some = [path for path in mine if given[path]]
         held = 1 - sum(false[path] for path in some) / max(len(some), 1)
         print(f"{what}, {name}: held {held:.1%} of {len(some):,}, given {len(some) / len(mine):.0%}, half width "

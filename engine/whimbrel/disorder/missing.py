@@ -16,6 +16,8 @@ Array = np.ndarray[Any, Any]
 
 _MOST_WINDOWS = 4096
 """The newest windows of a log say enough, and most of what is to come."""
+_FIRST_ROWS, _FIRST = 100, 100
+"""So many rows of a log, and one in so many, may be late ones whose window came before it."""
 _STEPS_AN_OCTAVE = 4
 _ERRORS, _ROWS = 3.0, 3.0
 """How far a share may be above its mean because rows are few: so many standard errors, and so many rows."""
@@ -53,11 +55,27 @@ class Arrived:
 
         With a latency only rows count that were no later than that: others are in no answer.
         """
-        kept = np.ones(len(self.times), np.bool_) if self.kind is None else self.kind == kind
+        times, late_by = (part[self._places[kind]] for part in (self.times, self.late_by))
         if latency_ticks is not None:
-            kept &= self.late_by <= latency_ticks
-        span = (int(self.times[0]), int(self.times.max())) if len(self.times) else (0, 0)
-        return MissingShares(self.times[kept], self.late_by[kept], size_ticks, hop_ticks, first_tick, span)
+            kept = late_by <= latency_ticks
+            times, late_by = times[kept], late_by[kept]
+        return MissingShares(times, late_by, size_ticks, hop_ticks, first_tick, self._span)
+
+    @cached_property
+    def _places(self) -> list[Array]:
+        """The rows of each kind."""
+        if self.kind is None:
+            return [np.arange(len(self.times))]
+        order = np.argsort(self.kind, kind="stable")
+        return np.split(order, np.searchsorted(self.kind[order], np.arange(1, len(self.kinds))))
+
+    @cached_property
+    def _span(self) -> tuple[int, int]:
+        """Behind the rows that were late when the log began, as far as the first of it tell; and the newest time."""
+        if not len(self.times):
+            return 0, 0
+        begun = max(_FIRST_ROWS, len(self.times) // _FIRST)
+        return int(self.times[:begun].max()), int(self.times.max())
 
 
 class MissingShares:
@@ -81,7 +99,7 @@ class MissingShares:
     size_ticks, hop_ticks, first_tick : int
         A window of `size_ticks` begins every `hop_ticks`, one of them at `first_tick`.
     span : tuple of (int, int)
-        The time of the first row of the log, and the newest of all.
+        Times before which windows may lack rows that came before the log, and behind which none has come.
 
     Attributes
     ----------
@@ -128,7 +146,7 @@ class MissingShares:
         self._expected = missing.sum(axis=0) / max(int(self.rows.sum()), 1)
 
     def _whole(self, span: tuple[int, int], latest_ticks: int) -> tuple[int, int]:
-        """The numbers of the windows that lie behind the first row, and whose rows all had time to come."""
+        """The numbers of the windows that lie behind the first rows, and whose rows all had time to come."""
         begin = -((self._first - span[0]) // self._hop)
         end = (span[1] - latest_ticks - self._size - self._first) // self._hop + 1
         return max(begin, end - _MOST_WINDOWS), end

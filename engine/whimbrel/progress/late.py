@@ -43,7 +43,8 @@ SAMPLED = 0.4
 _SHARE, _LIKE = 0.8, 0.2
 """That more of a window's rows are missing, and that those are unlike."""
 _STEP = 1.5
-_ROWS = "rows of the window"
+ROWS = "rows of the window"
+"""The column that counts rows of the source."""
 _TWO_ENDED = ("rows", "count", "sum", "mean")
 
 
@@ -150,26 +151,22 @@ class Late:
             self._known[kind] = self._arrived.missing(*self._grid, latency_ticks=self._latency, kind=kind)
         return self._known[kind]
 
-    def look(self, newest_tick: int, starts: Array, rows: Array, keys: Column | None, alpha: float) -> LateRows:
+    def look(self, newest_tick: int, starts: Array, rows: Array, keys: Column | None, alpha: float, *,
+             counted: bool) -> LateRows:
         """What late rows may still reach when this is the newest time: of groups by window, with their rows so far.
 
-        Of what kind they are is told by the keys, if the model knows kinds.
+        These were counted, or are estimates; of what kind they are is told by the keys, if the model knows kinds.
         """
         _, last = times_behind(self._division, starts)
         kinds, known = np.zeros(len(starts), np.int64), self._arrived.kinds
         if keys is not None:
             kinds = np.array([known.get(key, -1) for key in keys.to_arrow().to_pylist()], np.int64)
-        return LateRows(self, newest_tick - last - 1, starts, rows, kinds, alpha)
+        return LateRows(self, newest_tick - last - 1, starts, rows, kinds, alpha, counted=counted)
 
     @property
     def live(self) -> bool:
         """Whether rows are read as they come."""
         return self.source.live
-
-    @property
-    def rows(self) -> str:
-        """The column that counts rows."""
-        return _ROWS
 
     @property
     def two_ended(self) -> Array:
@@ -193,6 +190,8 @@ class LateRows:
         By row, of what kind they are; -1 where the model does not know it.
     alpha : float
         What may go wrong by rows that are late.
+    counted : bool
+        Whether the rows were counted; otherwise they are an estimate, and bound nothing.
 
     Attributes
     ----------
@@ -202,8 +201,9 @@ class LateRows:
         By row, the share that is missing on the average.
     """
 
-    def __init__(self, late: Late, ages_ticks: Array, starts: Array, rows: Array, kinds: Array, alpha: float) -> None:
-        self._late, self._ages, self._starts = late, ages_ticks, starts
+    def __init__(self, late: Late, ages_ticks: Array, starts: Array, rows: Array, kinds: Array, alpha: float, *,
+                 counted: bool) -> None:
+        self._late, self._ages, self._starts, self._counted = late, ages_ticks, starts, counted
         _, self._first, which = np.unique(np.column_stack([starts, kinds]), axis=0, return_index=True,
                                           return_inverse=True)
         self._rows = np.maximum(np.bincount(which.reshape(-1), np.nan_to_num(rows))[which.reshape(-1)], 1.0)
@@ -242,7 +242,8 @@ class LateRows:
         if fewest < needed:
             known = f"the model has {fewest:,} whole windows, and {needed:,} are needed"
             return [*said, late, f"how many at most is not known: {known}"]
-        return [*said, f"{late}, at most {_percent(rows, most)}" if most.max() < 1 else f"{late}, of some windows maybe most"]
+        limit = f"at most {_percent(rows, most)}" if most.max() < 1 else "of some windows maybe most"
+        return [*said, f"{late}, {limit}"]
 
     def widen(self, numbers: Mapping[str, Array], low: Array, high: Array, alpha: float) -> tuple[Array, Array, Array]:
         """Values and ends of their intervals, by value and row, with the rows that are missing.
@@ -295,7 +296,8 @@ class LateRows:
 
     def _count(self, rows: Array, most: Array, alpha: float) -> Array:
         """Of a group no more rows are missing than of its window."""
-        return np.fmin(_most_missing(most, alpha, rows, rows, np.ones(len(rows))), _grown(self._rows, most))
+        missing = _most_missing(most, alpha, rows, rows, np.ones(len(rows)))
+        return np.fmin(missing, _grown(self._rows, most)) if self._counted else missing
 
     def _sum(self, numbers: Mapping[str, Array], name: str, most: Array, alpha: float) -> tuple[Array, Array]:
         total, sizes, squares, largest = numbers[name], *(
@@ -312,9 +314,10 @@ class LateRows:
     def _mean(self, numbers: Mapping[str, Array], name: str, most: Array, alpha: float) -> Array:
         mean, rows, squares, least, largest = numbers[name], *(
             numbers[f"{name}: {part}"] for part in ("count", "squares", "least", "largest"))
-        if not self._late.whole:
-            missing = self._count(rows, most, alpha / 2)
-            most = np.where(np.isfinite(missing), missing / (rows + missing), 1.0)
+        missing = self._count(rows, most, alpha / 2)
+        of_group = np.where(np.isfinite(missing), missing / (rows + missing), 1.0)
+        every = self._late.whole & (rows >= self._rows)  # no row is filtered out, and none is null
+        most = np.where(every, most, of_group)
         variance = squares / rows - mean**2
         degrees = 2 * rows * variance / np.maximum(largest - mean, mean - least) ** 2
         error = np.sqrt(np.maximum(variance, 0.0) * most / rows)
@@ -363,7 +366,7 @@ def _with_columns(plan: Node, division: Division, *, whole: bool) -> tuple[dict[
     results = division.results
     of: Sequence[tuple[str, Expr]] = aggregate.measures if results is None else results.columns
     values: dict[str, Reached] = {}
-    more: list[tuple[str, Aggregate]] = [(_ROWS, Count())]
+    more: list[tuple[str, Aggregate]] = [(ROWS, Count())]
     for name, expr in of:
         made_of = expr if isinstance(expr, Aggregate) else None
         values[name] = Reached(_kind(made_of, rows, whole=whole), name)

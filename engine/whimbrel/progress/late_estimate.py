@@ -15,7 +15,7 @@ from whimbrel.connect.instant import first_tick
 from whimbrel.errors import PlanError
 from whimbrel.progress.compare import Comparison
 from whimbrel.progress.estimate import Estimate, bounds, column_of, with_columns
-from whimbrel.progress.late import SAMPLED, Late, LateRows
+from whimbrel.progress.late import ROWS, SAMPLED, Late, LateRows
 from whimbrel.progress.moments import Moment
 from whimbrel.progress.sample import Sample, as_floats
 from whimbrel.run import Metrics, Snapshot
@@ -126,10 +126,11 @@ class LateBlocks(LateEstimate):
     def _look(self) -> LateRows:
         sample = self.sample
         assert sample is not None
-        rows = sample.numbers[list(sample.values).index(self._late.rows)]
+        rows = sample.numbers[list(sample.values).index(ROWS)]
         names = ["", *(field.name for field in sample.totals.key_fields)]
         keys = None if self._late.key is None else sample.keys[names.index(self._late.key)]
-        return self._late.look(self._newest_tick, sample.starts, rows, keys, (1 - SAMPLED) * self._alpha)
+        return self._late.look(self._newest_tick, sample.starts, rows, keys, (1 - SAMPLED) * self._alpha,
+                               counted=False)
 
     @property
     def _columns(self) -> dict[str, Column]:
@@ -200,8 +201,8 @@ class LateSnapshot(LateEstimate):
         starts = column_of(table, "start")
         tick = 0 if newest is None else first_tick(newest, starts.type, "start", where="progress(late=...)")
         keys = None if self._late.key is None else column_of(table, self._late.key)
-        rows = as_floats(column_of(table, self._late.rows))
-        return self._late.look(tick, np.asarray(starts.values), rows, keys, self._alpha)
+        rows = as_floats(column_of(table, ROWS))
+        return self._late.look(tick, np.asarray(starts.values), rows, keys, self._alpha, counted=True)
 
     def _widened(self, alpha: float) -> tuple[Array, Array, Array]:
         numbers = {name: as_floats(column_of(self._snapshot.table, name)) for name in self._late.columns}
