@@ -202,3 +202,61 @@ def test_what_has_an_end_says_so_before_anything_was_read() -> None:
             run = ProgressRun(progress, pa.schema([("n", pa.int64())]), ())
             assert run.metrics.share == share
         run.stop()
+
+
+def late_rows(seed: int) -> tuple[wb.stream.Lateness, wb.Stream]:
+    """The lateness of earlier rows, and later ones, of which a fifth is late."""
+    chance = np.random.default_rng(seed)
+    at = np.sort(chance.integers(0, 120_000, 80_000))
+    seen = at + (chance.exponential(400, len(at)) * (chance.random(len(at)) < 0.2)).astype(int)
+    order = np.argsort(seen, kind="stable")
+    table = pa.table({"at": at[order], "seen": seen[order], "x": chance.normal(5, 1, len(at))})
+    before, after = (wb.from_arrow(part, time="at", arrival="seen", name="rows")
+                     for part in (table.slice(0, 65_000), table.slice(65_000)))
+    return wb.lateness(before), after
+
+
+def test_windows_that_a_feed_has_passed_carry_intervals_for_late_rows() -> None:
+    late, rows = late_rows(1)
+    query = rows.tumbling_window(1_000).aggregate(n=wb.count(), x=wb.mean(col.x)).on(
+        wb.replay(rows, speed=float("inf"), reorder_latency=50_000, every=100))
+    progress = query.progress(every=400, late=late)
+    for _ in range(25):
+        next(progress)
+    progress.until(seconds=1e-9)
+    screen = Screen()
+    feed = Feed(query, Options(kind="line", y="n"), screen.show, redraws_per_s=50, progress=progress)
+    feed.start()
+    screen.wait_for("paused")
+    frame = feed.present()
+    assert isinstance(frame.picture, Lines)
+    [line] = frame.picture
+    assert frame.picture.estimated
+    assert line.bands()
+    assert line.settled[0]
+    assert not line.settled[-1]
+    assert frame.quality is not None
+    assert "estimates within" in frame.quality.headline
+    assert any("are expected to be late, at most" in note for note in frame.quality.notes)
+    assert "expected to be late" in still_html(frame)
+    feed.refine(ProgressRun.finish)
+    last = screen.wait_for("finished")
+    assert last.quality.headline == "exact"
+    feed.close()
+
+
+def test_a_log_that_ends_now_was_read_and_keeps_intervals_for_late_rows() -> None:
+    late, rows = late_rows(2)
+    query = rows.tumbling_window(1_000).aggregate(n=wb.count())
+    screen = Screen()
+    feed = Feed(query, Options(kind="line", y="n"), screen.show, redraws_per_s=50,
+                progress=query.progress(every="20%", late=late))
+    feed.start()
+    last = screen.wait_for("finished")
+    assert isinstance(last.picture, Lines)
+    assert last.quality is not None
+    assert 0 < last.quality.exact < last.quality.rows
+    assert any("are expected to be late" in note for note in last.quality.notes)
+    [line] = last.picture
+    assert line.settled.sum() == last.quality.exact
+    assert line.bands()

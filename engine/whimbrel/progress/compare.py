@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ import numpy as np
 
 from whimbrel.errors import PlanError
 from whimbrel.progress.sample import Sample
+
+Array = np.ndarray[Any, Any]
 
 _MOST = 0.9999
 _FINEST = 1e-4
@@ -77,19 +79,21 @@ class Verdict:
 
 
 def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], right: Mapping[str, Any], *,
-             final: bool) -> Comparison:
-    """Compare a value of two rows: each interval may fail with half of what the comparison may."""
+             numbers: Array, exact: Array, ends: Callable[[float], tuple[Array, Array]]) -> Comparison:
+    """Compare a value of two rows: each interval may fail with half of what the comparison may.
+
+    Values, and their ends at a probability, are by value and row of the sample; `exact` is by row.
+    """
     places = [_find(sample, row) for row in (left, right)]
-    numbers = sample.numbers[value, places]
-    difference = float(numbers[0] - numbers[1])
-    if final or bool(sample.read.exact[places].all()):
+    difference = float(numbers[value, places[0]] - numbers[value, places[1]])
+    if bool(exact[places].all()):
         return Comparison(name, left, right, difference, 1.0)
     low, high = _FINEST, 1.0  # the smallest alpha at which the intervals lie apart, by bisection on its logarithm
     if difference == 0 or not sample.two_ended[value]:
         return Comparison(name, left, right, difference, 0.0)
 
     def apart(alpha: float) -> bool:
-        low, high = (ends[value, places] for ends in sample.spread.ends(alpha / 2))
+        low, high = (end[value, places] for end in ends(alpha / 2))
         return bool(low[0] > high[1] if difference > 0 else low[1] > high[0])
 
     if not apart(0.999):

@@ -52,6 +52,8 @@ class Estimate:
         is not known, 0 at the end.
     words : str
         What a reader should know beside the table.
+    last : bool
+        Nothing is left to read.
     """
 
     def __init__(self, metrics: Metrics, *, version: int, final: bool, confidence: float, why: str = "",
@@ -61,6 +63,7 @@ class Estimate:
         self.metrics, self.version, self.final, self.confidence, self.why = metrics, version, final, confidence, why
         self._moment, self._alpha, self._rows, self._settled = moment, alpha, rows, settled
         self._growing = growing
+        self.last = final
         self.overturned: tuple[Comparison, ...] = ()
 
     @property
@@ -77,13 +80,24 @@ class Estimate:
         sample = self.sample
         if self._rows is not None:
             table = self._rows()
-            return table if sample is None else self._beside(table, sample.division.told)
+            return table if sample is None else self._beside(table, sample)
         assert sample is not None
         order, told = self._order, sample.told
-        columns = dict(zip(sample.values, sample.answer.columns[-len(sample.values) :], strict=True))
-        found = told | _with_ends(columns, *self.bounds) | told  # a value of the name of a start is none
+        found = told | _with_ends(self._columns, *self.bounds) | told  # a value of the name of a start is none
         table = pa.Table.from_arrays(list(found.values()), list(found))
         return table if order is None else table.take(Column(pa.int64(), order).to_arrow())
+
+    @property
+    def unscaled(self) -> pa.Table:
+        """At the end, the answer of the rows that were read, whatever rows are late."""
+        return self.table
+
+    @property
+    def _columns(self) -> dict[str, Column]:
+        """Values by name, in the order in which groups were found."""
+        assert self.sample is not None
+        values = self.sample.values
+        return dict(zip(values, self.sample.answer.columns[-len(values) :], strict=True))
 
     @property
     def settled(self) -> int:
@@ -93,36 +107,68 @@ class Estimate:
             _ = self.table  # of what the rest of the query leaves
         if self._settled is not None:
             return self._settled
+        return int(self.exact.sum())
+
+    @property
+    def exact(self) -> Array:
+        """Rows that are exact, in the order in which groups were found."""
         assert self.sample is not None
-        return int(self.sample.read.exact.sum())
+        return self.sample.read.exact
+
+    @property
+    def _estimated(self) -> Array:
+        """Rows whose values are estimates."""
+        return ~self.exact
+
+    @property
+    def numbers(self) -> Array:
+        """Values as floats, by value and row, in the order in which groups were found; NaN for null."""
+        assert self.sample is not None
+        return self.sample.numbers
+
+    @property
+    def _two_ended(self) -> Array:
+        assert self.sample is not None
+        return self.sample.two_ended
+
+    @property
+    def _judged(self) -> bool:
+        """Whether something is known of how far off values are."""
+        return self.sample is not None
 
     @cached_property
     def _order(self) -> Array | None:
         """Exact rows first, each in the order of start; None where they are so."""
         assert self.sample is not None
-        sample, exact = self.sample, self.sample.read.exact_windows
+        sample, exact = self.sample, self.exact
         if sample.in_order and bool((exact[1:] <= exact[:-1]).all()):
             return None
-        return np.lexsort((sample.starts, ~sample.read.exact))
+        return np.lexsort((sample.starts, ~exact))
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
         """Lower and upper ends of the intervals, by row and value, in the order in which groups were found."""
+        return self._bounds_at(self._alpha)
+
+    def _bounds_at(self, alpha: float) -> tuple[Array, Array]:
         assert self.sample is not None
-        return bounds(self.sample, self._alpha)
+        return bounds(self.sample, alpha)
+
+    def _ends_at(self, alpha: float) -> tuple[Array, Array]:
+        """What tells rows apart: ends by value and row."""
+        assert self.sample is not None
+        return self.sample.spread.ends(alpha)
 
     @cached_property
     def errors(self) -> Array:
         """How far off each value may be, as a share of it, by row and value; NaN where no interval can be."""
-        sample = self.sample
-        assert sample is not None
-        low, high = self.bounds
+        (low, high), numbers, two_ended = self.bounds, self.numbers, self._two_ended
         out = np.empty(low.shape)
         for value in range(low.shape[1]):
             with np.errstate(divide="ignore", invalid="ignore"):
-                number = np.clip(sample.numbers[value], low[:, value], high[:, value])
+                number = np.clip(numbers[value], low[:, value], high[:, value])
                 away = np.maximum(high[:, value] - number, number - low[:, value])
-                out[:, value] = np.where(away == 0, 0.0, away / np.abs(number)) if sample.two_ended[value] else np.nan
+                out[:, value] = np.where(away == 0, 0.0, away / np.abs(number)) if two_ended[value] else np.nan
         return out
 
     @property
@@ -133,17 +179,16 @@ class Estimate:
         """The largest error of one value, or of all."""
         if self.final:
             return 0.0
-        if self.sample is None or not len(self.sample):
+        if not self._judged or not len(self.exact):
             return float("inf")
-        asked = self.sample.division.told if value is None else [value]
+        asked = self._told if value is None else [value]
         errors = self.errors[:, [self._value(name) for name in asked]]
         known = errors[:, ~np.isnan(errors).all(axis=0)]
         return float(np.where(np.isnan(known), np.inf, known).max()) if known.size else float("inf")
 
     def bounded(self, value: str) -> bool:
         """Whether the intervals of a value have two ends once enough was read."""
-        return (self.sample is not None and value in self.sample.division.told
-                and bool(self.sample.two_ended[self._value(value)]))
+        return self._judged and value in self._told and bool(self._two_ended[self._value(value)])
 
     def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
         """Which of two rows has the larger value, and how sure that is.
@@ -159,7 +204,8 @@ class Estimate:
             raise PlanError(f"Nothing is known of how far off it is: {self.why}.", where="compare(...)",
                             hint="compare rows of the final table")
         number = 0 if value is None else self._value(value)
-        return compared(self.sample, self._value_names[number], number, left, right, final=self.final)
+        return compared(self.sample, self._value_names[number], number, left, right, numbers=self.numbers,
+                        exact=self.exact | self.final, ends=self._ends_at)
 
     def ranking(self, k: int, value: str | None = None) -> tuple[bool, list[dict[str, Any]]]:
         """The keys of the k largest values, and whether their order is certain: each interval above the next one.
@@ -169,9 +215,9 @@ class Estimate:
         if self.sample is None:
             return self.final, []
         number = 0 if value is None else self._value(value)
-        order = np.argsort(-np.nan_to_num(self.sample.numbers[number], nan=-np.inf), kind="stable")
+        order = np.argsort(-np.nan_to_num(self.numbers[number], nan=-np.inf), kind="stable")
         top, rest = order[:k], order[k:]
-        low, high = (bound[:, number] for bound in bounds(self.sample, self._alpha / max(k, 1)))
+        low, high = (bound[:, number] for bound in self._bounds_at(self._alpha / max(k, 1)))
         unseen = self.sample.unseen_rows(self._alpha) if self.sample.division.values.counts[number] else -np.inf
         above = [*(low[top[:-1]] >= high[top[1:]]), *(low[top[-1:]] >= high[rest].max(initial=unseen))]
         names = [field.name for field in self.sample.totals.key_fields]
@@ -183,14 +229,14 @@ class Estimate:
         if self.final:
             return "final: all rows were read"
         read = "" if self.share is None else f"{self.share:.1%} of the rows read; "
-        if self.why or self.sample is None:
+        if self.why or not self._judged:
             least = f"; {', '.join(self._growing)} can only grow" if self._growing else ""
             exact = f"{self.settled:,} rows exact; " if self.settled else ""
             return f"{read}{exact}values so far, no interval is known: {self.why}{least}"
-        errors = self.errors[~self.sample.read.exact]
+        errors = self.errors[self._estimated]
         useful = np.nan_to_num(errors, nan=np.inf) < 1
         known = errors[useful]
-        said = [f"{read}{self.settled:,} of {len(self.sample):,} rows exact"]
+        said = [f"{read}{self.settled:,} of {len(self.exact):,} rows exact"]
         if known.size:
             said.append(f"others within {np.median(known):.2%} (half of them), {known.max():.2%} (all that are "
                         f"known), {self.confidence:.0%} at every look")
@@ -203,13 +249,18 @@ class Estimate:
         if self.unseen:
             said.append("groups that were not seen yet may be missing" if self.unseen == 1 else
                         f"groups that are in fewer than {self.unseen:.1%} of the blocks may not have been seen")
-        said += [f"overturned: {claim.words}" for claim in self.overturned]
+        said += [*self.late_words, *(f"overturned: {claim.words}" for claim in self.overturned)]
         return "; ".join(said)
+
+    @property
+    def late_words(self) -> list[str]:
+        """What is said of rows that are late, where somebody asked."""
+        return []
 
     @cached_property
     def unseen(self) -> float:
         """A group that is in more than this share of the blocks was seen with this confidence, at this look."""
-        return 0.0 if self.final or self.sample is None else self.sample.unseen(1 - self.confidence)
+        return 0.0 if self.last or self.sample is None else self.sample.unseen(1 - self.confidence)
 
     @property
     def _value_names(self) -> list[str]:
@@ -218,26 +269,38 @@ class Estimate:
 
     def _value(self, name: str) -> int:
         """The number of a value, by the name that it has in the answer."""
-        assert self.sample is not None
-        told = self.sample.division.told
-        if name not in told:
+        if name not in self._told:
             raise PlanError(f"There is no value {name!r}, or none that is estimated.", where=f"value={name!r}",
-                            hint=near_match(name, list(told)))
-        return self._value_names.index(told[name])
+                            hint=near_match(name, list(self._told)))
+        return self._value_names.index(self._told[name])
 
-    def _beside(self, table: pa.Table, told: Mapping[str, str]) -> pa.Table:
-        """A table that the rest of the query made of the rows, those that are exact first, with their intervals."""
-        names = list(told)
-        if ROW not in table.column_names:  # made of states, when all was read
-            exact = np.array([as_floats(_column(table, name)) for name in names]).reshape(len(names), -1).T
-            return _with_columns(table, names, exact, exact)
+    @property
+    def _told(self) -> Mapping[str, str]:
+        """By column of the answer that is an estimated value, the name of the value."""
         assert self.sample is not None
-        rows, table = np.asarray(_column(table, ROW).values), table.drop_columns([ROW])
-        settled = self.sample.read.exact[rows]
-        order, self._settled = np.argsort(~settled, kind="stable"), int(settled.sum())
+        return self.sample.division.told
+
+    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
+        """A table that the rest of the query made of the rows, those that are exact first, with their intervals."""
+        names = list(self._told)
+        if self.final and ROW not in table.column_names:  # made of states
+            exact = np.array([as_floats(column_of(table, name)) for name in names]).reshape(len(names), -1).T
+            return with_columns(table, names, exact, exact)
+        rows, table = self._placed(table, sample)
         values = [self._value(name) for name in names]
-        low, high = (bound[rows[order]][:, values] for bound in self.bounds)
-        return _with_columns(table.take(Column(pa.int64(), order).to_arrow()), names, low, high)
+        return with_columns(table, names, *(bound[rows][:, values] for bound in self.bounds))
+
+    def _placed(self, table: pa.Table, sample: Sample) -> tuple[Array, pa.Table]:
+        """Which rows of the sample those of a table are of, and the table: those that are exact first."""
+        if ROW in table.column_names:
+            rows, table = np.asarray(column_of(table, ROW).values), table.drop_columns([ROW])
+        else:
+            keys = [column_of(table, field.name) for field in sample.totals.key_fields]
+            starts = Column(pa.int64(), np.asarray(column_of(table, "start").values))
+            rows = np.asarray(sample.totals.keys.ids([starts, *keys], table.num_rows))
+        exact = self.exact[rows]
+        order, self._settled = np.argsort(~exact, kind="stable"), int(exact.sum())
+        return rows[order], table.take(Column(pa.int64(), order).to_arrow())
 
     def __repr__(self) -> str:
         return f"Estimate: {self.words}"
@@ -273,16 +336,17 @@ def with_ends(table: pa.Table, settled: int, grows: Mapping[str, bool]) -> pa.Ta
     names = [name for name in grows if name in table.column_names]
     if not names:
         return table
-    values = np.array([as_floats(_column(table, name)) for name in names]).reshape(len(names), -1).T
+    values = np.array([as_floats(column_of(table, name)) for name in names]).reshape(len(names), -1).T
     exact = np.arange(len(values))[:, None] < settled
     up = np.array([grows[name] for name in names], np.bool_)
-    return _with_columns(table, names, np.where(exact | up, values, -np.inf), np.where(exact | ~up, values, np.inf))
+    return with_columns(table, names, np.where(exact | up, values, -np.inf), np.where(exact | ~up, values, np.inf))
 
 
-def _with_columns(table: pa.Table, names: list[str], low: Array, high: Array) -> pa.Table:
+def with_columns(table: pa.Table, names: list[str], low: Array, high: Array) -> pa.Table:
     """Each value, moved into its interval, followed by the ends of that; values without a number have none."""
     there = [number for number, name in enumerate(names) if name in table.column_names]
-    ends = _with_ends({names[number]: _column(table, names[number]) for number in there}, low[:, there], high[:, there])
+    columns = {names[number]: column_of(table, names[number]) for number in there}
+    ends = _with_ends(columns, low[:, there], high[:, there])
     found: dict[str, Any] = {}
     for name, held in zip(table.column_names, table.columns, strict=True):
         found[name] = ends.get(name, held)
@@ -319,6 +383,7 @@ def _inside(column: Column, low: Array, high: Array) -> Column:
     return Column(column.type, values, column.valid)
 
 
-def _column(table: pa.Table, name: str) -> Column:
+def column_of(table: pa.Table, name: str) -> Column:
+    """A column of a table, in one piece."""
     column = table.column(name)
     return Column.from_arrow(column.chunk(0) if column.num_chunks == 1 else column.combine_chunks())

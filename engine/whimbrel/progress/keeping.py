@@ -64,7 +64,8 @@ def go_on(progress: Progress, path: Place) -> None:
 
 def _identity(progress: Progress) -> dict[str, Any]:
     """What must be the same: the query as it is printed, and the rows of each block."""
-    return {"plan": explain(progress.plan), "confidence": progress.confidence,
+    plan = progress.plan if progress.late is None else progress.late.plan
+    return {"plan": explain(plan), "confidence": progress.confidence,
             "blocks": progress.blocks.first.tolist(), "latest": progress.blocks.latest.tolist()}
 
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +29,8 @@ from whimbrel.progress.division import one_ended
 from whimbrel.progress.estimate import Estimate, bounds, with_ends
 from whimbrel.progress.footers import windows_with_rows
 from whimbrel.progress.keeping import go_on, write
+from whimbrel.progress.late import SAMPLED, Late
+from whimbrel.progress.late_estimate import LateBlocks, LateSnapshot
 from whimbrel.progress.looks import Looks
 from whimbrel.progress.merged import Merged
 from whimbrel.progress.moments import Moments
@@ -64,6 +67,8 @@ class Progress(Iterator[Estimate]):
     seed, block_rows : int, optional
     resume : str or path, optional
         What :meth:`keep` wrote.
+    late : Late, optional
+        How late rows are, for intervals that allow for those that have not come yet.
 
     Attributes
     ----------
@@ -77,26 +82,31 @@ class Progress(Iterator[Estimate]):
 
     def __init__(self, plan: Node, looks: Looks, *, confidence: float = 0.95, seed: int = 0,
                  order: Order | Literal["time"] | None = None, block_rows: int | None = None,
-                 resume: str | os.PathLike[str] | None = None) -> None:
+                 resume: str | os.PathLike[str] | None = None, late: Late | None = None) -> None:
         if not 0 < confidence < 1:
             raise PlanError(f"{confidence!r} is no confidence.", where=f"progress(confidence={confidence!r})",
                             hint="such as 0.95")
         if order not in (None, "random", "newest", "oldest", "time"):
             raise PlanError(f"There is no order {order!r}.", where=f"progress(order={order!r})",
                             hint='"random", "newest", "oldest" or "time"')
-        self.plan, self.looks, self.confidence = plan, looks, confidence
+        self.plan, self.looks, self.confidence, self.late = plan, looks, confidence, late
         self.latest: Estimate | None = None
         self.claims: list[Comparison] = []
         self.rule = Rule()
         self._turn = threading.RLock()
-        self._asked: dict[str, Any] = {"confidence": confidence, "seed": seed, "order": order, "block_rows": block_rows}
+        self._asked: dict[str, Any] = {"confidence": confidence, "seed": seed, "order": order, "block_rows": block_rows,
+                                       "late": late}
         self._began: float | None = None
         self._version = 0
         self._hurries = False
-        found = read_in_blocks(plan, block_rows) if order != "time" else "it was asked for in the order of time"
+        asked = plan if late is None else late.plan
+        found = read_in_blocks(asked, block_rows) if order != "time" else "it was asked for in the order of time"
         if order is None and not isinstance(found, str) and len(found[2]) < FEWEST_BLOCKS:
             found = f"its source has no more than {len(found[2])} blocks, too few for a sample"
         self.why = found if isinstance(found, str) else ""
+        if late is not None and order is None and self.why and not late.live:
+            raise PlanError(f"It is not clear when {late.source.name} ends: {self.why}.", where="progress(late=...)",
+                            hint='order="random": it ends now; order="time": its rows come as they lie, to its end')
         if isinstance(found, str):
             if order in ("random", "newest", "oldest"):
                 raise PlanError(f"Rows cannot be read in the order {order!r}: {found}.",
@@ -124,7 +134,7 @@ class Progress(Iterator[Estimate]):
         with self._turn:
             if self._began is None:
                 self._began = time.perf_counter()
-            if self.latest is not None and not self.latest.final and self._stop():
+            if self.latest is not None and not self.latest.last and self._stop():
                 self.rule = Rule()  # iterating again goes on
                 raise StopIteration
             try:
@@ -253,7 +263,7 @@ class Progress(Iterator[Estimate]):
         for _ in self:
             pass
         assert self.latest is not None
-        return self.latest.table.select(["start", "end", *self.plan.schema.names])
+        return self.latest.unscaled.select(["start", "end", *self.plan.schema.names])
 
     def again(self) -> Progress:
         """The same question once more, of which nothing was read yet."""
@@ -280,7 +290,7 @@ class Progress(Iterator[Estimate]):
         return self.rule.met(self.latest, time.perf_counter() - self._began)
 
     def _in_order_of_time(self) -> Iterator[Estimate]:
-        return _snapshots(self.plan, self.looks, self.confidence, self.why)
+        return _snapshots(self.plan, self.looks, self.confidence, self.why, self.late)
 
     def _by_blocks(self) -> Estimate | None:
         """Read until an answer is due; None where nothing is left."""
@@ -347,7 +357,7 @@ class Progress(Iterator[Estimate]):
         else:
             sample = self.moments.now(self.scan.stand).sample
             if len(sample):
-                self.merged.before = bounds(sample, self._alpha)
+                self.merged.before = bounds(sample, self._alpha * (1 if self.late is None else SAMPLED))
             self.phases += 1
         self.merged.windows.begin_phase()
 
@@ -377,13 +387,16 @@ class Progress(Iterator[Estimate]):
         if self._vague:
             return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, rows=finished,
                             why=self._vague, settled=0)
+        if self.late is not None:
+            return LateBlocks(metrics, self.late, int(self.blocks.latest.max()), version=self._version, last=final,
+                              confidence=self.confidence, moment=moment, alpha=self._alpha, rows=finished)
         return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, moment=moment,
                         alpha=self._alpha, rows=finished)
 
 
-def _snapshots(plan: Node, looks: Looks, confidence: float, why: str) -> Iterator[Estimate]:
+def _snapshots(plan: Node, looks: Looks, confidence: float, why: str, late: Late | None) -> Iterator[Estimate]:
     """Answers in the order of time."""
-    ends = one_ended(plan)
+    ends, names = one_ended(plan), ["start", "end", *plan.schema.names]
 
     def asked(rows: int, total: int | None) -> bool:
         if looks.at and total is None:
@@ -392,8 +405,13 @@ def _snapshots(plan: Node, looks: Looks, confidence: float, why: str) -> Iterato
         return looks.due(rows, sys.maxsize if total is None else total)
 
     every = looks.every if isinstance(looks.every, str | int) else None
-    for snapshot in in_order_of_time(plan, every, asked if looks.seconds is not None or looks.at else None):
-        yield _of_snapshot(snapshot, confidence, why, {} if snapshot.final else ends)
+    read = plan if late is None else late.plan
+    for snapshot in in_order_of_time(read, every, asked if looks.seconds is not None or looks.at else None):
+        if late is not None and not snapshot.final:
+            yield LateSnapshot(snapshot, late, confidence)
+        else:
+            shown = snapshot if late is None else replace(snapshot, table=snapshot.table.select(names))
+            yield _of_snapshot(shown, confidence, why, {} if snapshot.final else ends)
 
 
 def _of_snapshot(snapshot: Snapshot, confidence: float, why: str, ends: Mapping[str, bool]) -> Estimate:
@@ -404,9 +422,11 @@ def _of_snapshot(snapshot: Snapshot, confidence: float, why: str, ends: Mapping[
 
 def progress(plan: Node, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
              confidence: float = 0.95, order: Order | Literal["time"] | None = None, seed: int = 0,
-             block_rows: int | None = None, resume: str | os.PathLike[str] | None = None) -> Progress:
+             block_rows: int | None = None, resume: str | os.PathLike[str] | None = None,
+             late: object = None) -> Progress:
     """Answers that refine, and can be steered."""
     if isinstance(at, str) or not isinstance(at, Iterable):
         raise PlanError(f"{at!r} are no shares.", where=f"progress(at={at!r})", hint="such as at=[0.01, 0.1, 0.5]")
+    model = None if late is None else Late.of(plan, late)
     return Progress(plan, Looks(every, seconds, tuple(at)), confidence=confidence, order=order, seed=seed,
-                    block_rows=block_rows, resume=resume)
+                    block_rows=block_rows, resume=resume, late=model)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch
 from whimbrel.clock import Duration, duration_ticks, show_ticks, tell_ticks
-from whimbrel.disorder import Disorderliness, measure_disorder, timekeeper
+from whimbrel.disorder import Arrived, Disorderliness, measure_disorder, timekeeper
 from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
 from whimbrel.operators import Band, LateRows
@@ -40,6 +40,8 @@ class Lateness:
         Its rows as they came: their times, and the column by which they are partitioned.
     late_by : numpy.ndarray of int64
         Per row, in ticks.
+    by : str, optional
+        A column of the batches whose values say of what kind rows are, each late in its own way.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Lateness:
     source: Source
     batches: list[Batch]
     late_by: np.ndarray[tuple[int], np.dtype[np.int64]]
+    by: str | None = None
 
     @property
     def rows(self) -> int:
@@ -69,6 +72,74 @@ class Lateness:
     def late_rows(self) -> int:
         """Rows that came behind a row with a larger time."""
         return int(np.count_nonzero(self.late_by))
+
+    @cached_property
+    def arrived(self) -> Arrived:
+        """Times and lateness of all rows, of which ``progress(late=...)`` makes its model.
+
+        Raises
+        ------
+        PlanError
+            Where the source has partitions: what is late in one may be early in another.
+        """
+        if self.source.disorder.partition is not None:
+            raise PlanError(f"The time of {self.source.name} is that of each partition.",
+                            where=f"lateness({self.source.name})", hint="measure the log as it was read, without them")
+        unit = self.source.schema.unit
+        times = np.concatenate([batch.sync for batch in self.batches]) if self.batches else self.late_by
+        if self.by is None or not self.batches:
+            return Arrived(times, self.late_by, unit)
+        column = pa.chunked_array([batch.column(self.by).to_arrow() for batch in self.batches]).combine_chunks()
+        kinds = column.dictionary_encode(null_encoding="encode")
+        numbers = {kind: number for number, kind in enumerate(kinds.dictionary.to_pylist())}
+        return Arrived(times, self.late_by, unit, self.by, numbers, np.asarray(kinds.indices))
+
+    def missing(self, window: Duration, *, after: Sequence[Duration], confidence: float = 0.95) -> pa.Table:
+        """How much of a window's rows is still missing when the newest time is so far past its end.
+
+        Parameters
+        ----------
+        window : str, timedelta or int (ticks)
+            Of tumbling windows.
+        after : sequence of str, timedelta or int (ticks)
+            How long after the end of a window.
+        confidence : float
+            With which the share of a window is at most what is said of it, after all these times together.
+
+        Returns
+        -------
+        pyarrow.Table
+            after, expected and at_most: shares of the rows, the last for a window of as many rows as half of them
+            have; null where too few windows of the log are whole to say so. First what kind of rows it speaks of,
+            where they were measured by one.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> came = [at - 150 if at % 10 == 0 else at for at in range(30_000)]  # one in ten is late by 149
+        >>> late = wb.lateness(wb.from_arrow({"at": came, "seen": range(30_000)}, time="at", arrival="seen"))
+        >>> for row in late.missing(300, after=[0, 100, 200]).to_pylist():
+        ...     print({name: round(share, 3) if name != "after" else share for name, share in row.items()})
+        {'after': '0', 'expected': 0.047, 'at_most': 0.047}
+        {'after': '100', 'expected': 0.013, 'at_most': 0.022}
+        {'after': '200', 'expected': 0.0, 'at_most': 0.0}
+        """
+        unit, where = self.source.schema.unit, f"lateness({self.source.name}).missing(...)"
+        size, *ticks = (duration_ticks(span, unit, where=where) for span in (window, *after))
+        if size <= 0 or not ticks or min(ticks) < 0:
+            raise PlanError("missing() needs a window, and times after its end.", where=where,
+                            hint='such as missing("1m", after=["0s", "5s", "1m"])')
+        if not 0 < confidence < 1:
+            raise PlanError(f"{confidence!r} is no confidence.", where=where, hint="such as 0.95")
+        ages, found = np.array(ticks), []
+        for kind, number in self.arrived.kinds.items():
+            shares = self.arrived.missing(size, size, 0, kind=number)
+            rows = np.full(len(ages), np.median(shares.rows) if shares.windows else 1.0)
+            most = shares.most(ages, rows, 1 - confidence)
+            columns = {"after": self._shown(ticks), "expected": shares.expected(ages),
+                       "at_most": pa.array(most, mask=most >= 1)}
+            found.append(pa.table(columns if self.by is None else {self.by: [kind] * len(ages), **columns}))
+        return pa.concat_tables(found, promote_options="permissive")
 
     @cached_property
     def measures(self) -> Disorderliness:
@@ -189,7 +260,7 @@ class Lateness:
                 f"interleaved={found.interleaved:,}")
 
 
-def lateness(source: Stream) -> Lateness:
+def lateness(source: Stream, *, by: str | None = None) -> Lateness:
     """Measure how late the rows of a log came. See :class:`whimbrel.stream.Lateness`.
 
     Reads the whole source once: its times, and nothing else.
@@ -198,6 +269,9 @@ def lateness(source: Stream) -> Lateness:
     ----------
     source : Stream
         A log as it was read, without further steps; or a replay of one.
+    by : str, optional
+        A column that tells kinds of rows apart, such as devices that send at once what they gathered: then
+        ``missing()`` and ``progress(late=...)`` know the lateness of each.
 
     Raises
     ------
@@ -207,10 +281,12 @@ def lateness(source: Stream) -> Lateness:
     if not isinstance(source, Stream) or not isinstance(source.node.op, Source):
         raise PlanError("Lateness is asked of a source.", where="lateness(...)",
                         hint="give a log as it was read; and the query to at(..., query=...)")
-    return lateness_of(source.node.op)
+    if by is not None:
+        source.schema.type_of(by, where=f"lateness({source.node.op.name}, by={by!r})")
+    return lateness_of(source.node.op, by)
 
 
-def lateness_of(source: Source) -> Lateness:
+def lateness_of(source: Source, by: str | None = None) -> Lateness:
     """See :func:`lateness`."""
     log = source.again()
     if log is None:
@@ -219,15 +295,15 @@ def lateness_of(source: Source) -> Lateness:
     if log.edges:
         raise PlanError(f"Edges of {log.name} come twice an event.", where=f"lateness({log.name})",
                         hint="lateness is measured on logs of points or intervals")
-    partition = [] if log.disorder.partition is None else [log.disorder.partition]
+    columns = list(dict.fromkeys(name for name in (log.disorder.partition, by) if name is not None))
     keeper = timekeeper(Promising(log, replace(log.disorder, reorder_latency=None)))
     batches, late_by = [], [np.empty(0, np.int64)]
-    with closing(log.read(partition)) as parts:  # type: ignore[type-var]
+    with closing(log.read(columns)) as parts:  # type: ignore[type-var]
         for batch in parts:
             if batch is not None and len(batch):
                 batches.append(batch)
                 late_by.append(keeper.follow(batch).newest - batch.sync)
-    return Lateness(source, batches, np.concatenate(late_by))
+    return Lateness(source, batches, np.concatenate(late_by), by)
 
 
 def late_rows(source: Stream) -> Stream:

@@ -31,6 +31,7 @@ from whimbrel.stream.rebind import rebind
 
 if TYPE_CHECKING:
     from whimbrel.stream.certify import Certificate
+    from whimbrel.stream.lateness import Lateness
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -350,22 +351,19 @@ class Stream(Methods):
     def progress(self, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
                  confidence: float = 0.95, order: Literal["random", "newest", "oldest", "time"] | None = None,
                  seed: int = 0, block_rows: int | None = None,
-                 resume: str | os.PathLike[str] | None = None) -> Progress:
+                 resume: str | os.PathLike[str] | None = None, late: Lateness | None = None) -> Progress:
         """Answers that refine, the first one at once and the last one exact. See :class:`whimbrel.Progress`.
 
-        Rows of a table or of Parquet files are read block by block in random order, where the query aggregates them
-        over tumbling or hopping windows: then every answer is an estimate of the whole, with intervals. Other queries
-        are answered in the order of time, by what was read so far, and no interval is known; the answer says why.
+        Where a query aggregates rows of tables or files over tumbling or hopping windows, they are read block by block
+        in random order, and each answer has intervals. Others are answered in the order of time, and say why.
 
         Parameters
         ----------
         every : str, timedelta or int
-            A share of the source's rows such as ``"1%"``, a span of time such as ``"50ms"``, or a number of rows.
-            Default: 1%, or every 65,536 rows where the source does not know how many it has.
-        seconds : float, optional
-            Instead: an answer every so often.
-        at : sequence of float, optional
-            Instead: at these shares of the rows, and at the end.
+            A share of the rows such as ``"1%"`` (the default, or 65,536 rows where nobody knows how many there are), a
+            span of time such as ``"50ms"``, or a number of rows.
+        seconds, at : float and sequence of float, optional
+            Instead: an answer every so often; or at these shares of the rows, and at the end.
         confidence : float
             With which each interval holds, at all looks together.
         order : {"random", "newest", "oldest", "time"}, optional
@@ -373,9 +371,11 @@ class Stream(Methods):
         seed : int
             Of the random order.
         block_rows : int, optional
-            Rows of a block, where the source can cut blocks anywhere. Default: a 200th of the rows, within bounds.
+            Of a block, where the source can cut blocks anywhere. Default: a 200th of all, within bounds.
         resume : str or path, optional
             What :meth:`whimbrel.Progress.keep` wrote: goes on from there, without reading what was read.
+        late : Lateness, optional
+            Of earlier rows: intervals allow for late ones, of windows that a feed has passed, or a log that ends now.
 
         Examples
         --------
@@ -389,7 +389,7 @@ class Stream(Methods):
         100% [299995] 0.0%
         """
         return progressing.progress(self.node, every, seconds=seconds, at=at, confidence=confidence, order=order,
-                                    seed=seed, block_rows=block_rows, resume=resume)
+                                    seed=seed, block_rows=block_rows, resume=resume, late=late)
 
     def profile(self) -> Profile:
         """Run it to the end, and say where the time went: by operator, by kernel, and waiting for the compiler.
@@ -445,8 +445,8 @@ class Stream(Methods):
         to : Sink, optional
             Where settled rows go, such as ``wb.sinks.parquet("out")``.
         checkpoints : Checkpoints, optional
-            Where the run is written down from time to time. Started again with the same folder it goes on from there,
-            also when the process was killed: each settled row is in the sink once, if the sink can do that.
+            Where the run is written down, to go on from when it is started again, also when the process was killed:
+            each settled row is in the sink once, if the sink can do that.
         """
         return running.start(self.node, keep_rows=keep_rows, to=(to,), checkpoints=checkpoints)[0]
 

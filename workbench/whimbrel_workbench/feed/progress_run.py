@@ -133,7 +133,7 @@ class ProgressRun:
             confidence=answer.confidence, unseen=answer.unseen, why=answer.why,
             history=(*thinned(history, _MOST_BOUNDS), now), goal=error if error is not None else next_goal(within),
             first=self._first_words(), final=answer.final, remembered=self._remembered(value),
-            names=self._names(answer))
+            names=self._names(answer), late=tuple(answer.late_words))
 
     # As a run is steered.
 
@@ -243,7 +243,7 @@ class ProgressRun:
         answer = next(self.progress, None)
         self._reading_s += time.perf_counter() - began
         latest = self.progress.latest
-        if latest is not None and latest.final:
+        if latest is not None and latest.last:
             self._judge(latest)
             self._become("finished")
         elif answer is None:

@@ -79,6 +79,8 @@ class Quality:
     remembered : tuple of Remembered
     names : tuple of str
         Rows of which a claim can be made, as words.
+    late : tuple of str
+        What is said of rows that are late.
     """
 
     value: str
@@ -96,6 +98,7 @@ class Quality:
     final: bool
     remembered: tuple[Remembered, ...] = ()
     names: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
 
     @property
     def within(self) -> float:
@@ -143,7 +146,7 @@ class Quality:
             said.append("groups that were not seen yet may be missing")
         elif self.unseen:
             said.append(f"groups not yet seen: only such as are in fewer than {share_words(self.unseen)} of the blocks")
-        return (*said, *((f"read first: {self.first}",) if self.first else ()))
+        return (*said, *self.late, *((f"read first: {self.first}",) if self.first else ()))
 
     @property
     def outlook(self) -> str:
