@@ -102,6 +102,15 @@ def compare(workload: str, case: str, rows: int, ours: Callable[[], Any], peers:
         )
 
 
+def taken(workload: str, case: str, ours: list[float], peer: str, theirs: list[float]) -> Row:
+    """A figure of seconds, taken in turn, whose answers were compared."""
+    ratios = [their / our for our, their in zip(ours, theirs, strict=True)]
+    return Row(workload=workload, case=case, metric="ms", ours=statistics.median(ours) * 1e3, peer=peer,
+               peer_value=statistics.median(theirs) * 1e3, ratio=statistics.median(ratios), ratio_min=min(ratios),
+               ratio_max=max(ratios), roof_fraction=None,
+               rss_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, verified=True)
+
+
 def same_rows(*names: str) -> Callable[[pa.Table, pa.Table], bool]:
     """Whether two tables have the same rows in these columns, in whatever order; floats may differ by rounding."""
     def same(ours: pa.Table, theirs: pa.Table) -> bool:

@@ -31,7 +31,9 @@ RATIO: Values = {"ratio": wb.sum(col.x) / wb.sum(col.y)}
 KEPT: Values = {"median": wb.median(col.x), "p90": wb.quantile(col.x, 0.9), "terms": wb.count_distinct(col.term),
                 "sessions": wb.count_distinct(col.session)}
 HISTOGRAM: Values = {"histogram": wb.count()}
-BINS, TOP = 8, 3
+JOINED: Values = {"joined": wb.count(), "worth": wb.sum(col.x * col.price), "mean worth": wb.mean(col.x * col.price)}
+NESTED: Values = {"windows": wb.count(), "sum of sums": wb.sum(col.total), "mean of means": wb.mean(col.mean)}
+BINS, TOP, WINDOWS = 8, 3, 1_280
 _ALPHA = 0.05
 
 
@@ -107,7 +109,8 @@ def coverage(data: str, groups: int, shuffles: int, asked: Values = SUMS, *, row
         x = table["x"].to_numpy()
         bins = np.minimum((x / np.quantile(x, 0.95) * (BINS - 1)).astype(np.int64), BINS - 1)
         table = table.set_column(table.column_names.index("k"), "k", pa.array(table["k"].to_numpy() * BINS + bins))
-    query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(rows).aggregate(**asked)
+    events = _events(asked, wb.from_arrow(table, time="at"), groups, rows)
+    query = events.group_by("k").tumbling_window(rows).aggregate(**asked)
     names = list(asked)
     exact = query.collect().sort_by("k")
     keys, truth = exact["k"].to_numpy(), np.array([exact[name].to_numpy() for name in names], np.float64)
@@ -133,6 +136,18 @@ def coverage(data: str, groups: int, shuffles: int, asked: Values = SUMS, *, row
     given_then, *widths = np.array(halves).transpose(1, 0, 2)
     found = covered, among, given_then.mean(axis=0), *(_median(each.T) for each in widths)
     return Coverage(data, groups, shuffles, *(dict(zip(names, map(float, each), strict=True)) for each in found))
+
+
+def _events(asked: Values, source: wb.Stream, groups: int, rows: int) -> wb.Stream:
+    """What the windows are of: the rows, or what ranges of time answer."""
+    if asked is JOINED:
+        prices = wb.from_arrow({"since": np.zeros(groups, np.int64), "until": np.full(groups, rows + 1),
+                                "k": np.arange(groups), "price": 1 + np.arange(groups) % 7 / 2},
+                               time="since", end="until", name="prices")
+        return source.join(prices.select("k", "price"), on="k")
+    if asked is NESTED:
+        return source.group_by("k").tumbling_window(rows // WINDOWS).aggregate(total=wb.sum(col.x), mean=wb.mean(col.x))
+    return source
 
 
 @dataclass(frozen=True)

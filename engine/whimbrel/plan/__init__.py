@@ -9,6 +9,7 @@ from whimbrel.plan.fluent import FLUENT, Operators, fluent
 from whimbrel.plan.graph import Node, rewrite, walk
 from whimbrel.plan.lineage import EVERYTHING, Exact, Given, Wanted, ceil_to, earlier, floor_to, later
 from whimbrel.plan.lookahead import LOOKAHEAD_HINT, check_lookahead
+from whimbrel.plan.needed import times_needed
 from whimbrel.plan.operator import HIDDEN, Operator
 from whimbrel.plan.partition import partition_columns
 from whimbrel.plan.properties import Apart, Beat, Grid, Properties
@@ -35,5 +36,5 @@ __all__ = [
     "Part", "Position", "Promising", "Properties", "Pruned", "Reach", "Relief", "Sink", "Sketch", "Source", "State",
     "Steps", "Summary", "Token", "TwoPasses", "Unsorted", "Wanted", "ceil_to", "check_lookahead", "check_shown",
     "earlier", "explain", "explain_together", "floor_to", "fluent", "is_ordered", "later", "partition_columns",
-    "readable", "reads_exactly", "reads_lifetime", "rewrite", "walk",
+    "readable", "reads_exactly", "reads_lifetime", "rewrite", "times_needed", "walk",
 ]

@@ -16,8 +16,7 @@ from whimbrel.progress.spread import FEWEST_BLOCKS
 from whimbrel.progress.values import FEWEST_DEGREES, LIGHT_TAILS
 
 if TYPE_CHECKING:
-    from whimbrel.progress.sample import Read
-    from whimbrel.progress.scan import Scan
+    from whimbrel.progress.sample import Read, Sample
 
 Array = np.ndarray[Any, Any]
 
@@ -25,7 +24,7 @@ _add_block, _between_blocks, _half_widths = Compiled(add_block), Compiled(betwee
 
 
 class BlockSums:
-    """Sums over blocks of one number that is no larger than the rows of the block.
+    """Sums over blocks of one number that is no larger than the events of the block.
 
     Parameters
     ----------
@@ -64,12 +63,12 @@ class BlockSums:
         twin.powers = self.powers[: groups * 4].copy()
         return twin
 
-    def widths(self, scan: Scan, read: Read, alpha: float) -> Array:
+    def widths(self, sample: Sample, read: Read, alpha: float) -> Array:
         """Half the intervals of the sums of all blocks, at every look; infinite where too little is known.
 
         They are those of :class:`~whimbrel.progress.spread.Spread`, of a value that is one sum.
         """
-        groups = len(self.blocks)
+        groups, scan = len(self.blocks), sample.scan
         errors, degrees, widths = np.empty((3, groups))
         _between_blocks(np.ones(groups), np.ones(1, np.bool_), np.zeros(1, np.int64), 1, scan.uneven, self.blocks,
                         self.sums, self.products, self.crosses, self.powers, read.window, read.exact_windows,
@@ -77,7 +76,8 @@ class BlockSums:
                         read.phase, errors, degrees)
         _half_widths(errors, degrees, np.full(1, FEWEST_DEGREES), np.full(1, LIGHT_TAILS), np.zeros(1),
                      np.ones(1, np.bool_), self.blocks, FEWEST_BLOCKS, read.window, read.exact_windows,
-                     read.drawn.blocks, read.left.blocks, read.share, scan.most_rows, alpha, *boundary(alpha), widths)
+                     read.drawn.blocks, read.left.blocks, read.share, sample.most_in_block, alpha, *boundary(alpha),
+                     widths)
         return widths
 
     def state_parts(self) -> dict[str, Any]:

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from whimbrel.clock import INF, MIN_TIME
 from whimbrel.plan import Blocks, Node, Source
 from whimbrel.progress.division import Division, divide
+from whimbrel.progress.ranges import in_ranges
 from whimbrel.progress.states import BlockStates
 
 Array = np.ndarray[Any, Any]
@@ -27,27 +29,39 @@ _MOST_HELD = 1 << 24
 """Values of a source that are kept in memory, so that what lies in fewer blocks can be sampled."""
 
 
-def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, Blocks, Array | None] | str:
-    """How a query is answered block by block, and the blocks to begin with; or why it is not."""
-    division = divide(plan)
+def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, Blocks, Array | None, str] | str:
+    """How a query is answered block by block, the blocks to begin with, and why there are no intervals, if so.
+
+    Or why it is not answered so.
+    """
+    division, vague = divide(plan), ""
+    if isinstance(division, str) or not division.tail_keeps_rows:
+        ranged = in_ranges(plan)
+        said = f", and {ranged}" if isinstance(ranged, str) and ranged else ""
+        if isinstance(ranged, Node):
+            division = divide(ranged)
+        elif isinstance(division, str):
+            division += said
+        else:
+            vague = f"the query goes on from its windows otherwise than row by row{said}"
     if isinstance(division, str):
         return division
     states, known = BlockStates(division.plan), division.known_blocks.get(block_rows)
     if known is not None:
-        return division, states, *known
+        return division, states, *known, vague
     rows = states.source.rows
     if rows is None or states.source.live or states.source.edges:
         return "its source has no end, or no blocks"
     size = min(max(_FEWEST_ROWS, -(-rows // _BLOCKS)), _MOST_ROWS)
     blocks = states.blocks(block_rows or size, division.cuts)
-    held = (blocks is not None and len(blocks) < FEWEST_BLOCKS <= rows // (block_rows or size)
+    held = (division.one_each and blocks is not None and len(blocks) < FEWEST_BLOCKS <= rows // (block_rows or size)
             and rows * len(states.columns) <= _MOST_HELD)
     if held:
         states.hold()
         blocks = states.blocks(block_rows or size, division.cuts)
     if blocks is None:
         return "its source cannot be read block by block: rows may be late, or nobody knows the times of its blocks"
-    windows = int(blocks.latest.max() - blocks.earliest.min()) // division.window.size + 1
+    windows = _span(blocks) // division.window.size + 1
     if windows > 1 and rows * len(division.kept) > _MOST_HELD:
         return f"all its {windows:,} windows would keep their values at once"
     if block_rows is None and _BLOCKS < windows * _IN_A_WINDOW <= _MOST_BLOCKS and division.cuts is not None:
@@ -56,7 +70,16 @@ def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockS
     blocks, begin = _beginning(blocks, windows if division.keeps_time else 1, states.source)
     if not held:  # rows do not change, but are not kept for the next one to ask
         division.known_blocks[block_rows] = blocks, begin
-    return division, states, blocks, begin
+    return division, states, blocks, begin, vague
+
+
+def _span(blocks: Blocks) -> int:
+    """How much time rows fill; of the first and the last block it may not be known when they begin and end."""
+    early, late = int(blocks.earliest.min()), int(blocks.latest.max())
+    if len(blocks) > 1:
+        early = int(blocks.latest[0]) if early == MIN_TIME else early
+        late = int(blocks.earliest[-1]) if late >= INF - 1 else late
+    return max(0, late - early)
 
 
 def _beginning(blocks: Blocks, windows: int, source: Source) -> tuple[Blocks, Array | None]:

@@ -148,7 +148,7 @@ class DistinctLook(KeptLook):
         with np.errstate(divide="ignore", invalid="ignore"):
             unseen = self.once**2 / (2 * self.twice * drawn / np.maximum(drawn - 1, 1) + self.once * drawn / left)
         unseen = np.where((self.once > 0) & (left > 0), unseen, 0.0)
-        most = read.rows_left[window]
+        most = sample.most_left[window]
         return Column(pa.int64(), self.seen + np.rint(np.minimum(unseen, most)).astype(np.int64))
 
     def ends(self, sample: Sample, alpha: float) -> tuple[Array, Array]:
@@ -157,9 +157,9 @@ class DistinctLook(KeptLook):
         for kinds, fresh in self.fresh:
             read = sample.read_of(kinds)
             more, _ = read.growth
-            widths = fresh.widths(sample.scan, read, alpha / self.references)
+            widths = fresh.widths(sample, read, alpha / self.references)
             most = np.minimum(most, fresh.sums * more[read.window] + widths)
         return low, low + most
 
     def certain(self, sample: Sample) -> tuple[Array, Array]:
-        return self.seen, self.seen + sample.read.rows_left[sample.read.window]
+        return self.seen, self.seen + sample.most_left[sample.read.window]

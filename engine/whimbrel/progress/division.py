@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -11,18 +11,35 @@ import numpy as np
 
 from whimbrel.aggregates import Count, CountDistinct, Max, Min, Quantile, SumOfSquares
 from whimbrel.batch import Schema
+from whimbrel.expr import Col
 from whimbrel.kernels import Compiled, Stateless
-from whimbrel.operators import Finish, GroupAggregate, HoppingWindow, Results, Select, TopK, Where
+from whimbrel.operators import (
+    AsofJoin,
+    Finish,
+    GroupAggregate,
+    HoppingWindow,
+    Join,
+    Results,
+    Select,
+    SemiJoin,
+    TopK,
+    Where,
+)
 from whimbrel.operators.aggregate_text import merge_function, slopes_function
 from whimbrel.operators.finish import FinishKernel
 from whimbrel.operators.measure import Measure
 from whimbrel.optimize import optimize
 from whimbrel.optimize.in_steps import above, states_of_windows, takes_any_order
 from whimbrel.plan import Beat, Blocks, Node, Operator, Part, Source
+from whimbrel.progress.chain import chain_of
+from whimbrel.progress.ranges import Ranged
 from whimbrel.progress.values import Values
 
-_KEEPS_ROWS = (TopK, Where)
-"""Operators whose output rows are rows of their input, with perhaps a column more."""
+ROW = "progress:row"
+"""The column that says which row below the tail a row of the answer is."""
+
+_KEEPS_ROWS = (TopK, Where, Select, Join, SemiJoin, AsofJoin)
+"""Operators whose output rows are rows of their input, with other columns perhaps, if joins are those of a chain."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +56,14 @@ class Division:
     finish : Finish
     results : Results, optional
         What is computed of several aggregates.
-    tail : tuple of Operator
-        What the query asks of that.
+    tail : tuple of Node
+        What the query asks of that, as written: the first of its inputs is the one before.
     keeps_time : bool
         Whether rows come to the window at the times at which the source has them.
     keeps_rows : bool
         Whether all of them do, and there is one group.
+    one_each : bool
+        Whether each event of a window is a row of the source, so that there are no more of these than rows.
     """
 
     states: Node
@@ -52,14 +71,22 @@ class Division:
     merge: tuple[Operator, ...]
     finish: Finish
     results: Results | None
-    tail: tuple[Operator, ...]
+    tail: tuple[Node, ...]
     keeps_time: bool
     keeps_rows: bool
+    one_each: bool
 
     @cached_property
     def known_blocks(self) -> dict[int | None, tuple[Blocks, np.ndarray[Any, Any] | None]]:
         """By how many rows were asked for in one, the blocks of its source, and those to begin with."""
         return {}
+
+    @property
+    def most_in_range(self) -> float:
+        """Of a source of ranges, events of a group that one holds at most."""
+        source, = self.states.sources()
+        assert isinstance(source, Ranged)
+        return source.most_of_group(frozenset(expr.name for _, expr in self.finish.of.keys if isinstance(expr, Col)))
 
     @cached_property
     def plan(self) -> Node:
@@ -127,14 +154,29 @@ class Division:
     @cached_property
     def tail_keeps_rows(self) -> bool:
         """Whether what is known of a row below the tail is known of a row of the answer."""
-        return all(isinstance(step, _KEEPS_ROWS) for step in self.tail)
+        return all(isinstance(step.op, _KEEPS_ROWS) for step in self.tail)
+
+    @cached_property
+    def told(self) -> dict[str, str]:
+        """By column of the answer that is a value as it stands below the tail, the name that it has there."""
+        names = {name: name for name in self.values.names}
+        for step in self.tail:
+            if isinstance(step.op, Select):
+                names = {name: names[expr.name] for name, expr in step.op.columns
+                         if isinstance(expr, Col) and expr.name in names}
+        return names
 
     def behind(self, source: Source, *, states: bool) -> Node:
-        """The rest of the query, over states of panes or over what stands below the tail."""
-        steps: list[Operator] = []
+        """The rest of the query, over states of panes or over what stands below the tail, whose rows are numbered."""
+        node = Node(source)
         if states:
-            steps += [*self.merge, self.finish, *([] if self.results is None else [self.results])]
-        return above(Node(source), (*steps, *self.tail))
+            node = above(node, (*self.merge, self.finish, *([] if self.results is None else [self.results])))
+        for step in self.tail:
+            op = step.op
+            if isinstance(op, Select) and self.tail_keeps_rows and not states:
+                op = replace(op, columns=(*op.columns, (ROW, Col(ROW))))
+            node = Node(op, (node, *step.inputs[1:]))
+        return node
 
 
 def _undivided(node: Node) -> str:
@@ -184,11 +226,9 @@ def divide(plan: Node) -> Division | str:
 
 
 def _divided(plan: Node) -> Division | str:
-    chain = [plan]
-    while chain[-1].inputs:
-        if len(chain[-1].inputs) > 1:
-            return "the query reads more than one stream, or one of them twice"
-        chain.append(chain[-1].inputs[0])
+    chain = chain_of(plan)
+    if chain[-1].inputs:
+        return "the query reads more than one stream, or one of them twice"
     place = max((at for at, node in enumerate(chain) if isinstance(node.op, GroupAggregate)), default=None)
     if place is None:
         return "the query has no aggregate over windows"
@@ -203,12 +243,14 @@ def _divided(plan: Node) -> Division | str:
     window = node.inputs[0].op
     assert isinstance(finish, Finish)
     assert isinstance(window, HoppingWindow)
-    behind = [step.op for step in reversed(chain[:place]) if isinstance(step.op, Operator)]
-    results = behind[0] if behind and isinstance(behind[0], Results) else None
+    behind = chain[:place][::-1]
+    results = behind[0].op if behind and isinstance(behind[0].op, Results) else None
     keeps_time = all(isinstance(step.op, (Where, Select, Source)) for step in below.walk())
-    keeps_rows = keeps_time and not finish.of.keys and not any(isinstance(step.op, Where) for step in below.walk())
+    one_each = not isinstance(chain[-1].op, Ranged)
+    keeps_rows = (one_each and keeps_time and not finish.of.keys
+                  and not any(isinstance(step.op, Where) for step in below.walk()))
     division = Division(states, window, tuple(merge), finish, results, tuple(behind[results is not None :]), keeps_time,
-                        keeps_rows)
+                        keeps_rows, one_each)
     if division.kept and window.size > window.hop:
         return "its windows overlap, and each would keep all of its values"
     return division

@@ -14,6 +14,7 @@ from whimbrel.errors import PlanError, near_match
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.intervals import interval_ends
 from whimbrel.progress.compare import Comparison, compared
+from whimbrel.progress.division import ROW
 from whimbrel.progress.moments import Moment
 from whimbrel.progress.sample import Sample, as_floats
 from whimbrel.run import Metrics
@@ -79,7 +80,7 @@ class Estimate:
         sample = self.sample
         if self._rows is not None:
             table = self._rows()
-            return table if sample is None else self._beside(table, sample)
+            return table if sample is None else self._beside(table, self._told)
         assert sample is not None
         order, told = self._order, sample.told
         found = told | _with_ends(self._columns, *self.bounds) | told  # a value of the name of a start is none
@@ -102,6 +103,8 @@ class Estimate:
     def settled(self) -> int:
         if self.final:
             return int(self.table.num_rows)
+        if self._settled is None and self._rows is not None:
+            _ = self.table  # of what the rest of the query leaves
         if self._settled is not None:
             return self._settled
         return int(self.exact.sum())
@@ -127,6 +130,12 @@ class Estimate:
     def _two_ended(self) -> Array:
         assert self.sample is not None
         return self.sample.two_ended
+
+    @property
+    def _told(self) -> Mapping[str, str]:
+        """By column of the answer that is a value as it is estimated, its name among the values."""
+        assert self.sample is not None
+        return self.sample.division.told
 
     @property
     def _judged(self) -> bool:
@@ -178,13 +187,14 @@ class Estimate:
             return 0.0
         if not self._judged or not len(self.exact):
             return float("inf")
-        errors = self.errors if value is None else self.errors[:, [self._value(value)]]
+        asked = self._told if value is None else [value]
+        errors = self.errors[:, [self._value(name) for name in asked]]
         known = errors[:, ~np.isnan(errors).all(axis=0)]
         return float(np.where(np.isnan(known), np.inf, known).max()) if known.size else float("inf")
 
     def bounded(self, value: str) -> bool:
         """Whether the intervals of a value have two ends once enough was read."""
-        return self._judged and value in self._value_names and bool(self._two_ended[self._value(value)])
+        return self._judged and value in self._told and bool(self._two_ended[self._value(value)])
 
     def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
         """Which of two rows has the larger value, and how sure that is.
@@ -264,25 +274,25 @@ class Estimate:
         return list(self.sample.values)
 
     def _value(self, name: str) -> int:
-        if name not in self._value_names:
-            raise PlanError(f"There is no value {name!r}.", where=f"value={name!r}",
-                            hint=near_match(name, self._value_names))
-        return self._value_names.index(name)
+        """The number of a value, by the name that it has in the answer."""
+        told = self._told
+        if name not in told:
+            raise PlanError(f"There is no value {name!r}, or none that is estimated.", where=f"value={name!r}",
+                            hint=near_match(name, list(told)))
+        return self._value_names.index(told[name])
 
-    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
-        """A table that the rest of the query made of the rows, with their intervals."""
-        if self.final:
-            numbers = [name for name in sample.values if name in table.column_names]
-            exact = np.array([as_floats(column_of(table, name)) for name in numbers]).reshape(len(numbers), -1).T
-            return with_columns(table, numbers, exact, exact)
-        rows = self._places(table, sample)
-        return with_columns(table, self._value_names, *(bound[rows] for bound in self.bounds))
-
-    def _places(self, table: pa.Table, sample: Sample) -> Array:
-        """Which rows of the sample those of a table are of."""
-        keys = [column_of(table, field.name) for field in sample.totals.key_fields]
-        starts = Column(pa.int64(), np.asarray(column_of(table, "start").values))
-        return np.asarray(sample.totals.keys.ids([starts, *keys], table.num_rows))
+    def _beside(self, table: pa.Table, told: Mapping[str, str]) -> pa.Table:
+        """A table that the rest of the query made of the rows, those that are exact first, with their intervals."""
+        names = list(told)
+        if ROW not in table.column_names:  # made of states, when all was read
+            exact = np.array([as_floats(column_of(table, name)) for name in names]).reshape(len(names), -1).T
+            return with_columns(table, names, exact, exact)
+        rows, table = np.asarray(column_of(table, ROW).values), table.drop_columns([ROW])
+        settled = self.exact[rows]
+        order, self._settled = np.argsort(~settled, kind="stable"), int(settled.sum())
+        values = [self._value(name) for name in names]
+        low, high = (bound[rows[order]][:, values] for bound in self.bounds)
+        return with_columns(table.take(Column(pa.int64(), order).to_arrow()), names, low, high)
 
     def __repr__(self) -> str:
         return f"Estimate: {self.words}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from whimbrel.batch import Batch
 from whimbrel.plan import Beat, Blocks, Disorder, Source
 
@@ -28,10 +30,25 @@ class Held(Source):
         times = self._batch.sync
         return Blocks.evenly(times, rows, in_order=self.disorder == Disorder(), cuts=cuts) if self.rows else None
 
+    def rows_between(self, start: int, end: int) -> tuple[int, int]:
+        if self.disorder != Disorder():
+            return 0, self.rows
+        first, stop = np.searchsorted(self._batch.sync, [start, end]).tolist()
+        return first, stop
+
+    def sorted(self) -> Held:
+        """The same rows in the order of time: those of a history are read whole and sorted, so none of them is late."""
+        rows = self._batch
+        order = np.argsort(rows.sync, kind="stable")
+        return self._of(rows if (order[1:] > order[:-1]).all() else rows.take(order), Disorder())
+
     def excerpt(self, first: int, stop: int) -> Source:
-        part = object.__new__(Held)
-        vars(part).update(vars(self), _batch=self._batch.slice(first, stop), rows=stop - first)
-        return part
+        return self._of(self._batch.slice(first, stop), self.disorder)
+
+    def _of(self, rows: Batch, disorder: Disorder) -> Held:
+        twin = object.__new__(Held)
+        vars(twin).update(vars(self), _batch=rows, rows=len(rows), disorder=disorder)
+        return twin
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         yield self._batch.slice(offset, self.rows).select(columns)

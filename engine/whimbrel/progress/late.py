@@ -29,7 +29,7 @@ from whimbrel.batch import Column
 from whimbrel.disorder import Arrived, MissingShares
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, type_of
-from whimbrel.operators import GroupAggregate, Results, Where
+from whimbrel.operators import GroupAggregate, Results, TopK, Where
 from whimbrel.plan import Aggregate, Node, Operator, Source
 from whimbrel.progress.division import Division, divide
 from whimbrel.progress.sample import times_behind
@@ -115,9 +115,10 @@ class Late:
         division = divide(plan)
         if isinstance(division, str):
             raise _refused(division)
-        if not division.keeps_time or not division.tail_keeps_rows:
+        row_by_row = all(isinstance(step.op, (TopK, Where)) for step in division.tail)
+        if not division.keeps_time or not row_by_row:
             raise _refused("a step before its windows may move rows in time" if not division.keeps_time else
-                           "it goes on from its windows otherwise than row by row")
+                           "it goes on from its windows otherwise than by conditions and by rank")
         self.source = source = next(node.op for node in plan.walk() if isinstance(node.op, Source))
         disorder = source.disorder
         if disorder.partition is not None:

@@ -10,25 +10,22 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel import display
-from whimbrel.batch import Batch, table_from_batches
-from whimbrel.clock import INF, Duration
+from whimbrel.clock import Duration
 from whimbrel.connect.instant import Instant, first_tick
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
 from whimbrel.kernels import patience
-from whimbrel.optimize import optimize
-from whimbrel.plan import HandedIn, Node
+from whimbrel.plan import Node
 from whimbrel.progress.blocks import FEWEST_BLOCKS, read_in_blocks
 from whimbrel.progress.claims import Verdicts, claims_in
 from whimbrel.progress.compare import Comparison, Verdict
-from whimbrel.progress.division import Division, one_ended
+from whimbrel.progress.division import one_ended
 from whimbrel.progress.estimate import Estimate, bounds, with_ends
 from whimbrel.progress.footers import windows_with_rows
 from whimbrel.progress.keeping import go_on, write
@@ -40,7 +37,8 @@ from whimbrel.progress.moments import Moments
 from whimbrel.progress.scan import Order, Scan
 from whimbrel.progress.states import MOST_WAITING
 from whimbrel.progress.stop import Rule, rule
-from whimbrel.run import Metrics, Pipeline, Snapshot, in_order
+from whimbrel.progress.tail import Tail
+from whimbrel.run import Metrics, Snapshot
 from whimbrel.run import progress as in_order_of_time
 
 _WORTH_COMPILING_ROWS = 50_000
@@ -115,7 +113,7 @@ class Progress(Iterator[Estimate]):
                                 where=f"progress(order={order!r})",
                                 hint='order="time" answers early, without intervals')
         else:
-            self.division, self.states, self.blocks, begin = found
+            self.division, self.states, self.blocks, begin, self._vague = found
             self.scan = Scan(self.blocks, order if order in {"newest", "oldest"} else "random", seed, begin=begin)
             self._tail = Tail(self.division)
             self._total = int(self.blocks.rows.sum())
@@ -382,41 +380,18 @@ class Progress(Iterator[Estimate]):
         if final and merged.overlap:
             def finished() -> pa.Table:
                 moments.merge()
-                return tail.of(merged.states, states=True)
+                return tail.of_states(merged.states)
         elif self.division.tail:
             def finished() -> pa.Table:
-                return tail.of(moment.sample.answer, states=False)
-        if not self.division.tail_keeps_rows:
+                return tail.of_values(moment.sample.answer)
+        if self._vague:
             return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, rows=finished,
-                            why="the query goes on from its windows otherwise than row by row", settled=0)
+                            why=self._vague, settled=0)
         if self.late is not None:
             return LateBlocks(metrics, self.late, int(self.blocks.latest.max()), version=self._version, last=final,
                               confidence=self.confidence, moment=moment, alpha=self._alpha, rows=finished)
         return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, moment=moment,
                         alpha=self._alpha, rows=finished)
-
-
-class Tail:
-    """The rest of a query, behind states of panes or behind values of windows."""
-
-    def __init__(self, division: Division) -> None:
-        self._division = division
-        self._pipelines: dict[bool, Pipeline] = {}
-
-    def of(self, batch: Batch, *, states: bool) -> pa.Table:
-        """What the query makes of these rows."""
-        if states not in self._pipelines:
-            self._pipelines[states] = Pipeline(optimize(self._plans[states]))
-        pipeline = self._pipelines[states].fork([0])
-        batch = batch.take(np.argsort(batch.sync, kind="stable"))
-        out = [*(pipeline.push(0, batch)[0] if len(batch) else []), *pipeline.advance(0, INF)[0]]
-        return in_order(table_from_batches(self._plans[states].schema, out))
-
-    @cached_property
-    def _plans(self) -> dict[bool, Node]:
-        division = self._division
-        return {False: division.behind(HandedIn("windows", "", division.answer, division.window.size), states=False),
-                True: division.behind(HandedIn("panes", "", division.merged, division.window.hop), states=True)}
 
 
 def _snapshots(plan: Node, looks: Looks, confidence: float, why: str, late: Late | None) -> Iterator[Estimate]:

@@ -198,7 +198,7 @@ class QuantileLook(KeptLook):
             numbers = np.empty(len(runs.ids))
             _beyond_share(runs.ids, runs.ends, runs.values, at, of.share, numbers)
             sums.add(runs.ids, numbers, runs.rows)
-        return sums.widths(sample.scan, sample.read, alpha)
+        return sums.widths(sample, sample.read, alpha)
 
 
 class Pool:

@@ -156,6 +156,18 @@ class Sample:
         return Read(self._rows.which, drawn, left, later, before, inside, rows_left, phase, share, (more, density),
                     exact, sampled)
 
+    @cached_property
+    def most_left(self) -> Array:
+        """By window, how many events of it may lie in blocks that were not read."""
+        read = self.read
+        return read.rows_left if self.division.one_each else np.where(read.exact_windows, 0.0, np.inf)
+
+    @property
+    def most_in_block(self) -> float:
+        """Events of a group that a block holds at most; infinite where nobody knows."""
+        division = self.division
+        return float(self.scan.most_rows) if division.one_each else division.most_in_range
+
     @property
     def scaled(self) -> list[Array]:
         """The fields as they would be if rows that are left were like those that were read."""
@@ -238,7 +250,7 @@ class Sample:
                 return self.numbers_of(self.values_of(self.fields), value), np.inf
             seen, read = self.fields[self.division.values.own[value].start], self.read
             inside = read.rows_inside[read.window] if self.division.keeps_rows and aggregate.counts_rows else 0
-            return seen + inside, seen + read.rows_left[read.window]
+            return seen + inside, seen + self.most_left[read.window]
         return None
 
     def unseen(self, alpha: float) -> float:
@@ -259,6 +271,8 @@ class Sample:
     def unseen_rows(self, alpha: float) -> float:
         """As many rows as a group may have, and be in none of the blocks that were drawn."""
         kinds = self._kinds
+        if not self.division.one_each and ((kinds == LEFT) | (kinds == LATER)).any():
+            return float("inf")
         blocks = round(self.unseen(alpha) * (kinds != BEFORE).sum())
         left = self.scan.blocks.rows[(kinds == LEFT) | (kinds == LATER)].sum()
         return float(min(blocks * self.scan.most_rows, left))

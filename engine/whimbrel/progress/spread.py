@@ -67,7 +67,7 @@ class Spread:
         with sample.waiting:
             _half_widths(errors.reshape(-1), degrees.reshape(-1), *values.enough, values.of_all, values.counts,
                          sample.blocks, FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks,
-                         read.left.blocks, read.share, sample.scan.most_rows, alpha, *boundary(alpha),
+                         read.left.blocks, read.share, sample.most_in_block, alpha, *boundary(alpha),
                          widths.reshape(-1))
         return widths
 

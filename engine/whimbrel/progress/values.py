@@ -68,7 +68,8 @@ class Values:
         self.fields = [name for _, name, _ in each]
         self.parts = np.array([number for number, _, _ in each], np.int64)
         self.additive = np.array([steps[name].additive for name in self.fields], np.bool_)
-        self.counted = np.array([isinstance(aggregates[name], Count) for name in self.fields], np.bool_)
+        self.counted = np.array([division.one_each and isinstance(aggregates[name], Count) for name in self.fields],
+                                np.bool_)
         self.whole = np.array([np.asarray(init).dtype.kind != "f" for _, _, init in each], np.bool_)
         self.made_of: list[Aggregate | None]
         if results is None:

@@ -8,12 +8,13 @@ from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.profile import Profile, profile
 from whimbrel.run.ranges import Piece, in_ranges
+from whimbrel.run.reader import Reader
 from whimbrel.run.run import Run, start
 from whimbrel.run.session import Session
 from whimbrel.run.state_file import read_state, write_state
 
 __all__ = [
-    "Behind", "Checkpoints", "Metrics", "Piece", "Pipeline", "Profile", "Run", "Session", "Snapshot", "batches",
-    "behind", "collect", "collect_together", "in_order", "in_ranges", "profile", "progress", "read_state", "start",
-    "write_state",
+    "Behind", "Checkpoints", "Metrics", "Piece", "Pipeline", "Profile", "Reader", "Run", "Session", "Snapshot",
+    "batches", "behind", "collect", "collect_together", "in_order", "in_ranges", "profile", "progress", "read_state",
+    "start", "write_state",
 ]

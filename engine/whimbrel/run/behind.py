@@ -17,7 +17,7 @@ from whimbrel.connect.events import Events, Reread
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.expr import Col, Expr, end_time, start_time
 from whimbrel.operators import Band, LateRows, Revise, Select, Where
-from whimbrel.plan import Disorder, Given, Node, Operator, Source, Wanted, earlier
+from whimbrel.plan import Disorder, Node, Operator, Source, Wanted, earlier
 from whimbrel.run.asked import asked
 from whimbrel.run.newest import Newest, Search
 from whimbrel.run.session import Session
@@ -213,7 +213,7 @@ class _Segment:
         last = self.chain[-1]
         if isinstance(last.op, Source) or last.op.row_by_row:
             return self.wanted.where
-        return last.op.lineage(self.wanted, *map(_given, last.inputs))[0].where
+        return last.op.lineage(self.wanted, *(below.given for below in last.inputs))[0].where
 
     def _part(self, log: Source, rows: int) -> tuple[int, int]:
         """Rows of the source among which are all that may be wanted."""
@@ -221,7 +221,7 @@ class _Segment:
             return 0, rows
         wanted = self.wanted
         for node in reversed(self.chain[1:]):
-            wanted, = _operator(node).lineage(wanted, *map(_given, node.inputs))
+            wanted, = _operator(node).lineage(wanted, *(below.given for below in node.inputs))
         start = wanted.start
         if not wanted.starting:
             start = MIN_TIME if log.longest is None else earlier(start, log.longest - 1)
@@ -236,7 +236,7 @@ def _segments(node: Node, wanted: Wanted, path: Path) -> Iterator[_Segment]:
         yield _Segment(chain, wanted, (*map(_name, chain), *path))
         return
     op = _operator(node)
-    for below, needed in zip(node.inputs, op.lineage(wanted, *map(_given, node.inputs)), strict=True):
+    for below, needed in zip(node.inputs, op.lineage(wanted, *(below.given for below in node.inputs)), strict=True):
         yield from _segments(below, needed, (_name(node), *path))
 
 
@@ -258,12 +258,6 @@ def _operator(node: Node) -> Operator:
 
 def _name(node: Node) -> str:
     return node.op.name if isinstance(node.op, Source) else node.op.show()
-
-
-def _given(node: Node) -> Given:
-    known = node.properties
-    longest = known.duration if node.reach is None or node.reach.longest is None else node.reach.longest
-    return Given(node.schema, known, longest)
 
 
 def _log(source: Source, read: tuple[Source, int] | None) -> tuple[Source, int]:

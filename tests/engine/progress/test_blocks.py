@@ -30,8 +30,8 @@ def test_a_first_answer_waits_for_a_part_of_a_large_block(query: str, stored: st
     first = next(progress)
     if not progress.why:
         assert first.metrics.rows <= (40 if stored == "in memory" else 100)
-        assert len(progress.blocks) in (31, 35)
-        assert first.table.num_rows
+        assert len(progress.blocks) in (31, 32, 35)
+        assert first.table.num_rows or query == "joined"  # of so few rows none may have a partner
     for answer in itertools.islice(progress, 4):
         assert answer.table.num_rows
     if not progress.why:

@@ -47,6 +47,8 @@ QUERIES = {
     "nested hopping": lambda s: s.hopping_window(100, 50).aggregate(n=wb.count()).tumbling_window(1_000)
                                  .aggregate(most=wb.max(col.n)),
     "joined": lambda s: s.join(s.where(col.i > 990), on="k").tumbling_window(500).aggregate(n=wb.count()),
+    "sessions": lambda s: s.group_by("k").session_window(9).aggregate(n=wb.count()).tumbling_window(500).aggregate(
+        n=wb.sum(col.n)),
     "kept": lambda s: s.group_by("k").tumbling_window(500).aggregate(
         n=wb.count(), m=wb.median(col.i), most=wb.quantile(col.x, 0.9, interpolation="discrete"),
         kinds=wb.count_distinct(col.i), words=wb.count_distinct(col.k) / wb.count()),
@@ -79,7 +81,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> wb.Stream:
 def test_any_order_and_any_steering_ends_in_the_one_answer(log: wb.Stream, files: wb.Stream, query: str, source: str,
                                                            order: Any, seed: int, data: st.DataObject) -> None:
     asked = QUERIES[query]({"log": log, "files": files}[source])
-    order = None if query in ("joined", "lists", "overlapping") else order
+    order = None if query in ("lists", "overlapping", "sessions") else order
     progress = asked.progress(every="10%", order=order, seed=seed, block_rows=data.draw(st.sampled_from([100, 333])))
     stop, seen = data.draw(st.integers(1, 12)), 0  # how many answers there are in the order of time, time decides
     for answer in itertools.islice(progress, stop):  # and later on from here
@@ -460,8 +462,8 @@ def test_claims_are_saved_with_the_notebook_that_shows_them(log: wb.Stream, tmp_
 
 
 def test_what_has_no_interval_says_why(log: wb.Stream) -> None:
-    for query, why in (("joined", "more than one stream"), ("lists", "collect(col.i) cannot be merged from parts"),
-                       ("overlapping", "windows overlap")):
+    for query, why in (("sessions", "ranges of its time need rows from all over its source"),
+                       ("lists", "collect(col.i) cannot be merged from parts"), ("overlapping", "windows overlap")):
         progress = QUERIES[query](log).progress(every="50%")
         assert why in next(progress).words
         with pytest.raises(PlanError, match="order of time"):

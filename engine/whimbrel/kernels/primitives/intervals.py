@@ -21,7 +21,7 @@ _ERRORS = 2.0
 
 def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, of_all: Array, counts: Array,
                 blocks: Array, fewest_blocks: int, window: Array, exact: Array, drawn: Array, left: Array, share: Array,
-                most_rows: int, alpha: float, logits: Array, boundary: Array, widths: Array) -> None:
+                most: float, alpha: float, logits: Array, boundary: Array, widths: Array) -> None:
     """Write half the intervals of values, by value and group; infinite where too little is known.
 
     Standard errors are as many times as wide as Student's t is, where the normal distribution's would be as many times
@@ -47,8 +47,8 @@ def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, of_a
         Whether nothing is left of a window.
     drawn, left, share : numpy.ndarray of float64
         By window: blocks that were drawn, those of this phase that were not, and the share of the former in both.
-    most_rows : int
-        Of a block.
+    most : float
+        Events of a group in a block; infinite: nobody knows.
     alpha : float
         With what probability an interval may fail, at any look.
     logits, boundary : numpy.ndarray of float64
@@ -67,7 +67,8 @@ def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, of_a
             if place != known:
                 known = place
                 times = multiplier(share[place], logits, boundary)
-                strange = min(unlike(share[place], alpha), left[place]) * most_rows
+                strange = min(unlike(share[place], alpha), left[place])
+                strange = strange * most if strange > 0 else 0.0
             error, free = errors[at], degrees[at]
             width = np.inf
             if exact[place]:

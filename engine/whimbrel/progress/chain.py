@@ -1,0 +1,28 @@
+"""The steps of a query, from its answer back to the rows of its source."""
+
+from __future__ import annotations
+
+from whimbrel.operators import AsofJoin, Join, SemiJoin
+from whimbrel.plan import Node
+
+_MOST_LOOKED_UP = 1 << 20
+"""Rows that what an answer is looked up in has at most: it is read beside the log, and kept."""
+
+
+def chain_of(plan: Node) -> list[Node]:
+    """The answer first; the last one is a source, or reads several streams.
+
+    Of a step that looks its first input up in another stream, such as names of keys, the first input is followed.
+    """
+    chain = [plan]
+    while chain[-1].inputs and (len(chain[-1].inputs) == 1 or _looks_up(chain[-1])):
+        chain.append(chain[-1].inputs[0])
+    return chain
+
+
+def _looks_up(node: Node) -> bool:
+    """Whether each row is a row of the first input, and the others are finished and small."""
+    op = node.op
+    return (isinstance(op, SemiJoin | AsofJoin) or (isinstance(op, Join) and op.how in ("inner", "left"))) and all(
+        source.rows is not None and source.rows <= _MOST_LOOKED_UP and not source.live
+        for below in node.inputs[1:] for source in below.sources())
