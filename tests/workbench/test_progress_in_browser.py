@@ -43,7 +43,7 @@ misled = early.progress(every="0.1%", block_rows=100, seed=1).until(ranking_stab
 WORDS = """() => Bokeh.documents.flatMap(each => [...each._all_models.values()])
     .filter(each => each.type === "ColumnDataSource" && each.columns().includes("before"))
     .map(each => each.get_column("key").map((key, at) => [key, each.get_column("words")[at],
-                                                          each.get_column("before")[at]]))[0]"""
+        each.get_column("before")[at], each.get_column("reach")[at]]))[0]"""
 FOCUSED = """() => {
   let at = document.activeElement
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
@@ -143,7 +143,7 @@ def test_what_an_early_answer_claimed_by_keyboard_is_flagged_when_it_was_wrong(
     notebook.wait_for_chart(2)
     notebook.wait_for_text(2, "good enough: ")
     notebook.wait_for_text(2, r"^(about \d+|less than 1) s to [\d.]+%, (about \d+|less than 1) s to exact$")
-    assert all(isnan(before) for _, _, before in notebook.page.evaluate(WORDS))
+    assert all(isnan(before) for _, _, before, _ in notebook.page.evaluate(WORDS))
     notebook.cell(2).get_by_role("button", name="Finish exactly", exact=True).focus()
     press_by_keyboard(notebook, "Remember picture")
     wait_for_said(notebook, 2, "Remembered", "the picture at")
@@ -161,9 +161,9 @@ def test_what_an_early_answer_claimed_by_keyboard_is_flagged_when_it_was_wrong(
     wait_for_said(notebook, 2, "Remembered", r"now: EWR < JFK \(delay\), exactly")
     wait_for_said(notebook, 2, "Remembered", "2 of 3 exact values lie within their intervals, not JFK")
     assert notebook.cell(2).get_by_text("⚑ overturned").locator("visible=true").count() == 2
-    said = {key: (words, before) for key, words, before in notebook.page.evaluate(WORDS)}
-    assert {key for key, (words, _) in said.items() if words.endswith("⚑ overturned")} == {"JFK", "EWR"}
-    assert all("since" in words and 15 < before < 30 for words, before in said.values())
+    said = notebook.page.evaluate(WORDS)
+    assert {key for key, words, _, _ in said if words.endswith("⚑ overturned")} == {"JFK", "EWR"}
+    assert all("since" in words and 15 < before < 30 and before <= reach for _, words, before, reach in said)
     notebook.picture("progress-overturned", tmp_path)
     assert notebook.problems == []
 

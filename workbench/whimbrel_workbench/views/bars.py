@@ -96,10 +96,9 @@ def whiskered(bar: Bar) -> bool:
 
 
 def _reach(bar: Bar, shown: Extent) -> float:
-    """Where the words of a bar begin: beyond its end, which is on the left of a negative one."""
-    if not whiskered(bar):
-        return bar.length
-    return max(min(bar.length, bar.low), shown.low) if bar.length < 0 else min(max(bar.length, bar.high), shown.high)
+    """Where the words of a bar begin: beyond its end, which is on the left of a negative one, and beyond its marks."""
+    ends = [bar.low, bar.high] if whiskered(bar) else [bar.before] if isfinite(bar.before) else []
+    return max(min([bar.length, *ends]), shown.low) if bar.length < 0 else min(max([bar.length, *ends]), shown.high)
 
 
 def _axes(picture: Bars, style: Style) -> tuple[Extent, None, list[str], int, Room]:
