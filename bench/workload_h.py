@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -128,7 +129,7 @@ def _whole(place: str, source: wb.Stream, question: Question, path: Path, rows: 
     peers: Peers = {"one-shot": query.collect, "DuckDB one-shot": lambda: connection.sql(sql).to_arrow_table(),
                     "Polars one-shot": lambda: question.by_hand.exact(frame).to_arrow()}
     for every, shown in (("100%", "1 answer"), ("50%", "2 answers"), ("10%", "10 answers"), ("1%", "100 answers")):
-        yield from compare("H", f"{case}, {shown}", rows, lambda every=every: _answered(query, every), peers,
+        yield from compare("H", f"{case}, {shown}", rows, partial(_answered, query, every), peers,
                            question.same)
 
     def unread() -> pa.Table:
@@ -165,18 +166,17 @@ def _times_to(case: str, query: wb.Stream, peers: Peers, question: Question, pat
             if widest(found.to_arrow()) <= error:
                 break
 
-    for shown, error in GOALS.items():
-        theirs: Peers = {"all 100 answers": lambda: _answered(query), **peers,
-                         "Polars by hand": lambda error=error: by_hand(error)}
-        times: dict[str, list[float]] = {name: [] for name in ("ours", *theirs)}
-        for _ in range(REPEATS):
-            times["ours"].append(_until(query, error, common, question))
-            for name, peer in theirs.items():
-                began = time.perf_counter()
-                peer()
-                times[name].append(time.perf_counter() - began)
-        for name in theirs:
-            yield _row(f"{case}, {shown}", times["ours"], name, times[name])
+    others: Peers = {"all 100 answers": partial(_answered, query), **peers}
+    runs: Peers = {**{goal: partial(_until, query, error, common, question) for goal, error in GOALS.items()},
+                   **{f"by hand {goal}": partial(by_hand, error) for goal, error in GOALS.items()}, **others}
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(REPEATS):
+        for name, run in runs.items():
+            times[name].append(_seconds(run))
+    for goal in GOALS:
+        for name in others:
+            yield _row(f"{case}, {goal}", times[goal], name, times[name])
+        yield _row(f"{case}, {goal}", times[goal], "Polars by hand", times[f"by hand {goal}"])
     for answer in query.progress(at=SHARES):
         if not answer.final:
             found = answer.table
@@ -195,13 +195,17 @@ def _common(exact: dict[tuple[Any, ...], dict[str, Any]], question: Question) ->
     return [key for key, row in exact.items() if row[question.counted] >= question.table.num_rows / 50]
 
 
-def _until(query: wb.Stream, error: float, common: list[tuple[Any, ...]], question: Question) -> float:
-    """Seconds to the first answer that says to be as good as that."""
-    began = time.perf_counter()
+def _until(query: wb.Stream, error: float, common: list[tuple[Any, ...]], question: Question) -> None:
+    """To the first answer that says to be as good as that."""
     for answer in query.progress(every="1%"):
         found = answer.table
         if error == np.inf or _within(found, common, question) <= error:
             break
+
+
+def _seconds(run: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    run()
     return time.perf_counter() - began
 
 
@@ -229,10 +233,8 @@ def _beside_progressivis(question: Question, folder: str) -> Iterator[Row]:
         theirs: dict[str, list[float]] = {goal: [] for goal in ours}
         for _ in range(REPEATS):
             for goal, error in GOALS.items():
-                ours[goal].append(_until(query, error, common, question))
-            began = time.perf_counter()
-            _answered(query)
-            ours["exact"].append(time.perf_counter() - began)
+                ours[goal].append(_seconds(partial(_until, query, error, common, question)))
+            ours["exact"].append(_seconds(partial(_answered, query)))
             seconds, found = peer.answered(path, truth)
             assert question.same(answer, found), "ProgressiVis gives another answer"
             for goal, times in theirs.items():
