@@ -40,12 +40,13 @@ folder = Path(tempfile.mkdtemp(prefix="whimbrel-"))
 # %%
 spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 YEAR_S = 365 * 86_400
-second = f"(id * {YEAR_S / ROWS} + 1704067200)"
+names = "array('web', 'search', 'cart', 'pay', 'mail', 'image', 'auth', 'feed', 'chat', 'ads', 'cron', 'edge')"
 requests = spark.range(0, ROWS, 1, max(24, ROWS // 100_000)).selectExpr(
-    f"timestamp_millis(cast({second} * 1000 as long)) as at",
-    "element_at(array('web', 'search', 'cart', 'pay', 'mail', 'image', 'auth', 'feed', 'chat', 'ads', 'cron', 'edge'),"
-    " least(cast(floor(-ln(1 - rand(1)) * 3.5) as int), 11) + 1) as service",
-    f"-ln(1 - rand(2)) * 60 * (1 + 0.2 * sin(id / {ROWS} * 17)) as ms",
+    f"id * {YEAR_S / ROWS} as second", "least(cast(floor(-ln(1 - rand(1)) * 3.5) as int), 11) as place",
+).selectExpr(
+    "timestamp_millis(cast((second + 1704067200) * 1000 as long)) as at",
+    f"element_at({names}, place + 1) as service",
+    f"-ln(1 - rand(2)) * (40 + 7 * place) * (1 + 0.2 * sin(second / {YEAR_S} * 17)) as ms",
 )
 requests.write.parquet(str(folder / "requests"))
 
@@ -65,7 +66,7 @@ print(answers[0].words)
 print(answer.words)
 
 # %%
-answer.table.to_pandas()[["service", "n", "n_low", "n_high", "ms", "ms_low", "ms_high"]]
+answer.table.to_pandas()[["service", "n", "n_low", "n_high", "ms", "ms_low", "ms_high"]].round(1)
 
 # %% [markdown]
 # The same as a view: it reads on by itself while other cells answer, and stops at 2%.

@@ -101,7 +101,7 @@ class CachedPartitions(Source):
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         if offset:
-            raise PlanError(f"Reading cannot go on at row {offset:,}: Spark's partitions come side by side.",
+            raise PlanError(f"Reading cannot go on at row {offset:,}: partitions are read whole.",
                             where=self._where, hint="write the DataFrame to Parquet and read that")
         come = Told(0, INF, MIN_TIME, 0)
         with closing(self._record_batches(self.timeline.needed(columns))) as parts:

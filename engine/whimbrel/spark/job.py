@@ -44,7 +44,7 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: 
     ticks : pyspark.sql.Column, optional
         When rows start; needed for an order of time.
     only : sequence of int, optional
-        These partitions, side by side.
+        These partitions, one after the other.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: 
     local = context.master.startswith("local")
     cores = context.defaultParallelism
     delivery = Delivery("127.0.0.1" if local else context.getConf().get("spark.driver.host", "127.0.0.1") or "",
-                        where=where, in_turn=order == "time")
+                        where=where, in_turn=order == "time" or only is not None)
 
     if order in ("time", "newest") and ticks is not None:
         frame = frame.repartitionByRange(_RANGES_A_CORE * cores, ticks)
@@ -69,11 +69,9 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: 
     def work() -> dict[int, int]:
         sent = sent_schema(chosen, where).serialize().to_pybytes()
         pushed = _record_batches(chosen).mapPartitions(pusher(delivery.address, delivery.token, sent))
-        if only is not None:
-            return dict(context.runJob(pushed, list, list(only)))
-        if order is None:
+        if order is None and only is None:
             return dict(pushed.collect())
-        turns = _turns(pushed.getNumPartitions(), order)
+        turns = list(only) if only is not None else _turns(pushed.getNumPartitions(), order)
         done: dict[int, int] = {}
         # As many at a time as there are cores: a task that is tried again need not wait for one that waits for it.
         for first in range(0, len(turns), cores):
@@ -120,7 +118,7 @@ def _record_batches(frame: DataFrame) -> RDD[bytes]:
     return RDD(written, session.sparkContext, NoOpSerializer())
 
 
-def _turns(partitions: int, order: str) -> list[int]:
+def _turns(partitions: int, order: str | None) -> list[int]:
     numbers = list(range(partitions))
     if order == "random":
         return [numbers[place] for place in np.random.default_rng(1).permutation(partitions)]

@@ -77,6 +77,24 @@ def test_a_range_of_time_is_read_first_and_finishing_reads_the_rest(computed: Da
         cached.unpersist()
 
 
+def test_it_goes_on_elsewhere_where_several_partitions_are_one_block(spark: SparkSession, tmp_path: Path) -> None:
+    cached = spark.range(0, 4_000, 1, 40).selectExpr(
+        "timestamp_millis(id * 60000) as at", "id % 5 as key", "rand(5) as ms").cache()
+    try:
+        query = query_of(cached)
+        progress = query.progress(every="1%", seed=3, block_rows=150)
+        assert progress.blocks.rows.tolist() == [200] * 20
+        for answer in progress:
+            if answer.share > 0.3:
+                break
+        progress.keep(tmp_path / "kept")
+        later = query.progress(every="1%", block_rows=150, resume=tmp_path / "kept")
+        assert later.scan.rows_read == progress.scan.rows_read == 1_400
+        assert rows_of(later.finish()) == rows_of(query.collect())
+    finally:
+        cached.unpersist()
+
+
 def test_rows_that_are_made_again_otherwise_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     mark = tmp_path / "made"
 
