@@ -87,7 +87,9 @@ def words_of(bar: Bar) -> str:
         return interval_words(bar.length, bar.low, bar.high)
     if isnan(bar.before):
         return value_words(bar.length)
-    return f"{value_words(bar.length)} ({moved_words(bar.before, bar.length)} since {value_words(bar.before)})"
+    moved = moved_words(bar.before, bar.length)
+    since = f"{moved} since {value_words(bar.before)}" if moved else "as before"
+    return f"{value_words(bar.length)} ({since})"
 
 
 def whiskered(bar: Bar) -> bool:
