@@ -8,6 +8,7 @@ import pyarrow as pa
 
 import whimbrel as wb
 from bench.compare import same_rows
+from bench.hand_sampling import Asked
 from whimbrel import col
 
 KEYS = ("flag", "status")
@@ -43,11 +44,13 @@ def summary(items: wb.Stream) -> wb.Stream:
         rows=wb.count())
 
 
+_NET = pl.col("price") * (1 - pl.col("discount"))
+BY_HAND = Asked(
+    KEYS, "rows", kept=pl.col("ship") <= 10_471,
+    sums={"quantity": pl.col("quantity"), "price": pl.col("price"), "net": _NET, "charge": _NET * (1 + pl.col("tax"))},
+    means={"mean_quantity": pl.col("quantity"), "mean_price": pl.col("price"), "mean_discount": pl.col("discount")})
+
+
 def polars_summary(items: pl.LazyFrame) -> pa.Table:
     """The same, by Polars."""
-    net = pl.col("price") * (1 - pl.col("discount"))
-    found = items.filter(pl.col("ship") <= 10_471).group_by(*KEYS).agg(
-        quantity=pl.col("quantity").sum(), price=pl.col("price").sum(), net=net.sum(),
-        charge=(net * (1 + pl.col("tax"))).sum(), mean_quantity=pl.col("quantity").mean(),
-        mean_price=pl.col("price").mean(), mean_discount=pl.col("discount").mean(), rows=pl.len().cast(pl.Int64))
-    return found.with_columns(pl.col("flag", "status").cast(pl.String)).collect().to_arrow()
+    return BY_HAND.exact(items).to_arrow()

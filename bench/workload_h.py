@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,13 +22,18 @@ import whimbrel as wb
 from bench import pricing
 from bench.compare import REPEATS, Row, compare, same_rows
 from bench.coverage import HISTOGRAM, KEPT, RATIO, SUMS, coverage, datasets, membership
+from bench.hand_sampling import Asked
+from bench.progressivis_peer import MISSING, started
 from whimbrel import col
 from whimbrel.kernels import patience
 
 ROWS, QUICK_ROWS = 20_000_000, 2_000_000
+FEWER_ROWS, QUICK_FEWER_ROWS = 2_000_000, 200_000
+"""For a peer that takes rows one by one, in Python."""
 TERMS = 1_000
 SHUFFLES, QUICK_SHUFFLES = 1_000, 4
 Peers = dict[str, Callable[[], Any]]
+GOALS = {"first answer": np.inf, "to 5%": 0.05, "to 1%": 0.01}
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
@@ -41,7 +47,8 @@ class Question:
     ask : callable
     sql : str
         With a place for the name of the table.
-    polars : callable
+    by_hand : Asked
+        As Polars is asked, of all rows and of samples.
     same : callable
         Whether two answers agree.
     keys, values : tuple of str
@@ -55,7 +62,7 @@ class Question:
     time: str
     ask: Callable[[wb.Stream], wb.Stream]
     sql: str
-    polars: Callable[[pl.LazyFrame], pa.Table]
+    by_hand: Asked
     same: Callable[[pa.Table, pa.Table], bool]
     keys: tuple[str, ...]
     values: tuple[str, ...]
@@ -63,27 +70,23 @@ class Question:
 
 
 def run(*, quick: bool) -> Iterator[Row]:
-    """All answers of a scan against one, time to an error, steering, for two questions; then coverage."""
+    """All answers of a scan against one, time to an error, steering, for two questions; a peer; then coverage."""
     rows = QUICK_ROWS if quick else ROWS
-    searches = _searches(rows)
     asked = [
-        Question("searches", searches, "at", lambda source: _popularity(source, rows),
-                 "SELECT term, count(*) AS n, sum(clicks)::BIGINT AS total, avg(ms) AS mean FROM {} GROUP BY term",
-                 _polars_popularity, same_rows("term", "n", "total", "mean"), ("term",), ("total", "mean"),
-                 "n"),
-        Question("TPC-H Q1", pricing.lineitem(rows), "ship", pricing.summary, pricing.SQL, pricing.polars_summary,
+        _searches(rows),
+        Question("TPC-H Q1", pricing.lineitem(rows), "ship", pricing.summary, pricing.SQL, pricing.BY_HAND,
                  pricing.same, pricing.KEYS, pricing.VALUES, "rows"),
     ]
     with TemporaryDirectory() as folder, patience():
         for question in asked:
-            path = Path(folder) / f"{question.time}.parquet"
-            pq.write_table(question.table, path, row_group_size=65_536)
+            path = _written(question, folder)
             sources = {"memory": wb.from_arrow(question.table, time=question.time),
                        "Parquet": wb.read_parquet(path, time=question.time)}
             for place, source in sources.items():
                 yield from _whole(place, source, question, path, rows)
-                if question.table is searches:
+                if question is asked[0]:
                     yield from _steered(place, source, rows)
+        yield from _beside_progressivis(_searches(QUICK_FEWER_ROWS if quick else FEWER_ROWS), folder)
     print("      share of groups of which no interval was false at 12 looks, and (the same of those that had one, "
           "how many had one at half the data, its width as a multiple of one for that look alone, half of it as a "
           "share of the value)")
@@ -95,20 +98,26 @@ def run(*, quick: bool) -> Iterator[Row]:
             print(membership(data, groups, shuffles), flush=True)
 
 
-def _searches(rows: int) -> pa.Table:
+def _searches(rows: int) -> Question:
     chance = np.random.default_rng(5)
-    return pa.table({"at": np.arange(rows), "term": np.minimum(chance.zipf(1.2, rows), TERMS) - 1,
-                     "ms": chance.exponential(40, rows), "clicks": chance.integers(0, 6, rows)})
+    table = pa.table({"at": np.arange(rows), "term": np.minimum(chance.zipf(1.2, rows), TERMS) - 1,
+                      "ms": chance.exponential(40, rows), "clicks": chance.integers(0, 6, rows)})
+    return Question(
+        "searches", table, "at", lambda source: _popularity(source, rows),
+        "SELECT term, count(*) AS n, sum(clicks)::BIGINT AS total, avg(ms) AS mean FROM {} GROUP BY term",
+        Asked(("term",), "n", sums={"total": pl.col("clicks")}, means={"mean": pl.col("ms")}),
+        same_rows("term", "n", "total", "mean"), ("term",), ("total", "mean"), "n")
+
+
+def _written(question: Question, folder: str) -> Path:
+    path = Path(folder) / f"{question.time}-{question.table.num_rows}.parquet"
+    pq.write_table(question.table, path, row_group_size=65_536)
+    return path
 
 
 def _popularity(source: wb.Stream, window: int) -> wb.Stream:
     return source.group_by("term").tumbling_window(window).aggregate(n=wb.count(), total=wb.sum(col.clicks),
                                                                    mean=wb.mean(col.ms))
-
-
-def _polars_popularity(searches: pl.LazyFrame) -> pa.Table:
-    return searches.group_by("term").agg(n=pl.len().cast(pl.Int64), total=pl.col("clicks").sum(),
-                                         mean=pl.col("ms").mean()).collect().to_arrow()
 
 
 def _whole(place: str, source: wb.Stream, question: Question, path: Path, rows: int) -> Iterator[Row]:
@@ -118,14 +127,10 @@ def _whole(place: str, source: wb.Stream, question: Question, path: Path, rows: 
     sql = question.sql.format("asked" if place == "memory" else f"'{path}'")
     frame = _frame(question.table) if place == "memory" else pl.scan_parquet(path)
     peers: Peers = {"one-shot": query.collect, "DuckDB one-shot": lambda: connection.sql(sql).to_arrow_table(),
-                    "Polars one-shot": lambda: question.polars(frame)}
+                    "Polars one-shot": lambda: question.by_hand.exact(frame).to_arrow()}
     for every, shown in (("100%", "1 answer"), ("50%", "2 answers"), ("10%", "10 answers"), ("1%", "100 answers")):
-        def answers(every: str = every) -> pa.Table:
-            for answer in query.progress(every=every):
-                table = answer.table
-            return table
-
-        yield from compare("H", f"{case}, {shown}", rows, answers, peers, question.same)
+        yield from compare("H", f"{case}, {shown}", rows, partial(_answered, query, every), peers,
+                           question.same)
 
     def unread() -> pa.Table:
         for answer in query.progress(every="1%"):
@@ -134,7 +139,7 @@ def _whole(place: str, source: wb.Stream, question: Question, path: Path, rows: 
 
     one_shot: Peers = {"one-shot": query.collect}
     yield from compare("H", f"{case}, 100 unread", rows, unread, one_shot, question.same)
-    yield from _times_to(case, query, peers, question)
+    yield from _times_to(case, query, peers, question, path if place == "Parquet" else None)
     connection.close()
 
 
@@ -144,41 +149,99 @@ def _frame(table: pa.Table) -> pl.LazyFrame:
     return frame.lazy()
 
 
-def _times_to(case: str, query: wb.Stream, peers: Peers, question: Question) -> Iterator[Row]:
-    """Time to a first answer, and to errors of the commonest groups, beside what a peer takes for all."""
+def _times_to(case: str, query: wb.Stream, peers: Peers, question: Question, path: Path | None) -> Iterator[Row]:
+    """Time to a first answer, and to errors of the commonest groups, beside what a peer takes for these, or for all."""
     exact = _rows_by_key(query.collect(), question.keys)
-    common = [key for key, row in exact.items() if row[question.counted] >= question.table.num_rows / 50]
-
-    def until(error: float) -> float:
-        began = time.perf_counter()
-        for answer in query.progress(every="1%"):
-            found = answer.table
-            if error == np.inf or _within(found, common, question) <= error:
-                break
-        return time.perf_counter() - began
-
-    def answered() -> None:
-        for answer in query.progress(every="1%"):
-            _ = answer.table
-
+    common = _common(exact, question)
     frame = pl.from_arrow(question.table)
     assert isinstance(frame, pl.DataFrame)
-    sampled: Peers = {"Polars 1% sample": lambda: question.polars(frame.sample(fraction=0.01, seed=1).lazy())}
-    for shown, error in (("first answer", np.inf), ("to 5%", 0.05), ("to 1%", 0.01)):
-        ours = [until(error) for _ in range(REPEATS)]
-        for name, peer in {"all 100 answers": answered, **peers, **sampled}.items():
-            theirs = []
-            for _ in range(REPEATS):
-                began = time.perf_counter()
-                peer()
-                theirs.append(time.perf_counter() - began)
-            yield _row(f"{case}, {shown}", ours, name, theirs)
+
+    def widest(found: pa.Table) -> float:
+        rows = _rows_by_key(found, question.keys)
+        return max((rows[key][f"{name}_off"] if key in rows else np.inf for key in common for name in question.values),
+                   default=np.inf)
+
+    def by_hand(error: float) -> None:
+        for _, found in question.by_hand.samples(frame if path is None else path):
+            if widest(found.to_arrow()) <= error:
+                break
+
+    others: Peers = {"all 100 answers": partial(_answered, query), **peers}
+    runs: Peers = {**{goal: partial(_until, query, error, common, question) for goal, error in GOALS.items()},
+                   **{f"by hand {goal}": partial(by_hand, error) for goal, error in GOALS.items()}, **others}
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(REPEATS):
+        for name, run in runs.items():
+            times[name].append(_seconds(run))
+    for goal in GOALS:
+        for name in others:
+            yield _row(f"{case}, {goal}", times[goal], name, times[name])
+        yield _row(f"{case}, {goal}", times[goal], "Polars by hand", times[f"by hand {goal}"])
     for answer in query.progress(at=SHARES):
         if not answer.final:
             found = answer.table
             off, within = _off(found, common, question, exact), _within(found, common, question)
             print(f"      {case}, {answer.share:.1%} read: groups of a fiftieth of rows are off by up to {off:.2%}, "
                   f"said to be within {within:.2%}")
+    for share, sample in question.by_hand.samples(frame if path is None else path):
+        if share < 1:
+            found = sample.to_arrow()
+            off, within = _off(found, common, question, exact), widest(found)
+            print(f"      {case}, {share:.1%} sampled by hand: off by up to {off:.2%}, said to be within {within:.2%} "
+                  "for this look alone")
+
+
+def _common(exact: dict[tuple[Any, ...], dict[str, Any]], question: Question) -> list[tuple[Any, ...]]:
+    return [key for key, row in exact.items() if row[question.counted] >= question.table.num_rows / 50]
+
+
+def _until(query: wb.Stream, error: float, common: list[tuple[Any, ...]], question: Question) -> None:
+    """To the first answer that says to be as good as that."""
+    for answer in query.progress(every="1%"):
+        found = answer.table
+        if error == np.inf or _within(found, common, question) <= error:
+            break
+
+
+def _seconds(run: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    run()
+    return time.perf_counter() - began
+
+
+def _answered(query: wb.Stream, every: str = "1%") -> pa.Table:
+    for answer in query.progress(every=every):
+        table = answer.table
+    return table
+
+
+def _beside_progressivis(question: Question, folder: str) -> Iterator[Row]:
+    """Of one file, in turn. It gives no intervals: its errors are the true ones, ours those that are said."""
+    with started() as peer:
+        if peer is None:
+            print(f"      {MISSING}")
+            return
+        path = _written(question, folder)
+        query = question.ask(wb.read_parquet(path, time=question.time))
+        answer = query.collect()
+        exact = _rows_by_key(answer, question.keys)
+        common = _common(exact, question)
+        truth = {key[0]: (exact[key]["total"], exact[key]["mean"]) for key in common}
+        peer.answered(path, truth)  # warm-ups
+        _answered(query)
+        ours: dict[str, list[float]] = {goal: [] for goal in (*GOALS, "exact")}
+        theirs: dict[str, list[float]] = {goal: [] for goal in ours}
+        for _ in range(REPEATS):
+            for goal, error in GOALS.items():
+                ours[goal].append(_seconds(partial(_until, query, error, common, question)))
+            ours["exact"].append(_seconds(partial(_answered, query)))
+            seconds, found = peer.answered(path, truth)
+            assert question.same(answer, found), "ProgressiVis gives another answer"
+            for goal, times in theirs.items():
+                times.append(seconds[goal])
+        for goal, times in ours.items():
+            yield _row(f"searches, Parquet, {question.table.num_rows:,} rows, {goal}", times, "ProgressiVis",
+                       theirs[goal])
 
 
 def _rows_by_key(table: pa.Table, keys: tuple[str, ...]) -> dict[tuple[Any, ...], dict[str, Any]]:

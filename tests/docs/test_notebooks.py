@@ -21,6 +21,7 @@ ENDS = {
     "08_progressive_answers": "the last answer is the one answer: True",
     "09_spark": "389 rows settled live; late flights: 0; the same: True",
     "11_live_on_kafka": "74,542 rows settled, 18 of them live; killed 2 times; the same: True",
+    "12_early_answers_of_a_spark_table": "last answers, answers at once and Spark's are the same: True",
 }
 MEASURES = {"10_figures_of_late_data"}
 """Runs benches for some minutes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,6 +15,7 @@ from whimbrel.stream import Stream
 from whimbrel_workbench.feed import Feed, ProgressRun
 from whimbrel_workbench.frames import Bars, Bound, Frame, Lines, Options, Quality
 from whimbrel_workbench.frames.mark import Mark
+from whimbrel_workbench.views.bars import words_of
 from whimbrel_workbench.views.quality import pinned_html, quality_html, sparkline_svg
 from whimbrel_workbench.views.still import still_html
 
@@ -152,6 +155,9 @@ def test_claims_and_pictures_are_held_to_the_exact_answer() -> None:
     assert "3 of 3 exact values lie within their intervals" in picture.now
     assert {bar.name for bar in last.picture.bars if bar.flag} == {"JFK", "LGA"}
     assert all(np.isfinite(bar.before) for bar in last.picture.bars)
+    largest = [replace(bar, flag=False, length=62.0, before=before) for bar in last.picture.bars[:1]
+               for before in (60.0, 62.0)]
+    assert [words_of(bar) for bar in largest] == ["62 (+2 since 60)", "62 (as before)"]
     assert "⚑ overturned" in pinned_html(last.quality.remembered)
     assert "⚑" in still_html(last)
 

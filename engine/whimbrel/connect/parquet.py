@@ -106,7 +106,7 @@ class ParquetSource(ColumnarSource):
     def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
         if self.disorder not in (Disorder(), Disorder(None)) or not len(self._ranges):
             return None
-        begins = _joined(self._ranges[:, 0], rows)
+        begins = joined(self._ranges[:, 0], rows)
         earliest, latest = (join.reduceat(self._ranges[:, which], begins)
                             for which, join in ((2, np.minimum), (3, np.maximum)))
         first = self._ranges[begins, 0]
@@ -149,8 +149,8 @@ class ParquetSource(ColumnarSource):
         return self._files.record_batches(columns, offset)
 
 
-def _joined(first: Ticks, wanted: int) -> np.ndarray[Any, Any]:
-    """Which row groups begin a block, when small ones follow each other in one until it has the rows wanted."""
+def joined(first: Ticks, wanted: int) -> np.ndarray[Any, Any]:
+    """Which parts begin a block, when small ones follow each other in one until it has the rows wanted."""
     begins, begin = [], -wanted
     for number, row in enumerate(first.tolist()):
         if row - begin >= wanted:

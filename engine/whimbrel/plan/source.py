@@ -231,6 +231,10 @@ class Source(ABC):
         """
         return None
 
+    def in_parts(self) -> Source:
+        """The same, as it is best read in blocks; where they lie may have to be counted first."""
+        return self
+
     def excerpt(self, first: int, stop: int) -> Source:
         """The rows from `first` up to `stop`, which are whole blocks."""
         return Excerpt(self, first, stop)

@@ -2,6 +2,7 @@
 
 from whimbrel.progress.compare import Comparison, Verdict
 from whimbrel.progress.estimate import Estimate
+from whimbrel.progress.parts import in_parts
 from whimbrel.progress.progress import Progress, progress
 
-__all__ = ["Comparison", "Estimate", "Progress", "Verdict", "progress"]
+__all__ = ["Comparison", "Estimate", "Progress", "Verdict", "in_parts", "progress"]

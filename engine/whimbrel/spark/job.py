@@ -27,7 +27,7 @@ _RANGES_A_CORE = 4
 
 
 def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: str | None = None,
-                ticks: Column | None = None) -> Generator[pa.RecordBatch]:
+                ticks: Column | None = None, only: Sequence[int] | None = None) -> Generator[pa.RecordBatch]:
     """The rows of these columns, as tasks make them; partitions come side by side.
 
     The job runs on a thread of its own under its own tag. Closing the generator cancels it.
@@ -43,6 +43,8 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: 
         come by chance, always the same.
     ticks : pyspark.sql.Column, optional
         When rows start; needed for an order of time.
+    only : sequence of int, optional
+        These partitions, one after the other.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: 
     local = context.master.startswith("local")
     cores = context.defaultParallelism
     delivery = Delivery("127.0.0.1" if local else context.getConf().get("spark.driver.host", "127.0.0.1") or "",
-                        where=where, in_turn=order == "time")
+                        where=where, in_turn=order == "time" or only is not None)
 
     if order in ("time", "newest") and ticks is not None:
         frame = frame.repartitionByRange(_RANGES_A_CORE * cores, ticks)
@@ -67,9 +69,9 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: 
     def work() -> dict[int, int]:
         sent = sent_schema(chosen, where).serialize().to_pybytes()
         pushed = _record_batches(chosen).mapPartitions(pusher(delivery.address, delivery.token, sent))
-        if order is None:
+        if order is None and only is None:
             return dict(pushed.collect())
-        turns = _turns(pushed.getNumPartitions(), order)
+        turns = list(only) if only is not None else _turns(pushed.getNumPartitions(), order)
         done: dict[int, int] = {}
         # As many at a time as there are cores: a task that is tried again need not wait for one that waits for it.
         for first in range(0, len(turns), cores):
@@ -116,7 +118,7 @@ def _record_batches(frame: DataFrame) -> RDD[bytes]:
     return RDD(written, session.sparkContext, NoOpSerializer())
 
 
-def _turns(partitions: int, order: str) -> list[int]:
+def _turns(partitions: int, order: str | None) -> list[int]:
     numbers = list(range(partitions))
     if order == "random":
         return [numbers[place] for place in np.random.default_rng(1).permutation(partitions)]

@@ -18,6 +18,7 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, columns_of, lifetime_of, predicate
 from whimbrel.plan import Beat, Blocks, Disorder, Source
 from whimbrel.spark import tables
+from whimbrel.spark.cached import CachedPartitions, is_cached
 from whimbrel.spark.feed import SparkFeed
 from whimbrel.spark.job import job_batches
 from whimbrel.spark.native import native
@@ -125,6 +126,11 @@ class SparkSource(ColumnarSource):
         if self._files is None or self.conditions or self.disorder not in (Disorder(), Disorder(None)):
             return None
         return self._files.blocks(self.timeline)
+
+    def in_parts(self) -> Source:
+        if self._files is not None or self.order is not None or not is_cached(self.frame):
+            return self
+        return CachedPartitions(self, self.frame, self.fields, where=self._where)
 
     def excerpt(self, first: int, stop: int) -> Source:
         twin = copy.copy(self)

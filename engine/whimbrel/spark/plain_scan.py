@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _SQL = "org.apache.spark.sql."
 _PROJECT = _SQL + "execution.ProjectExec"
+_FILTER = _SQL + "execution.FilterExec"
 _ATTRIBUTE = _SQL + "catalyst.expressions.AttributeReference"
 _SCAN = _SQL + "execution.FileSourceScanExec"
 _PARQUET = _SQL + "execution.datasources.parquet.ParquetFileFormat"
@@ -61,6 +62,14 @@ def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFi
             field.name in named or _same(files, field) for field in fields):
         return None
     return PlainFiles(files, pa.schema(known), constants)
+
+
+def only_steps_over(frame: DataFrame, leaf: str) -> bool:
+    """Whether Spark would do nothing but filter rows and choose or compute columns of one such leaf."""
+    plan = frame._jdf.queryExecution().sparkPlan()  # noqa: SLF001 - the only way to the plan
+    while _class(plan) in (_PROJECT, _FILTER):
+        plan = plan.child()
+    return _class(plan) == f"{_SQL}execution.{leaf}"
 
 
 def _only_scan(plan: Any) -> Any | None:

@@ -388,8 +388,8 @@ class Stream(Methods):
         50% [299956] 0.1%
         100% [299995] 0.0%
         """
-        return progressing.progress(self.node, every, seconds=seconds, at=at, confidence=confidence, order=order,
-                                    seed=seed, block_rows=block_rows, resume=resume, late=late)
+        return progressing.progress(progressing.in_parts(self.node, order), every, seconds=seconds, at=at, order=order,
+                                    confidence=confidence, seed=seed, block_rows=block_rows, resume=resume, late=late)
 
     def profile(self) -> Profile:
         """Run it to the end, and say where the time went: by operator, by kernel, and waiting for the compiler.

@@ -87,7 +87,9 @@ def words_of(bar: Bar) -> str:
         return interval_words(bar.length, bar.low, bar.high)
     if isnan(bar.before):
         return value_words(bar.length)
-    return f"{value_words(bar.length)} ({moved_words(bar.before, bar.length)} since {value_words(bar.before)})"
+    moved = moved_words(bar.before, bar.length)
+    since = f"{moved} since {value_words(bar.before)}" if moved else "as before"
+    return f"{value_words(bar.length)} ({since})"
 
 
 def whiskered(bar: Bar) -> bool:
@@ -96,10 +98,9 @@ def whiskered(bar: Bar) -> bool:
 
 
 def _reach(bar: Bar, shown: Extent) -> float:
-    """Where the words of a bar begin: beyond its end, which is on the left of a negative one."""
-    if not whiskered(bar):
-        return bar.length
-    return max(min(bar.length, bar.low), shown.low) if bar.length < 0 else min(max(bar.length, bar.high), shown.high)
+    """Where the words of a bar begin: beyond its end, which is on the left of a negative one, and beyond its marks."""
+    ends = [bar.low, bar.high] if whiskered(bar) else [bar.before] if isfinite(bar.before) else []
+    return max(min([bar.length, *ends]), shown.low) if bar.length < 0 else min(max([bar.length, *ends]), shown.high)
 
 
 def _axes(picture: Bars, style: Style) -> tuple[Extent, None, list[str], int, Room]:

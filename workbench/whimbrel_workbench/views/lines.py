@@ -147,7 +147,8 @@ def words_of(line: Line, at: int) -> str:
         return interval_words(now, float(line.low[at]), float(line.high[at]))
     if np.isnan(before):
         return value_words(now)
-    return f"{value_words(now)}, revised from {value_words(before)} ({moved_words(before, now)})"
+    moved = moved_words(before, now)
+    return f"{value_words(now)}, " + (f"revised from {value_words(before)} ({moved})" if moved else "as before")
 
 
 def _paths(picture: Lines, width: float, style: Style, *, is_open: bool) -> dict[str, list[Any]]:
