@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,10 +18,11 @@ import pyarrow.parquet as pq
 
 import whimbrel as wb
 from bench import pricing
-from bench.compare import REPEATS, Row, compare, same_rows
-from bench.coverage import HISTOGRAM, KEPT, RATIO, SUMS, coverage, datasets, membership
+from bench.compare import REPEATS, Row, compare, same_rows, taken
+from bench.coverage import HISTOGRAM, JOINED, KEPT, NESTED, RATIO, SUMS, coverage, datasets, membership
 from bench.hand_sampling import Asked
 from bench.progressivis_peer import MISSING, started
+from bench.ranged import ranged
 from whimbrel import col
 from whimbrel.kernels import patience
 
@@ -86,6 +85,7 @@ def run(*, quick: bool) -> Iterator[Row]:
                 yield from _whole(place, source, question, path, rows)
                 if question is asked[0]:
                     yield from _steered(place, source, rows)
+        yield from ranged(rows)
         yield from _beside_progressivis(_searches(QUICK_FEWER_ROWS if quick else FEWER_ROWS), folder)
     print("      share of groups of which no interval was false at 12 looks, and (the same of those that had one, "
           "how many had one at half the data, its width as a multiple of one for that look alone, half of it as a "
@@ -93,7 +93,7 @@ def run(*, quick: bool) -> Iterator[Row]:
     for groups in (10,) if quick else (10, 1_000):
         for data in datasets():
             shuffles = QUICK_SHUFFLES if quick else SHUFFLES
-            for kind in (SUMS, RATIO, HISTOGRAM, KEPT):
+            for kind in (SUMS, RATIO, HISTOGRAM, KEPT, JOINED, NESTED):
                 print(coverage(data, groups, shuffles, kind), flush=True)
             print(membership(data, groups, shuffles), flush=True)
 
@@ -175,8 +175,8 @@ def _times_to(case: str, query: wb.Stream, peers: Peers, question: Question, pat
             times[name].append(_seconds(run))
     for goal in GOALS:
         for name in others:
-            yield _row(f"{case}, {goal}", times[goal], name, times[name])
-        yield _row(f"{case}, {goal}", times[goal], "Polars by hand", times[f"by hand {goal}"])
+            yield taken("H", f"{case}, {goal}", times[goal], name, times[name])
+        yield taken("H", f"{case}, {goal}", times[goal], "Polars by hand", times[f"by hand {goal}"])
     for answer in query.progress(at=SHARES):
         if not answer.final:
             found = answer.table
@@ -240,7 +240,7 @@ def _beside_progressivis(question: Question, folder: str) -> Iterator[Row]:
             for goal, times in theirs.items():
                 times.append(seconds[goal])
         for goal, times in ours.items():
-            yield _row(f"searches, Parquet, {question.table.num_rows:,} rows, {goal}", times, "ProgressiVis",
+            yield taken("H", f"searches, Parquet, {question.table.num_rows:,} rows, {goal}", times, "ProgressiVis",
                        theirs[goal])
 
 
@@ -290,12 +290,4 @@ def _steered(place: str, source: wb.Stream, rows: int) -> Iterator[Row]:
     for _ in range(REPEATS):
         ours.append(seconds(steered=True))
         theirs.append(seconds(steered=False))
-    yield _row(f"searches, {place}, 3 of 100 windows", ours, "in order of time", theirs)
-
-
-def _row(case: str, ours: list[float], peer: str, theirs: list[float]) -> Row:
-    ratios = [their / our for our, their in zip(ours, theirs, strict=True)]
-    return Row(workload="H", case=case, metric="ms", ours=statistics.median(ours) * 1e3, peer=peer,
-               peer_value=statistics.median(theirs) * 1e3, ratio=statistics.median(ratios), ratio_min=min(ratios),
-               ratio_max=max(ratios), roof_fraction=None,
-               rss_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, verified=True)
+    yield taken("H", f"searches, {place}, 3 of 100 windows", ours, "in order of time", theirs)
