@@ -80,7 +80,7 @@ class Estimate:
         sample = self.sample
         if self._rows is not None:
             table = self._rows()
-            return table if sample is None else self._beside(table, self._told)
+            return table if sample is None else self._beside(table, sample)
         assert sample is not None
         order, told = self._order, sample.told
         found = told | _with_ends(self._columns, *self.bounds) | told  # a value of the name of a start is none
@@ -130,12 +130,6 @@ class Estimate:
     def _two_ended(self) -> Array:
         assert self.sample is not None
         return self.sample.two_ended
-
-    @property
-    def _told(self) -> Mapping[str, str]:
-        """By column of the answer that is a value as it is estimated, its name among the values."""
-        assert self.sample is not None
-        return self.sample.division.told
 
     @property
     def _judged(self) -> bool:
@@ -275,24 +269,38 @@ class Estimate:
 
     def _value(self, name: str) -> int:
         """The number of a value, by the name that it has in the answer."""
-        told = self._told
-        if name not in told:
+        if name not in self._told:
             raise PlanError(f"There is no value {name!r}, or none that is estimated.", where=f"value={name!r}",
-                            hint=near_match(name, list(told)))
-        return self._value_names.index(told[name])
+                            hint=near_match(name, list(self._told)))
+        return self._value_names.index(self._told[name])
 
-    def _beside(self, table: pa.Table, told: Mapping[str, str]) -> pa.Table:
+    @property
+    def _told(self) -> Mapping[str, str]:
+        """By column of the answer that is an estimated value, the name of the value."""
+        assert self.sample is not None
+        return self.sample.division.told
+
+    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
         """A table that the rest of the query made of the rows, those that are exact first, with their intervals."""
-        names = list(told)
-        if ROW not in table.column_names:  # made of states, when all was read
+        names = list(self._told)
+        if self.final and ROW not in table.column_names:  # made of states
             exact = np.array([as_floats(column_of(table, name)) for name in names]).reshape(len(names), -1).T
             return with_columns(table, names, exact, exact)
-        rows, table = np.asarray(column_of(table, ROW).values), table.drop_columns([ROW])
-        settled = self.exact[rows]
-        order, self._settled = np.argsort(~settled, kind="stable"), int(settled.sum())
+        rows, table = self._placed(table, sample)
         values = [self._value(name) for name in names]
-        low, high = (bound[rows[order]][:, values] for bound in self.bounds)
-        return with_columns(table.take(Column(pa.int64(), order).to_arrow()), names, low, high)
+        return with_columns(table, names, *(bound[rows][:, values] for bound in self.bounds))
+
+    def _placed(self, table: pa.Table, sample: Sample) -> tuple[Array, pa.Table]:
+        """Which rows of the sample those of a table are of, and the table: those that are exact first."""
+        if ROW in table.column_names:
+            rows, table = np.asarray(column_of(table, ROW).values), table.drop_columns([ROW])
+        else:
+            keys = [column_of(table, field.name) for field in sample.totals.key_fields]
+            starts = Column(pa.int64(), np.asarray(column_of(table, "start").values))
+            rows = np.asarray(sample.totals.keys.ids([starts, *keys], table.num_rows))
+        exact = self.exact[rows]
+        order, self._settled = np.argsort(~exact, kind="stable"), int(exact.sum())
+        return rows[order], table.take(Column(pa.int64(), order).to_arrow())
 
     def __repr__(self) -> str:
         return f"Estimate: {self.words}"

@@ -115,10 +115,10 @@ class Late:
         division = divide(plan)
         if isinstance(division, str):
             raise _refused(division)
-        row_by_row = all(isinstance(step.op, (TopK, Where)) for step in division.tail)
-        if not division.keeps_time or not row_by_row:
+        rows_only = all(isinstance(step.op, TopK | Where) for step in division.tail)
+        if not division.keeps_time or not rows_only:
             raise _refused("a step before its windows may move rows in time" if not division.keeps_time else
-                           "it goes on from its windows otherwise than by conditions and by rank")
+                           "it goes on from its windows otherwise than with where() and top_k()")
         self.source = source = next(node.op for node in plan.walk() if isinstance(node.op, Source))
         disorder = source.disorder
         if disorder.partition is not None:

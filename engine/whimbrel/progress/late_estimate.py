@@ -14,11 +14,10 @@ from whimbrel.batch import Column
 from whimbrel.connect.instant import first_tick
 from whimbrel.errors import PlanError
 from whimbrel.progress.compare import Comparison
-from whimbrel.progress.division import ROW
 from whimbrel.progress.estimate import Estimate, bounds, column_of, with_columns
 from whimbrel.progress.late import ROWS, SAMPLED, Late, LateRows
 from whimbrel.progress.moments import Moment
-from whimbrel.progress.sample import as_floats
+from whimbrel.progress.sample import Sample, as_floats
 from whimbrel.run import Metrics, Snapshot
 
 Array = np.ndarray[Any, Any]
@@ -66,7 +65,7 @@ class LateEstimate(Estimate):
 
     @property
     def _told(self) -> Mapping[str, str]:
-        return {name: name for name in self._late.values}
+        return dict(zip(self._value_names, self._value_names, strict=True))
 
     @property
     def _two_ended(self) -> Array:
@@ -153,21 +152,11 @@ class LateBlocks(LateEstimate):
         numbers = dict(zip(sample.values, sample.numbers, strict=True))
         return self._look.widen(numbers, low, high, (1 - SAMPLED) * alpha)
 
-    def _beside(self, table: pa.Table, told: Mapping[str, str]) -> pa.Table:
-        sample = self.sample
-        assert sample is not None
-        if ROW in table.column_names:
-            rows = np.asarray(column_of(table, ROW).values)
-            table = table.drop_columns([ROW])
-        else:  # made of states, when all was read
-            keys = [column_of(table, field.name) for field in sample.totals.key_fields]
-            rows = sample.totals.keys.ids([Column(pa.int64(), np.asarray(column_of(table, "start").values)), *keys],
-                                          table.num_rows)
+    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
+        rows, table = self._placed(table, sample)
         columns = {name: _moved(column_of(table, name), numbers[rows], self._look.reached[rows])
-                   for name, numbers in zip(told, self.numbers, strict=True)}
-        order, self._settled = np.argsort(~self.exact[rows], kind="stable"), int(self.exact[rows].sum())
-        table = self._shown(table, columns).take(Column(pa.int64(), order).to_arrow())
-        return with_columns(table, list(told), *(end[rows[order]] for end in self.bounds))
+                   for name, numbers in zip(self._value_names, self.numbers, strict=True)}
+        return with_columns(self._shown(table, columns), self._value_names, *(end[rows] for end in self.bounds))
 
 
 class LateSnapshot(LateEstimate):

@@ -296,7 +296,7 @@ def refused() -> Iterator[Any]:
     sessions = rows.session_window(5).aggregate(n=wb.count())
     yield pytest.param(sessions, late, "not over tumbling or hopping", id="sessions")
     yield pytest.param(rows.where(col.x > 0), late, "no aggregate over windows", id="no window")
-    yield pytest.param(query.tumbling_window(5 * WINDOW).aggregate(n=wb.max(col.n)), late, "than by conditions",
+    yield pytest.param(query.tumbling_window(5 * WINDOW).aggregate(n=wb.max(col.n)), late, "otherwise than with where",
                        id="windows of windows")
     lasting = rows.set_duration(5).tumbling_window(WINDOW).aggregate(n=wb.count())
     yield pytest.param(lasting, late, "may move rows in time", id="moved in time")
