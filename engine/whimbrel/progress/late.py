@@ -205,9 +205,10 @@ class LateRows:
     def __init__(self, late: Late, ages_ticks: Array, starts: Array, rows: Array, kinds: Array, alpha: float, *,
                  counted: bool) -> None:
         self._late, self._ages, self._starts, self._counted = late, ages_ticks, starts, counted
-        _, self._first, which = np.unique(np.column_stack([starts, kinds]), axis=0, return_index=True,
+        _, window = np.unique(starts, return_inverse=True)
+        _, self._first, which = np.unique(window * (kinds.max(initial=0) + 2) + kinds, return_index=True,
                                           return_inverse=True)
-        self._rows = np.maximum(np.bincount(which.reshape(-1), np.nan_to_num(rows))[which.reshape(-1)], 1.0)
+        self._rows = np.maximum(np.bincount(which, np.nan_to_num(rows))[which], 1.0)
         self._models = [(late.missing(kind), np.flatnonzero(kinds == kind)) for kind in np.unique(kinds[kinds >= 0])]
         self.to_come = ages_ticks < 0
         self.reached, self.expected = ~self.to_come, np.zeros(len(starts))
@@ -223,9 +224,10 @@ class LateRows:
     def most(self, alpha: float) -> Array:
         """By row, the share that is missing at most."""
         most = np.where(self.reached, 1.0, 0.0)
-        for missing, places in self._models:
+        for missing, every in self._models:
+            places = every[self.reached[every]]
             most[places] = missing.most(self._ages[places], self._rows[places], _SHARE * alpha)
-        return np.where(self.reached, most, 0.0)
+        return most
 
     def words(self, alpha: float) -> list[str]:
         """What a reader should know of it."""
