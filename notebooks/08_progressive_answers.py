@@ -131,6 +131,26 @@ for answer in week:
 print(f"the week is exact after {answer.share:.1%} of the rows: {len(exact)} days are")
 
 # %% [markdown]
+# ## Rows that need others
+#
+# A request alone says neither to which team it belongs nor whether its hour was slow. Here ranges of time are sampled,
+# each of which is answered whole; the small table is read first. Seasons differ, and so do ranges: intervals know.
+
+# %%
+begin, end = (np.array([at.min(), at.max() + 1]) + 1_704_067_200).astype("datetime64[s]")
+owners = ["shop", "shop", "shop", "money", "shop", "media", "core", "media", "media", "money", "core", "core"]
+teams = wb.from_arrow({"since": np.full(12, begin), "until": np.full(12, end), "service": names, "team": owners},
+                      time="since", end="until", name="teams").select("service", "team")
+by_team = log.join(teams, on="service").group_by("team").tumbling_window("3660d").aggregate(
+    n=wb.count(), ms=wb.mean(col.ms))
+slow = log.tumbling_window("1h").aggregate(ms=wb.mean(col.ms)).where(col.ms > 60).tumbling_window("3660d").aggregate(
+    hours=wb.count(), ms=wb.mean(col.ms))
+for question in (by_team, slow):
+    *_, answer = question.progress(every="1%", seed=3).until(error="15%")
+    print(answer.words)
+    print(answer.table.drop_columns(["start", "end"]).to_pandas())
+
+# %% [markdown]
 # ## To the end
 #
 # Going on reads what is left, and the last answer is the one that a query without all this gives.
