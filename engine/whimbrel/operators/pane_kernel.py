@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -90,6 +90,11 @@ class PaneKernel(Kernel):
         twin.schedule, twin.full = Schedule(), []
         if any(text.step.foreign for text in self.texts.values()):
             twin.texts, twin.compiled = {}, {}
+        return twin
+
+    def fork(self) -> Self:
+        twin = super().fork()
+        twin.texts, twin.compiled = self.texts, self.compiled  # what one of them writes serves all
         return twin
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from whimbrel.batch import Batch
 from whimbrel.clock import INF
 from whimbrel.connect import ArrowSource
-from whimbrel.plan import Disorder, Source
+from whimbrel.plan import Disorder, Excerpts, Source
 from whimbrel.progress.held import Held
 
 _MOST_HELD = 1 << 24
@@ -39,6 +39,7 @@ class Side(Source):
         self.rows: int = source.rows or 0
         self.columns: Sequence[str] = source.schema.names
         self._first, self._stop = 0, self.rows
+        self._excerpts: dict[tuple[str, ...], Excerpts] = {}
 
     def hold(self, columns: Sequence[str], fewest_blocks: int) -> None:
         """Read these columns into memory, where they fit: a history in the order of time.
@@ -71,8 +72,14 @@ class Side(Source):
         self._first, self._stop = self.part(start, end)
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
-        whole = (self._first, self._stop) == (0, self.rows)
-        return (self.log if whole else self.log.excerpt(self._first, self._stop)).read(columns, offset)
+        if (self._first, self._stop) == (0, self.rows):
+            return self.log.read(columns, offset)
+        names = tuple(columns)
+        if names not in self._excerpts:
+            self._excerpts[names] = self.log.excerpts(names)
+        if self._excerpts[names].in_one_piece is None:  # decoded as it is worked on, however long the range is
+            return self.log.excerpt(self._first, self._stop).read(columns, offset)
+        return self._excerpts[names].read(self._first + offset, self._stop)
 
 
 def _longest(log: Source) -> int | None:
