@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.aggregates import Count, Max, Min, Std, SumOfSquares, Var
+from whimbrel.aggregates import Count, Max, Mean, Min, Std, SumOfSquares, Var
 from whimbrel.batch import Batch, Column, table_from_batches
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.kernels import Compiled, patience
@@ -20,12 +20,15 @@ from whimbrel.kernels.primitives.scaled_states import scaled_states
 from whimbrel.operators.finish import FinishKernel
 from whimbrel.operators.measure import Measure, told_in_words
 from whimbrel.progress.division import Division
+from whimbrel.progress.moment_slopes import mean_slopes, moment_slopes
 from whimbrel.progress.scan import Stand
 from whimbrel.progress.spread import FEWEST_BLOCKS, Spread
 from whimbrel.progress.totals import Totals
 
 Array = np.ndarray[Any, Any]
 
+_SLOPES_OFF = 1e-3
+"""Of a slope: so far off it may be, as it is seen from states that are changed by a whole number."""
 _FEW = 2_000
 """Rows for which nobody waits for the compiler."""
 
@@ -176,17 +179,22 @@ class Sample:
     @property
     def steps(self) -> Array:
         """By how much each may be changed to see what depends on it, by field and row."""
+        return self._scaled[2]
+
+    @property
+    def unrounded(self) -> Array:
+        """The scaled fields before integers among them were rounded, by field and row."""
         return self._scaled[1]
 
     @cached_property
-    def _scaled(self) -> tuple[list[Array], Array]:
+    def _scaled(self) -> tuple[list[Array], Array, Array]:
         read, values = self.read, self.division.values
         shape = len(self.fields), len(self)
-        scaled, steps = np.empty((2, *shape))
+        scaled, unrounded, steps = np.empty((3, *shape))
         with self.waiting:
             _scaled_states(np.concatenate([_NONE, *self.fields], dtype=np.float64), self._known, values.additive,
                            values.counted, values.whole, read.window, *read.growth, read.rows_left, read.exact_windows,
-                           scaled.reshape(-1), steps.reshape(-1))
+                           scaled.reshape(-1), unrounded.reshape(-1), steps.reshape(-1))
         fields = [estimated.astype(now.dtype, copy=False) if adds_up else now
                   for now, estimated, adds_up in zip(self.fields, scaled, values.additive.tolist(), strict=True)]
         if values.rows_alone and self.division.keeps_rows:  # a sample of few blocks says less than where all blocks lie
@@ -194,7 +202,7 @@ class Sample:
             fields = [np.where(few, now + more, grown) for now, grown in zip(self.fields, fields, strict=True)]
         if read.exact_windows.any():
             fields = [np.where(read.exact, now, grown) for now, grown in zip(self.fields, fields, strict=True)]
-        return fields, steps
+        return fields, unrounded, steps
 
     @property
     def _rows_to_come(self) -> Array:
@@ -211,7 +219,7 @@ class Sample:
     def answer(self) -> Batch:
         """Keys and values, with scaled states."""
         if self.division.results is not None:
-            return self.values_of(self.scaled)
+            return self._computed
         return Batch(self.division.answer, self.starts, self.division.window.hop, (*self.keys[1:], *self._alone[0]))
 
     @property
@@ -233,6 +241,16 @@ class Sample:
     def spread(self) -> Spread:
         """How far the values may be off."""
         return Spread(self)
+
+    @cached_property
+    def means(self) -> dict[int, Array]:
+        """Of each value that is a variance or a standard deviation, how much the mean grows with fields, by row."""
+        values, found = self.division.values, {}
+        for value, aggregate in enumerate(values.made_of):
+            if isinstance(aggregate, Var | Std) and self.division.results is None:
+                found[value] = np.zeros((len(self.fields), len(self)))
+                found[value][values.own[value]] = mean_slopes(list(self.unrounded[values.own[value]]))
+        return found
 
     def certain(self, value: int) -> tuple[Array | float, Array | float] | None:
         """Between what a value is, by row, whatever the rows hold that were not read; None where that may be all."""
@@ -280,9 +298,12 @@ class Sample:
     @cached_property
     def numbers(self) -> Array:
         """The values as floats, by value and row; NaN for null."""
+        return self._all_numbers_of(self.answer)
+
+    def _all_numbers_of(self, batch: Batch) -> Array:
         numbers = np.empty((len(self.values), len(self)))
         for value in range(len(self.values)):
-            numbers[value] = self.numbers_of(self.answer, value)
+            numbers[value] = self.numbers_of(batch, value)
         return numbers
 
     def numbers_of(self, batch: Batch, value: int) -> Array:
@@ -294,16 +315,51 @@ class Sample:
         """By value, field and row: how much the value grows with the field, seen by changing it."""
         if self.division.results is None:
             return self._alone[1]
-        values = self.division.values
+        values, numbers = self.division.values, self._rough[1]
         slopes = np.zeros((len(self.values), len(self.fields), len(self)))
         for place, (additive, field, step) in enumerate(zip(values.additive, self.scaled, self.steps, strict=True)):
             if additive and field.any():
                 moved = self.values_of([field + step.astype(field.dtype) if at == place else other
                                         for at, other in enumerate(self.scaled)])
                 for value in np.flatnonzero(values.needed[:, place]).tolist():
-                    slope = (self.numbers_of(moved, value) - self.numbers[value]) / step
+                    slope = (self.numbers_of(moved, value) - numbers[value]) / step
                     slopes[value, place] = np.where(np.isfinite(slope), slope, 0.0)
         return slopes
+
+    @cached_property
+    def _rough(self) -> tuple[Batch, Array]:
+        """What is computed of several aggregates, of rounded states; and as floats."""
+        batch = self.values_of(self.scaled)
+        return batch, self._all_numbers_of(batch)
+
+    @cached_property
+    def _moved(self) -> Array:
+        """By value and row, what rounding of each state makes of a value that is computed of several aggregates."""
+        if self.division.results is None:
+            return np.zeros((2, len(self.values), len(self)))
+        off = self.unrounded - np.array([np.asarray(field, np.float64) for field in self.scaled]).reshape(
+            self.unrounded.shape)
+        parts = self.slopes * off
+        return np.array([parts.sum(axis=1), np.abs(parts).sum(axis=1)])
+
+    @cached_property
+    def _computed(self) -> Batch:
+        """What is computed of several aggregates, as of states that were not rounded."""
+        batch, numbers = self._rough
+        keys, columns = len(self.totals.key_fields), list(batch.columns)
+        for value in range(len(self.values)):
+            column = columns[keys + value]
+            if column.fixed and column.values.dtype.kind == "f":
+                moved = np.where(np.isfinite(numbers[value]), column.values + self._moved[0][value], column.values)
+                columns[keys + value] = Column(column.type, moved.astype(column.values.dtype), column.valid)
+        return batch.having(columns=tuple(columns))
+
+    @property
+    def rounding(self) -> Array:
+        """By value and row, how far off a value may still be because states were rounded."""
+        size = self._moved[1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(size > 0, _SLOPES_OFF * size + size**2 / np.abs(self.numbers), 0.0)
 
     @cached_property
     def _alone(self) -> tuple[list[Column], Array]:
@@ -325,11 +381,16 @@ class Sample:
                 columns.append(measure.column(np.where(valid, out, 0), valid))
             else:
                 out, valid = np.zeros(rows, measure.out_dtypes[0]), np.empty(rows, np.bool_)
+                moments = isinstance(measure.aggregate, Mean | Var | Std)
+                if moments:  # a rounded number of rows would move them
+                    states = list(self.unrounded[own])
                 with told_in_words(finish.measures), self.waiting:
                     division.slopes[measure.name](
                         *states, *(step.astype(state.dtype, copy=False)
                                    for step, state in zip(self.steps[own], states, strict=True)),
-                        *(bool(state.any()) for state in states), out, valid, *slopes[value, own])
+                        *(bool(state.any()) and not moments for state in states), out, valid, *slopes[value, own])
+                if moments:
+                    slopes[value, own] = moment_slopes(measure.aggregate, states, out, valid)
                 columns.append(measure.column(out, valid))
         return columns, slopes
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whimbrel.aggregates import Var
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.between_blocks import between_blocks
 from whimbrel.kernels.primitives.intervals import half_widths
@@ -52,6 +54,7 @@ class Spread:
         if alpha not in self._known_ends:
             sample, values = self.sample, self.sample.division.values
             widths = self.widths(alpha) if values.adds_up.any() else np.full(sample.numbers.shape, np.inf)
+            widths = widths + np.where(widths > 0, sample.rounding, 0.0)
             low, high = sample.numbers - widths, sample.numbers + widths
             for value, name in values.kept.items():
                 low[value], high[value] = sample.kept[name].ends(sample, alpha)
@@ -62,10 +65,23 @@ class Spread:
         sample, read, values = self.sample, self.sample.read, self.sample.division.values
         if sample.blocks.max(initial=0) < FEWEST_BLOCKS:
             return np.broadcast_to(np.where(read.exact, 0.0, np.inf), sample.numbers.shape)
-        errors, degrees = self._found
+        widths = self._widths_of(*self._found, np.arange(len(sample.values)), alpha)
+        for value, slopes in sample.means.items():
+            # What squares are taken around is an estimate, too, off by its error: beside the first order its square is
+            # nothing, but where values lie equally far from their mean, so that blocks hardly differ to first order.
+            mean = self._widths_of(*self._errors(slopes[None], [value]), np.array([value]), alpha)[0]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                more = mean**2 if isinstance(values.made_of[value], Var) else mean**2 / (2 * sample.numbers[value])
+            widths[value] = np.hypot(widths[value], np.where(np.isnan(more), 0.0, more))
+        return widths
+
+    def _widths_of(self, errors: Array, degrees: Array, of: Array, alpha: float) -> Array:
+        """Half the intervals of these values, which have such errors."""
+        sample, read, values = self.sample, self.sample.read, self.sample.division.values
         widths = np.empty_like(errors)
         with sample.waiting:
-            _half_widths(errors.reshape(-1), degrees.reshape(-1), *values.enough, values.of_all, values.counts,
+            _half_widths(errors.reshape(-1), degrees.reshape(-1), *(each[of] for each in values.enough),
+                         values.of_all[of], values.counts[of],
                          sample.blocks, FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks,
                          read.left.blocks, read.share, sample.most_in_block, alpha, *boundary(alpha),
                          widths.reshape(-1))
@@ -83,11 +99,15 @@ class Spread:
     @cached_property
     def _found(self) -> tuple[Array, Array]:
         """Standard errors, and the degrees of freedom of their squares, by value and row."""
+        return self._errors(self.sample.slopes, range(len(self.sample.values)))
+
+    def _errors(self, slopes: Array, of: Sequence[int]) -> tuple[Array, Array]:
+        """The same of what grows so with the fields of these values."""
         sample, read, values = self.sample, self.sample.read, self.sample.division.values
-        errors, degrees = np.empty((2, len(sample.values), len(sample)))
+        errors, degrees = np.empty((2, len(of), len(sample)))
         with sample.waiting:
             _between_blocks(
-                sample.slopes.reshape(-1), values.needed.reshape(-1), values.parts, sample.totals.width,
+                slopes.reshape(-1), values.needed[list(of)].reshape(-1), values.parts, sample.totals.width,
                 sample.scan.uneven, sample.blocks, sample.sums, sample.products,
                 sample.crosses, sample.powers, read.window, read.exact_windows, read.sampled, read.drawn.blocks,
                 read.drawn.rows, read.drawn.squares, read.left.rows, read.phase, errors.reshape(-1),

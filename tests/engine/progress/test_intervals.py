@@ -254,3 +254,59 @@ def test_in_the_order_of_time_values_that_only_grow_have_a_lower_end() -> None:
             assert row["least"] == row["least_high"] >= truth[row["start"]]["least"]
         assert early[0].table["kinds_high"].to_pylist()[-1] is None
     assert last.table.equals(query.collect())
+
+
+FAR = {
+    "near 0": lambda chance: chance.normal(0, 2, ROWS),
+    "pressures": lambda chance: chance.normal(1013, 2, ROWS),
+    "a narrow range": lambda chance: 300 + chance.uniform(0, 1, ROWS),
+    "integers": lambda chance: 1_000_000 + chance.integers(0, 100, ROWS),
+    "two values, as often": lambda chance: 2.0 + chance.integers(0, 2, ROWS),
+}
+
+
+@pytest.mark.parametrize("data", FAR)
+def test_values_far_from_0_have_intervals_that_hold(data: str) -> None:
+    """A sum over an estimated number of rows that was rounded is off by more than values differ; and of values that lie
+    equally far from their mean the variance hardly differs from block to block, to first order."""
+    chance = np.random.default_rng(0)
+    log = wb.from_arrow({"at": np.arange(ROWS), "k": chance.integers(0, 5, ROWS), "x": FAR[data](chance)}, time="at")
+    query = log.group_by("k").tumbling_window(ROWS).aggregate(
+        mean=wb.mean(col.x), ratio=wb.sum(col.x) / wb.count(), var=wb.var(col.x), std=wb.std(col.x))
+    alone = log.group_by("k").tumbling_window(ROWS).aggregate(mean=wb.mean(col.x), var=wb.var(col.x), std=wb.std(col.x))
+    for asked, names in ((query, ("mean", "ratio")), (alone, ("mean", "var", "std"))):
+        truth = {row["k"]: row for row in asked.collect().to_pylist()}
+        had, false = set(), set()
+        for seed in range(10):
+            for answer in asked.progress(at=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], seed=seed):
+                for row in [] if answer.final else answer.table.to_pylist():
+                    for name in names:
+                        if row[f"{name}_low"] is not None and row[f"{name}_high"] is not None:
+                            had.add((seed, row["k"], name))
+                            if not row[f"{name}_low"] <= truth[row["k"]][name] <= row[f"{name}_high"]:
+                                false.add((seed, row["k"], name))
+        assert {name for _, _, name in had} >= {"mean"}
+        assert len(had) > 40
+        assert len(false) <= 0.05 * len(had)
+
+
+def test_a_claim_of_large_numbers_has_the_right_direction() -> None:
+    chance = np.random.default_rng(4)
+    log = wb.from_arrow({"at": np.arange(ROWS), "k": chance.integers(0, 2, ROWS), "x": chance.normal(1e5, 1, ROWS)},
+                        time="at")
+    query = log.group_by("k").tumbling_window(ROWS).aggregate(m=wb.mean(col.x))
+    means = {row["k"]: row["m"] for row in query.collect().to_pylist()}
+    for seed in range(10):
+        for answer in query.progress(at=[0.2, 0.4, 0.6, 0.8], seed=seed):
+            claim = answer.compare({"k": 0}, {"k": 1})
+            assert claim.confidence < 0.99 or (claim.difference > 0) == (means[0] > means[1])
+
+
+def test_numbers_too_large_for_their_differences_have_no_interval() -> None:
+    """Of seconds since 1970 squares of sums keep nothing of what blocks differ by."""
+    chance = np.random.default_rng(1)
+    log = wb.from_arrow({"at": np.arange(ROWS), "x": chance.normal(1.7e9, 1, ROWS)}, time="at", name="log")
+    query = log.tumbling_window(ROWS).aggregate(m=wb.mean(col.x))
+    truth = query.collect()["m"][0].as_py()
+    for _, (row,) in answers(query):
+        assert row["m_low"] is None or row["m_low"] <= truth <= row["m_high"]

@@ -14,7 +14,8 @@ _STEP = 1e-4
 
 
 def scaled_states(fields: Array, known: Array, additive: Array, counted: Array, whole: Array, window: Array,
-                  more: Array, density: Array, left: Array, exact: Array, scaled: Array, steps: Array) -> None:
+                  more: Array, density: Array, left: Array, exact: Array, scaled: Array, unrounded: Array,
+                  steps: Array) -> None:
     """Write the scaled fields, and by how much each may be changed to see what depends on it; field by field.
 
     Parameters
@@ -30,8 +31,8 @@ def scaled_states(fields: Array, known: Array, additive: Array, counted: Array, 
         and rows of the source that are left.
     exact : numpy.ndarray of bool
         By window, whether nothing is left.
-    scaled, steps : numpy.ndarray of float64
-        What is written, by field and group.
+    scaled, unrounded, steps : numpy.ndarray of float64
+        What is written, by field and group; integers are rounded in the first.
     """
     groups = window.shape[0]
     for field in range(additive.shape[0]):
@@ -45,8 +46,11 @@ def scaled_states(fields: Array, known: Array, additive: Array, counted: Array, 
                     grown += now * density[place]
                 if counted[field]:
                     grown = min(grown, now + left[place])
+                unrounded[at] = grown
                 if whole[field]:
                     grown = np.rint(min(max(grown, -_LARGEST), _LARGEST))
+            else:
+                unrounded[at] = now
             step = abs(grown) * _STEP
             if whole[field]:
                 step = max(np.rint(step), 1.0)

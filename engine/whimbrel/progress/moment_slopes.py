@@ -1,0 +1,59 @@
+"""How much means, variances and standard deviations grow with the sums that they are made of.
+
+Seen by changing the sums, as of other values, it would be lost: of numbers far from 0 a variance is the small
+difference of two large sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from whimbrel.aggregates import Mean, Std, Var
+from whimbrel.plan import Aggregate
+
+Array = np.ndarray[Any, Any]
+
+_MOMENTS = 7
+"""Fields of a variance: sum and its error, squares and two errors, rows, and how many of them are not finite."""
+
+
+def moment_slopes(aggregate: Aggregate, states: Sequence[Array], values: Array, known: Array) -> Array:
+    """By field of the states and row; 0 where the value is not known.
+
+    Parameters
+    ----------
+    aggregate : Mean, Var or Std
+    states : sequence of numpy.ndarray of float64
+    values : numpy.ndarray of float64
+        What the aggregate is, by row.
+    known : numpy.ndarray of bool
+    """
+    assert isinstance(aggregate, Mean | Var | Std)
+    if isinstance(aggregate, Mean):
+        return np.where(known, mean_slopes(states), 0.0)
+    rows = states[5]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = (states[0] + states[1]) / rows
+        variance = values if isinstance(aggregate, Var) else values**2
+        each = 1 / (rows - aggregate.sample)
+        if isinstance(aggregate, Std):
+            each /= 2 * values
+        of_sum, of_squares = -2 * mean * each, each
+        slopes = np.array([of_sum, of_sum, of_squares, of_squares, of_squares, (mean**2 - variance) * each, 0 * each])
+    return np.where(known & np.isfinite(slopes), slopes, 0.0)
+
+
+def mean_slopes(states: Sequence[Array]) -> Array:
+    """Those of the mean, of its own states or of those of a variance."""
+    rows = states[5 if len(states) == _MOMENTS else 1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = 1 / rows
+        if len(states) == _MOMENTS:
+            nothing = 0 * each
+            slopes = np.array([each, each, nothing, nothing, nothing, -(states[0] + states[1]) * each**2, nothing])
+        else:
+            slopes = np.array([each, -states[0] * each**2])
+    return np.where(np.isfinite(slopes), slopes, 0.0)
