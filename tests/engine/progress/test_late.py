@@ -178,7 +178,8 @@ def test_all_answers_of_a_feed_have_the_same_columns(modelled: bool) -> None:
     query = log(rest).tumbling_window(WINDOW).aggregate(n=wb.count(), m=wb.mean(col.x), most=wb.max(col.x))
     answers = list(query.on(live(log(rest))).progress(every=200, late=late if modelled else None))
     assert answers[-1].final
-    assert {"n_low", "n_high", "most_low", *(("m_low", "m_high") if modelled else ())} <= {*answers[0].table.column_names}
+    names = answers[0].table.column_names
+    assert {"n_low", "n_high", "most_low", *(("m_low", "m_high") if modelled else ())} <= {*names}
     for answer in answers:
         assert answer.table.schema.equals(answers[0].table.schema)
     for name in ("n", "most"):
