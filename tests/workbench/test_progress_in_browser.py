@@ -114,13 +114,13 @@ def a_stretch_of_time_that_is_dragged_over_is_read_first(notebook: Notebook, cel
         drag(notebook, chart)
         time.sleep(3)  # once more, if the page was laid out anew meanwhile
     notebook.press(cell, "Resume")
-    notebook.wait_for_text(cell, r"^([2-9]|\d\d+) of \d+ values exact")
+    notebook.wait_for_text(cell, r"^([2-9]|\d\d+) of \d+ rows exact")
     notebook.press(cell, "Pause")
     notebook.picture("progress-steered", tmp_path)
     notebook.press(cell, "Stop and drop")
     notebook.wait_for_text(cell, "the rows were dropped")
     notebook.press(cell, "Restart")
-    notebook.wait_for_text(cell, r"^0 of \d+ values exact")
+    notebook.wait_for_text(cell, r"^0 of \d+ rows exact")
 
 
 def drag(notebook: Notebook, chart: Locator) -> None:

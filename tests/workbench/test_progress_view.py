@@ -15,6 +15,7 @@ from whimbrel.stream import Stream
 from whimbrel_workbench.feed import Feed, ProgressRun
 from whimbrel_workbench.frames import Bars, Bound, Frame, Lines, Options, Quality
 from whimbrel_workbench.frames.mark import Mark
+from whimbrel_workbench.frames.numbers import share_words
 from whimbrel_workbench.views.bars import words_of
 from whimbrel_workbench.views.quality import pinned_html, quality_html, sparkline_svg
 from whimbrel_workbench.views.still import still_html
@@ -160,6 +161,37 @@ def test_claims_and_pictures_are_held_to_the_exact_answer() -> None:
     assert [words_of(bar) for bar in largest] == ["62 (+2 since 60)", "62 (as before)"]
     assert "⚑ overturned" in pinned_html(last.quality.remembered)
     assert "⚑" in still_html(last)
+
+
+@pytest.mark.parametrize("value", ("delay", "first"))
+def test_of_a_picture_without_intervals_the_end_says_how_far_off_it_was(value: str) -> None:
+    held = Held(DELAYS, 0, kind="bar", y=value)
+    held.feed.refine(ProgressRun.pin)
+    early = held.frame()
+    [picture] = early.quality.remembered
+    assert (picture.verdict, picture.now) == ("open", "no value with an interval is exact yet")
+    last = held.finish()
+    then = {bar.name: bar.length for bar in early.picture.bars}
+    worst = max(abs(then[bar.name] - bar.length) / bar.length for bar in last.picture.bars)
+    [picture] = last.quality.remembered
+    assert picture.verdict == "exact"
+    assert picture.now == f"it had no interval of {value}; 3 of its values were off by up to {share_words(worst)}"
+    assert "● exact" in pinned_html(last.quality.remembered)
+    assert "not yet exact" not in pinned_html(last.quality.remembered)
+
+
+def test_a_count_that_is_known_is_not_taken_for_an_answer_that_is_exact() -> None:
+    """Times of blocks say how many rows a window has, while nothing is known of their mean."""
+    query = LOG.tumbling_window(3_000).aggregate(n=wb.count(), delay=wb.mean(col.delay))
+    held = Held(query, 5, kind="line", y="n")
+    answer, quality = held.progress.latest, held.frame().quality
+    assert answer.settled == 0
+    assert np.isinf(answer.error)
+    assert quality.headline == "known; rows not exact yet"
+    assert f"0 of {len(answer.table)} rows exact" in quality.notes
+    assert "within" not in f"{quality.headline}; {'; '.join(quality.notes)}"
+    assert held.run.quality("delay").headline == "not known yet how far off"
+    held.feed.close()
 
 
 def test_stopping_keeps_the_estimate_and_finishing_reads_only_what_is_left() -> None:

@@ -233,17 +233,23 @@ class Estimate:
             least = f"; {', '.join(self._growing)} can only grow" if self._growing else ""
             exact = f"{self.settled:,} rows exact; " if self.settled else ""
             return f"{read}{exact}values so far, no interval is known: {self.why}{least}"
-        errors = self.errors[self._estimated]
-        useful = np.nan_to_num(errors, nan=np.inf) < 1
-        known = errors[useful]
+        asked = {self._value(name): name for name in self._told}
+        errors = self.errors[self._estimated][:, list(asked)]
+        names = np.array(list(asked.values()), np.object_)
+        known = errors[(errors > 0) & (errors < 1)]
         said = [f"{read}{self.settled:,} of {len(self.exact):,} rows exact"]
+        unknown, certain = np.isinf(errors), (errors == 0).all(axis=0)
+        rows_unknown = unknown.any(axis=1)
+        if rows_unknown.any():
+            some = unknown.any(axis=0)
+            of = "" if some.all() else f" of {', '.join(names[some])}"
+            said.append(f"of {rows_unknown.sum():,} rows not enough was seen for an interval{of}")
+        if len(errors) and certain.any():
+            said.append(f"{', '.join(names[certain])} known of all these rows")
         if known.size:
             said.append(f"others within {np.median(known):.2%} (half of them), {known.max():.2%} (all that are "
                         f"known), {self.confidence:.0%} at every look")
-        unknown = np.isinf(errors).any(axis=1)
-        if unknown.any():
-            said.append(f"of {unknown.sum():,} rows not enough was seen for an interval")
-        wide = (~useful & np.isfinite(errors)).any(axis=1) & ~unknown
+        wide = ((errors >= 1) & np.isfinite(errors)).any(axis=1) & ~rows_unknown
         if wide.any():
             said.append(f"{wide.sum():,} rows are not known within 100%")
         if self.unseen:

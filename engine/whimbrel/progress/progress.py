@@ -411,7 +411,8 @@ def _snapshots(plan: Node, looks: Looks, confidence: float, why: str, late: Late
             yield LateSnapshot(snapshot, late, confidence)
         else:
             shown = snapshot if late is None else replace(snapshot, table=snapshot.table.select(names))
-            yield _of_snapshot(shown, confidence, why, {} if snapshot.final else ends)
+            last = {} if late is None else dict.fromkeys(late.values, True)  # the columns of the answers before
+            yield _of_snapshot(shown, confidence, why, last if snapshot.final else ends)
 
 
 def _of_snapshot(snapshot: Snapshot, confidence: float, why: str, ends: Mapping[str, bool]) -> Estimate:

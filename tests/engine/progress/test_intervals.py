@@ -109,6 +109,27 @@ def test_what_was_not_seen_is_not_said_to_be_none() -> None:
             assert answer.error_of("rate") == np.inf
 
 
+def test_words_do_not_take_counts_that_are_certain_for_all_that_is_known() -> None:
+    """Times of blocks say how many rows a window has, while too few of its values were seen for a mean."""
+    log = wb.from_arrow({"at": np.arange(ROWS), "x": np.random.default_rng(0).normal(5, 1, ROWS)}, time="at")
+    query = log.tumbling_window(1_000).aggregate(n=wb.count(), m=wb.mean(col.x))
+    early = [answer for answer, _ in answers(query, block_rows=16)]
+    for answer in early:
+        means, rows = answer.errors[~answer.exact, 1], len(answer.exact)
+        known, unknown = means[np.isfinite(means)], np.isinf(means).sum()
+        assert not answer.errors[:, 0].any()
+        said = [f"{answer.share:.1%} of the rows read", f"{answer.settled} of {rows} rows exact"]
+        if unknown:
+            said.append(f"of {unknown} rows not enough was seen for an interval of m")
+        said.append("n known of all these rows")
+        if len(known):
+            said.append(f"others within {np.median(known):.2%} (half of them), {known.max():.2%} (all that are known)")
+        assert answer.words.startswith("; ".join(said))
+        assert ("others within" in answer.words) == (len(known) > 0)
+    assert "others within" not in early[0].words
+    assert "not enough" not in early[-1].words
+
+
 def test_a_variance_is_not_below_zero() -> None:
     chance = np.random.default_rng(4)
     log = wb.from_arrow({"at": np.arange(ROWS), "x": chance.normal(0, 1, ROWS)}, time="at", name="log")

@@ -172,6 +172,20 @@ def test_the_end_is_exact_and_so_is_what_no_late_row_reaches() -> None:
         assert finished[name].to_numpy() == pytest.approx(truth[name].to_numpy())
 
 
+def test_all_answers_of_a_feed_have_the_same_columns() -> None:
+    """Those of the last one, which is exact, were missing."""
+    late, rest = model_and_rest(1, 3)
+    query = log(rest).tumbling_window(WINDOW).aggregate(n=wb.count(), m=wb.mean(col.x), most=wb.max(col.x))
+    answers = list(query.on(live(log(rest))).progress(every=200, late=late))
+    last = answers[-1].table
+    assert answers[-1].final
+    for answer in answers:
+        assert answer.table.schema.equals(last.schema)
+    for name in ("n", "m", "most"):
+        for end in ("low", "high"):
+            assert last[f"{name}_{end}"].to_pylist() == last[name].to_pylist()
+
+
 def test_values_are_scaled_by_what_is_expected() -> None:
     """Of ten rows one is late by more than a window: what came is 9 in 10 until it has."""
     at = np.arange(200_000)

@@ -13,7 +13,8 @@ from whimbrel_workbench.frames.quality import Ends
 from whimbrel_workbench.frames.values import floats
 
 Bounds = Mapping[str, tuple[float, float, int]]
-"""By value, of the estimates that are known within 100%: how far off the worst and half may be, and how many are."""
+"""By value, of the estimates that are known within 100%: how far off the worst may be, half of those that are not
+certain, and how many are."""
 
 UNKNOWN: Final = (nan, nan, 0)
 
@@ -30,7 +31,8 @@ def bounds_of(answer: Estimate) -> Bounds:
             away = np.maximum(high - now, now - low)
             share = np.where(away == 0, 0.0, away / np.abs(now))
         known = share[share < 1]
-        found[name] = (float(known.max()), float(np.median(known)), len(known)) if len(known) else UNKNOWN
+        half = float(np.median(known[known > 0])) if known.any() else 0.0
+        found[name] = (float(known.max()), half, len(known)) if len(known) else UNKNOWN
     return found
 
 

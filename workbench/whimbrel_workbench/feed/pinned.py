@@ -66,7 +66,9 @@ class Pinned:
         names = [name for name in told if name in table.column_names and _is_number(table.schema.field(name).type)]
         then = pa.table({name: pc.if_else(open_, None, joined.column(name)) for name in names})
         outside, judged = self._judged(table, joined, settled, value)
-        return Compared(then, frozenset(outside.tolist()), self._verdict(table, settled, outside, judged, final=final))
+        verdict = self._without_intervals(table, then, value) if final and not judged else (
+            self._verdict(table, settled, outside, judged, final=final))
+        return Compared(then, frozenset(outside.tolist()), verdict)
 
     def _judged(self, table: pa.Table, joined: pa.Table, settled: int, value: str) -> tuple[NDArray[np.intp], int]:
         """Exact rows outside their interval, and how many had one."""
@@ -82,17 +84,32 @@ class Pinned:
 
     def _verdict(self, table: pa.Table, settled: int, outside: NDArray[np.intp], judged: int, *,
                  final: bool) -> Remembered:
-        new = len(table) - len(self._then)
-        seen = f"; {new:,} rows were not seen yet" if final and new > 0 else ""
         if not judged:
-            return Remembered(self._words, "open", "no value with an interval is exact yet" if not final else
-                              f"it had no intervals{seen}")
+            return Remembered(self._words, "open", "no value with an interval is exact yet")
         said = f"{judged - len(outside):,} of {judged:,} exact values lie within their intervals"
         if len(outside):
             named = labels(table, self._keys)
             names = list(dict.fromkeys(named.names[code] for code in named.codes[outside[:_MOST_NAMED]]))
             said += f", not {', '.join(filter(None, names)) or 'the others'}"
-        return Remembered(self._words, "overturned" if len(outside) else "holds" if final else "open", said + seen)
+        return Remembered(self._words, "overturned" if len(outside) else "holds" if final else "open",
+                          said + (self._new(table) if final else ""))
+
+    def _without_intervals(self, table: pa.Table, then: pa.Table, value: str) -> Remembered:
+        """At the end there is nothing to hold values to, but how far off they were is known."""
+        said = f"it had no interval of {value}"
+        if value in then.column_names:
+            was, now = floats(then.column(value)), floats(table.column(value))
+            there = np.isfinite(was) & np.isfinite(now)
+            if there.any():
+                was, now = was[there], now[there]
+                size = np.abs(np.where(now == 0, was, now))
+                worst = float((np.abs(now - was) / np.where(size == 0, 1.0, size)).max())
+                said += f"; {len(now):,} of its values were off by up to {share_words(worst)}"
+        return Remembered(self._words, "exact", said + self._new(table))
+
+    def _new(self, table: pa.Table) -> str:
+        new = len(table) - len(self._then)
+        return f"; {new:,} rows were not seen yet" if new > 0 else ""
 
 
 def _plain(table: pa.Table) -> pa.Table:

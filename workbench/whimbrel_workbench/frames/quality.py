@@ -41,13 +41,14 @@ class Remembered:
     ----------
     words : str
         As it was when it was pinned.
-    verdict : {"open", "holds", "overturned"}
+    verdict : {"open", "holds", "overturned", "exact"}
+        The last where nothing had been said that could hold.
     now : str
         What is known of it now.
     """
 
     words: str
-    verdict: Literal["open", "holds", "overturned"]
+    verdict: Literal["open", "holds", "overturned", "exact"]
     now: str
 
 
@@ -63,7 +64,7 @@ class Quality:
     rows, exact, known : int
         Of the answer; those that are final, and those that are estimates with an interval.
     half : float
-        How far off half of the known values may be at most.
+        How far off half of the known values may be at most, of those that are not certain.
     confidence : float
         With which an interval holds, at every look.
     unseen : float
@@ -125,6 +126,9 @@ class Quality:
                 return "exact, as far as rows were seen"
             case _ if isnan(self.within):
                 return "not known yet how far off"
+            case _ if not self.within:
+                some = "" if self.known == left else f" of {self.known:,} of {left:,} rows"
+                return f"known{some}; rows not exact yet"
             case _ if self.known == left:
                 return f"within {share_words(self.within)} {sure}"
             case _:
@@ -137,8 +141,8 @@ class Quality:
             return ("all rows were read",)
         if self.why:
             return (self.why,)
-        said = [f"{self.exact:,} of {self.rows:,} values exact"]
-        if self.ends == "both" and self.known > _FEW:
+        said = [f"{self.exact:,} of {self.rows:,} rows exact"]
+        if self.ends == "both" and self.known > _FEW and self.within:
             said.append(f"half of the estimates within {share_words(self.half)}")
         if self.ends == "both" and (unknown := self.rows - self.exact - self.known):
             said.append(f"{unknown:,} not known yet within 100%")

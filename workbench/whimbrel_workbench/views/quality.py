@@ -31,7 +31,7 @@ _HEIGHT: Final = 34
 _LEFT, _RIGHT, _TOP, _BOTTOM = 2.0, 34.0, 4.0, 4.0
 _ABOVE_ZERO: Final = 6.0
 """The curve is logarithmic; zero lies so far below the smallest bound that was."""
-_VERDICTS: Final = {"open": "○ not yet exact", "holds": "● holds", "overturned": "⚑ overturned"}
+_VERDICTS: Final = {"open": "○ not yet exact", "holds": "● holds", "overturned": "⚑ overturned", "exact": "● exact"}
 
 
 def quality_html(quality: Quality) -> str:
