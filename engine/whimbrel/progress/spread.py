@@ -52,7 +52,8 @@ class Spread:
         if alpha not in self._known_ends:
             sample, values = self.sample, self.sample.division.values
             widths = self.widths(alpha) if values.adds_up.any() else np.full(sample.numbers.shape, np.inf)
-            low, high = sample.numbers - widths, sample.numbers + widths
+            with np.errstate(invalid="ignore"):  # inf - inf: not known
+                low, high = sample.numbers - widths, sample.numbers + widths
             for value, name in values.kept.items():
                 low[value], high[value] = sample.kept[name].ends(sample, alpha)
             self._known_ends[alpha] = low, high
