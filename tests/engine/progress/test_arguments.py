@@ -62,7 +62,8 @@ def test_orders_and_ranges_of_time(query: wb.Stream, steered: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("asked", [
-    *({"block_rows": rows} for rows in (1.0, 1.5, "a", -3, 0, True)), *({"seed": seed} for seed in (-1, "a", 1.5, None)),
+    *({"block_rows": rows} for rows in (1.0, 1.5, "a", -3, 0, True)),
+    *({"seed": seed} for seed in (-1, "a", 1.5, None)),
     {"confidence": "95%"}, {"confidence": None}, {"confidence": float("nan")}, {"seconds": "x"}, {"seconds": True},
     {"resume": 5}])
 @pytest.mark.parametrize("order", [None, "time"])
@@ -97,7 +98,8 @@ def test_names_of_values_are_checked_in_the_order_of_time(query: wb.Stream) -> N
 @pytest.mark.parametrize(("ask", "told"), [
     *((lambda answer, k=k: answer.ranking(k), "no number of rows") for k in ("a", 1.5, -1, 0, True)),
     (lambda answer: answer.error_of(5), "no value 5"), (lambda answer: answer.error_of("zz"), "no value 'zz'"),
-    (lambda answer: answer.compare(0, 1), "0 tells no row"), (lambda answer: answer.compare({"k": 0}, None), "None tells"),
+    (lambda answer: answer.compare(0, 1), "0 tells no row"),
+    (lambda answer: answer.compare({"k": 0}, None), "None tells"),
     (lambda answer: answer.compare([], {"k": 0}), "tells no row"),
     (lambda answer: answer.compare({"k": 0}, {"q": 1}), "no key 'q'")])
 @pytest.mark.parametrize("last", [False, True])
