@@ -372,7 +372,7 @@ def check_value(name: str, known: Collection[str]) -> None:
     """Refuse what is not the name of one of these values."""
     if name not in known:
         raise PlanError(f"There is no value {name!r}, or none that is estimated.", where=f"value={name!r}",
-                        hint=near_match(str(name), known))
+                        hint=near_match(str(name), known, noun="value"))
 
 
 def end_names(name: str) -> tuple[str, str]:

@@ -112,14 +112,15 @@ class Progress(Iterator[Estimate]):
         if late is not None and order is None and self.why and not late.live:
             raise PlanError(f"It is not clear when {late.source.name} ends: {self.why}.", where="progress(late=...)",
                             hint='order="random": it ends now; order="time": its rows come as they lie, to its end')
-        _check_ends(plan, one_ended(plan) if isinstance(found, str) else found[0].told)
         if isinstance(found, str):
+            _check_ends(plan, one_ended(plan))
             if order in ("random", "newest", "oldest"):
                 raise PlanError(f"Rows cannot be read in the order {order!r}: {found}.",
                                 where=f"progress(order={order!r})",
                                 hint='order="time" answers early, without intervals')
         else:
             self.division, self.states, self.blocks, begin, self._vague = found
+            _check_ends(plan, () if self._vague else self.division.told)
             self.scan = Scan(self.blocks, order if order in {"newest", "oldest"} else "random", seed, begin=begin)
             self._tail = Tail(self.division)
             self._total = int(self.blocks.rows.sum())
@@ -412,8 +413,11 @@ class Progress(Iterator[Estimate]):
 
 
 def _check_ends(plan: Node, values: Iterable[str]) -> None:
-    """Refuse columns of the names that intervals of values will have."""
+    """Refuse columns of the names that intervals of values will have, where these are numbers or times."""
     for name in values:
+        type_ = plan.schema.type_of(name)
+        if not pa.types.is_primitive(type_) or pa.types.is_boolean(type_):
+            continue
         if taken := {*end_names(name)} & {*plan.schema.names}:
             raise PlanError(f"{name} has its interval in {' and '.join(end_names(name))}, and the answer has another "
                             "column of that name.", where="progress()", hint=f"give {min(taken)} another name")

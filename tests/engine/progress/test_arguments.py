@@ -148,6 +148,8 @@ def test_no_interval_is_lost_to_a_column_of_its_name(log: wb.Stream, end: str, o
     taken = log.tumbling_window(ROWS).aggregate(n=wb.count(), **{end: wb.sum(col.x)})
     refused(lambda: taken.progress(order=order), "n has its interval in n_low and n_high")
     assert taken.collect().num_rows == 1
+    words = log.tumbling_window(ROWS).aggregate(n=wb.max(col.word), **{end: wb.sum(col.x)})
+    assert words.progress(order=order).finish().select(["n", end]).equals(words.collect().select(["n", end]))
 
 
 @pytest.mark.filterwarnings("error")
