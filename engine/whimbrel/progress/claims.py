@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ def read(text: str) -> list[Comparison]:
     return [_claim(told) for told in json.loads(text)]
 
 
-def claims_in(path: str | os.PathLike[str], where: str) -> list[Comparison]:
+def claims_in(path: Path, where: str) -> list[Comparison]:
     """The claims in the outputs of a saved notebook, each once.
 
     Raises
@@ -45,7 +44,7 @@ def claims_in(path: str | os.PathLike[str], where: str) -> list[Comparison]:
         When it is no notebook, or has none.
     """
     try:
-        notebook = json.loads(Path(path).read_text("utf-8"))
+        notebook = json.loads(path.read_text("utf-8"))
         found = [_claim(told) for cell in notebook["cells"]
                  for output in cell.get("outputs", ()) for told in output.get("metadata", {}).get(_NAME, ())]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

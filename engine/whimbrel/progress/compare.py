@@ -84,6 +84,10 @@ def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], rig
 
     Values, and their ends at a probability, are by value and row of the sample; `exact` is by row.
     """
+    for row in (left, right):
+        if not isinstance(row, Mapping):
+            raise PlanError(f"{row!r} tells no row.", where="compare(...)",
+                            hint='give keys by name, such as compare({"k": "a"}, {"k": "b"})')
     places = [_find(sample, row) for row in (left, right)]
     difference = float(numbers[value, places[0]] - numbers[value, places[1]])
     if bool(exact[places].all()):
@@ -122,8 +126,16 @@ def _find(sample: Sample, row: Mapping[str, Any]) -> int:
     if len(places) != 1:
         raise PlanError(f"{dict(row)!r} tells {len(places)} rows, not one.", where="compare(...)",
                         hint="give every key, and start= where there are several windows" if len(places)
-                        else "no row of it was read yet")
+                        else _of_another_type(sample, row) or "no row of it was read yet")
     return int(places[0])
+
+
+def _of_another_type(sample: Sample, row: Mapping[str, Any]) -> str:
+    """Which keys that were given can be no key, in words."""
+    columns = {"start": sample.keys[0], **{name: sample.answer.column(name) for name in row if name != "start"}}
+    kinds = {name: {type(key) for key in columns[name].to_arrow().to_pylist()} for name in row}
+    return "; ".join(f"{name} is {columns[name].type}, and {key!r} is {type(key).__name__}"
+                     for name, key in row.items() if key is not None and type(key) not in kinds[name])
 
 
 def _name(row: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from whimbrel.batch import Column
 from whimbrel.errors import PlanError, near_match
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.intervals import interval_ends
+from whimbrel.progress.arguments import check_number
 from whimbrel.progress.compare import Comparison, compared
 from whimbrel.progress.division import ROW
 from whimbrel.progress.moments import Moment
@@ -177,12 +178,12 @@ class Estimate:
 
     def error_of(self, value: str | None) -> float:
         """The largest error of one value, or of all."""
+        asked = [] if value is None or not self._judged else [self._value(value)]
         if self.final:
             return 0.0
         if not self._judged or not len(self.exact):
             return float("inf")
-        asked = self._told if value is None else [value]
-        errors = self.errors[:, [self._value(name) for name in asked]]
+        errors = self.errors[:, asked or [self._value(name) for name in self._told]]
         known = errors[:, ~np.isnan(errors).all(axis=0)]
         return float(np.where(np.isnan(known), np.inf, known).max()) if known.size else float("inf")
 
@@ -212,6 +213,7 @@ class Estimate:
 
         Of groups that were not seen only counts can be bounded; what is certain of other values is so of those seen.
         """
+        check_number(k, what="number of rows above 0", whole=True, where=f"ranking({k!r})", hint="such as ranking(3)")
         if self.sample is None:
             return self.final, []
         number = 0 if value is None else self._value(value)
@@ -275,9 +277,7 @@ class Estimate:
 
     def _value(self, name: str) -> int:
         """The number of a value, by the name that it has in the answer."""
-        if name not in self._told:
-            raise PlanError(f"There is no value {name!r}, or none that is estimated.", where=f"value={name!r}",
-                            hint=near_match(name, list(self._told)))
+        check_value(name, self._told)
         return self._value_names.index(self._told[name])
 
     @property
@@ -356,7 +356,7 @@ def with_columns(table: pa.Table, names: list[str], low: Array, high: Array) -> 
     found: dict[str, Any] = {}
     for name, held in zip(table.column_names, table.columns, strict=True):
         found[name] = ends.get(name, held)
-        found |= {end: ends[end] for end in _end_names(name) if name in names and end in ends}
+        found |= {end: ends[end] for end in end_names(name) if name in names and end in ends}
     return pa.Table.from_arrays(list(found.values()), list(found))
 
 
@@ -367,14 +367,22 @@ def _with_ends(columns: Mapping[str, Column], low: Array, high: Array) -> dict[s
     for (name, column), bottom, top, *known in zip(columns.items(), low.T, high.T, known_low, known_high, strict=True):
         if column.fixed and column.values.dtype.kind in "iuf":
             found[name] = _inside(column, bottom, top).to_arrow()
-            for called, end, there in zip(_end_names(name), (bottom, top), known, strict=True):
+            for called, end, there in zip(end_names(name), (bottom, top), known, strict=True):
                 found[called] = Column(_FLOAT, end, None if there.all() else there).to_arrow()
         else:
             found[name] = column.to_arrow()
     return found
 
 
-def _end_names(name: str) -> tuple[str, str]:
+def check_value(name: str, known: Collection[str]) -> None:
+    """Refuse what is not the name of one of these values."""
+    if name not in known:
+        raise PlanError(f"There is no value {name!r}, or none that is estimated.", where=f"value={name!r}",
+                        hint=near_match(str(name), known, noun="value"))
+
+
+def end_names(name: str) -> tuple[str, str]:
+    """The columns of a value's interval."""
     return f"{name}_low", f"{name}_high"
 
 

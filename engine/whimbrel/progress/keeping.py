@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from whimbrel.batch import Mask
 from whimbrel.errors import CheckpointError
 from whimbrel.kernels import restored, state_of
 from whimbrel.plan import explain
+from whimbrel.progress.arguments import path_of
 from whimbrel.progress.claims import read, written
 from whimbrel.progress.fingerprint import fingerprint
 from whimbrel.run import read_state, write_state
@@ -23,14 +23,27 @@ Place = str | os.PathLike[str]
 
 
 def write(progress: Progress, path: Place) -> None:
-    """Write down what was read, and in which order it goes on, as one Arrow file."""
+    """Write down what was read, and in which order it goes on, as one Arrow file.
+
+    Raises
+    ------
+    CheckpointError
+        Where no file can be written there.
+    """
+    where = f"keep({path!r})"
+    place = path_of(path, where=where)
     scan = progress.scan
     before = progress.merged.before or (np.empty((0, 0)), np.empty((0, 0)))
-    write_state(Path(path), state_of({
+    state = state_of({
         "of": _identity(progress), "rows": _rows(progress, scan.read), "panes": progress.merged.panes,
         "windows": progress.merged.windows, "scan": scan.state_parts(),
         "phases": progress.phases, "claims": written(progress.claims),
-        "known": progress.merged.before is not None, "low": before[0], "high": before[1]}))
+        "known": progress.merged.before is not None, "low": before[0], "high": before[1]})
+    try:
+        write_state(place, state)
+    except OSError as error:
+        raise CheckpointError(f"Nothing can be written there: {' '.join(str(error).split())[:120]}.", where=where,
+                              hint="give the path of a file in a folder that is there") from None
 
 
 def go_on(progress: Progress, path: Place) -> None:
@@ -41,9 +54,10 @@ def go_on(progress: Progress, path: Place) -> None:
     CheckpointError
         When there is none, it is of another query, or rows that were read have changed since.
     """
-    where = f"progress(resume={os.fspath(path)!r})"
+    where = f"progress(resume={path!r})"
+    place = path_of(path, where=where)
     try:
-        state: Any = read_state(Path(path))
+        state: Any = read_state(place)
     except (OSError, ValueError, KeyError) as error:
         raise CheckpointError(f"There is nothing to go on from: {' '.join(str(error).split())[:120]}.", where=where,
                               hint="give the file that keep(path) wrote") from None

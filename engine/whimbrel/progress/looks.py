@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from whimbrel.clock.duration import Duration, duration_ticks
 from whimbrel.errors import PlanError
+from whimbrel.progress.arguments import check_number
 from whimbrel.progress.stop import percent
 
 
@@ -49,14 +50,15 @@ class Looks:
             self.every = None
         elif isinstance(self.every, str):
             percent(self.every, where=where)
-        if self.seconds is not None and not self.seconds > 0:
-            raise PlanError(f"An answer every {self.seconds!r} seconds never ends.",
-                            where=f"progress(seconds={self.seconds!r})", hint="such as seconds=0.5")
+        if self.seconds is not None:
+            asked = f"progress(seconds={self.seconds!r})"
+            check_number(self.seconds, what="number of seconds above 0", where=asked,
+                         hint="such as seconds=0.5")
         if not all(isinstance(share, float | int) and 0 < share <= 1 for share in self.at):
             raise PlanError(f"{list(self.at)!r} are no shares.", where=f"progress(at={list(self.at)!r})",
                             hint="such as at=[0.01, 0.1, 0.5]")
         if isinstance(self.every, int) and self.every <= 0:
-            raise PlanError("An answer every 0 rows never ends.", where=f"progress(every={self.every!r})",
+            raise PlanError(f"An answer every {self.every} rows never ends.", where=f"progress(every={self.every!r})",
                             hint='such as every="1%"')
 
     def begin(self, total: int) -> None:

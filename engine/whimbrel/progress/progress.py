@@ -22,11 +22,12 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
 from whimbrel.kernels import patience
 from whimbrel.plan import Node
+from whimbrel.progress.arguments import check_conditions, check_confidence, check_number, check_order, path_of
 from whimbrel.progress.blocks import FEWEST_BLOCKS, read_in_blocks
 from whimbrel.progress.claims import Verdicts, claims_in
 from whimbrel.progress.compare import Comparison, Verdict
 from whimbrel.progress.division import one_ended
-from whimbrel.progress.estimate import Estimate, bounds, with_ends
+from whimbrel.progress.estimate import Estimate, bounds, check_value, end_names, with_ends
 from whimbrel.progress.footers import windows_with_rows
 from whimbrel.progress.keeping import go_on, write
 from whimbrel.progress.late import SAMPLED, Late
@@ -46,6 +47,7 @@ _INTERPRETED_S = 1e-6
 """What a row takes at least where nothing is compiled: so long even a first answer waits for the compiler."""
 _MANY_ROWS = 1 << 20
 _LEAST_CLAIMED = 0.5
+_ORDERS = ("random", "newest", "oldest")
 _FIRST_PHASE = 0.95
 """Of what may go wrong, the part that the first phase may use; the others share the rest."""
 
@@ -83,12 +85,15 @@ class Progress(Iterator[Estimate]):
     def __init__(self, plan: Node, looks: Looks, *, confidence: float = 0.95, seed: int = 0,
                  order: Order | Literal["time"] | None = None, block_rows: int | None = None,
                  resume: str | os.PathLike[str] | None = None, late: Late | None = None) -> None:
-        if not 0 < confidence < 1:
-            raise PlanError(f"{confidence!r} is no confidence.", where=f"progress(confidence={confidence!r})",
-                            hint="such as 0.95")
-        if order not in (None, "random", "newest", "oldest", "time"):
-            raise PlanError(f"There is no order {order!r}.", where=f"progress(order={order!r})",
-                            hint='"random", "newest", "oldest" or "time"')
+        check_confidence(confidence, where=f"progress(confidence={confidence!r})")
+        check_number(seed, what="whole number from 0 on", above=-1, whole=True, where=f"progress(seed={seed!r})",
+                     hint="such as seed=1")
+        check_order(order, (None, *_ORDERS, "time"), call="progress")
+        if block_rows is not None:
+            check_number(block_rows, what="number of rows above 0", whole=True,
+                         where=f"progress(block_rows={block_rows!r})", hint="such as block_rows=10_000")
+        if resume is not None:
+            path_of(resume, where=f"progress(resume={resume!r})")
         self.plan, self.looks, self.confidence, self.late = plan, looks, confidence, late
         self.latest: Estimate | None = None
         self.claims: list[Comparison] = []
@@ -108,12 +113,14 @@ class Progress(Iterator[Estimate]):
             raise PlanError(f"It is not clear when {late.source.name} ends: {self.why}.", where="progress(late=...)",
                             hint='order="random": it ends now; order="time": its rows come as they lie, to its end')
         if isinstance(found, str):
+            _check_ends(plan, one_ended(plan))
             if order in ("random", "newest", "oldest"):
                 raise PlanError(f"Rows cannot be read in the order {order!r}: {found}.",
                                 where=f"progress(order={order!r})",
                                 hint='order="time" answers early, without intervals')
         else:
             self.division, self.states, self.blocks, begin, self._vague = found
+            _check_ends(plan, () if self._vague else self.division.told)
             self.scan = Scan(self.blocks, order if order in {"newest", "oldest"} else "random", seed, begin=begin)
             self._tail = Tail(self.division)
             self._total = int(self.blocks.rows.sum())
@@ -173,11 +180,16 @@ class Progress(Iterator[Estimate]):
             raise PlanError(f"Rows are read in the order of time: {self.why}.", where="prefer(...)",
                             hint="narrow the query with where(...) instead")
         wanted = np.ones(len(self.blocks), np.bool_)
+        check_order(order, (None, *_ORDERS), call="prefer")
         if conditions:
+            check_conditions(conditions, self.states.condition_schema)
             wanted &= self.states.source.holding(self.blocks, conditions)
         if between is not None:
             schema = self.states.source.schema
             where = f"prefer(between={between!r})"
+            if not isinstance(between, tuple | list) or len(between) != 2:
+                raise PlanError(f"{between!r} is no range of time.", where=where,
+                                hint="between=(begin, end), the end not included")
             first, end = (first_tick(time, schema.time_type, self.states.source.time, where=where) for time in between)
             if first >= end:
                 raise PlanError("The range of time is empty: its end is not behind its begin.", where=where,
@@ -207,6 +219,8 @@ class Progress(Iterator[Estimate]):
         value : str, optional
             Of which value. Default: error of all, ranking of the first.
         """
+        if value is not None:
+            check_value(value, self.plan.schema.names if self.why or self._vague else self.division.told)
         self.rule = rule(error, ranking_stable, seconds, value)
         return self
 
@@ -218,6 +232,9 @@ class Progress(Iterator[Estimate]):
         PlanError
             When it is not known which of the two is larger.
         """
+        if not isinstance(claim, Comparison):
+            raise PlanError(f"{claim!r} is no claim.", where="remember(...)",
+                            hint="remember what answer.compare(...) gives")
         if claim.confidence < _LEAST_CLAIMED:
             raise PlanError(f"{claim.words}: there is no claim to keep.", where="remember(...)",
                             hint="read on until the intervals lie apart")
@@ -226,7 +243,8 @@ class Progress(Iterator[Estimate]):
 
     def recall(self, notebook: str | os.PathLike[str]) -> list[Comparison]:
         """Remember the claims that a saved notebook shows: those of each cell that ended with :attr:`remembered`."""
-        found = claims_in(notebook, where=f"recall({os.fspath(notebook)!r})")
+        where = f"recall({notebook!r})"
+        found = claims_in(path_of(notebook, where=where), where=where)
         self.claims += [claim for claim in found if claim not in self.claims]
         return found
 
@@ -392,6 +410,17 @@ class Progress(Iterator[Estimate]):
                               confidence=self.confidence, moment=moment, alpha=self._alpha, rows=finished)
         return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, moment=moment,
                         alpha=self._alpha, rows=finished)
+
+
+def _check_ends(plan: Node, values: Iterable[str]) -> None:
+    """Refuse columns of the names that intervals of values will have, where these are numbers or times."""
+    for name in values:
+        type_ = plan.schema.type_of(name)
+        if not pa.types.is_primitive(type_) or pa.types.is_boolean(type_):
+            continue
+        if taken := {*end_names(name)} & {*plan.schema.names}:
+            raise PlanError(f"{name} has its interval in {' and '.join(end_names(name))}, and the answer has another "
+                            "column of that name.", where="progress()", hint=f"give {min(taken)} another name")
 
 
 def _snapshots(plan: Node, looks: Looks, confidence: float, why: str, late: Late | None) -> Iterator[Estimate]:

@@ -14,7 +14,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from whimbrel.batch import Batch, Mask
+from whimbrel.batch import Batch, Mask, Schema
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Col, Expr
 from whimbrel.operators import (
@@ -56,7 +56,7 @@ def in_ranges(plan: Node) -> Node | str:
         return "which rows are late depends on all that came before them"
     sources = below.sources()
     if not all(source.rows and not (source.live or source.edges) for source in sources):
-        return "one of its sources has no end, or has edges"
+        return "nobody knows how many rows one of its sources has, or it has no end or has edges"
     log = max(sources, key=lambda source: source.rows or 0)
     if log.longest is None or times_needed(below, 0, 1)[log][0] > MIN_TIME:  # else nothing need be read to know
         ranged = Ranged(below)
@@ -153,6 +153,12 @@ class Ranged(Source):
 
     def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
         return self._log.log.holding(blocks, conditions)
+
+    @property
+    def condition_schema(self) -> Schema:
+        """What conditions may speak of: columns of its log; and of its rows, of which nothing is known beforehand."""
+        log = self._log.schema
+        return log.with_fields([*log, *(field for field in self.schema if field.name not in log)])
 
     def stamp(self) -> str:
         digest = blake2b(digest_size=16)

@@ -55,7 +55,8 @@ class Spread:
             sample, values = self.sample, self.sample.division.values
             widths = self.widths(alpha) if values.adds_up.any() else np.full(sample.numbers.shape, np.inf)
             widths = widths + np.where(widths > 0, sample.rounding, 0.0)
-            low, high = sample.numbers - widths, sample.numbers + widths
+            with np.errstate(invalid="ignore"):  # inf - inf: not known
+                low, high = sample.numbers - widths, sample.numbers + widths
             for value, name in values.kept.items():
                 low[value], high[value] = sample.kept[name].ends(sample, alpha)
             self._known_ends[alpha] = low, high

@@ -14,6 +14,7 @@ from whimbrel.operators.pane_parts import PaneParts
 from whimbrel.operators.schedule import Schedule
 from whimbrel.plan import Beat, Blocks, Disorder, Excerpts, Node, Pruned, Source, Unsorted
 from whimbrel.progress.held import Held
+from whimbrel.progress.ranges import Ranged
 from whimbrel.run import Pipeline
 
 Rows = tuple[int, int]
@@ -34,6 +35,8 @@ class BlockStates:
 
     Attributes
     ----------
+    condition_schema : Schema
+        The columns that conditions on blocks may speak of, whichever of them are read.
     waiting : int
         How many states were made and not taken.
     """
@@ -49,6 +52,7 @@ class BlockStates:
         seen, = self.pipeline.sources
         self.columns = seen.schema.names
         self.source = _unwrapped(seen)
+        self.condition_schema = self.source.condition_schema if isinstance(self.source, Ranged) else self.source.schema
         self._excerpts: Excerpts | None = None
 
     def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:

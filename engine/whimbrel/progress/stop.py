@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from whimbrel.errors import PlanError
+from whimbrel.progress.arguments import check_number
 from whimbrel.progress.estimate import Estimate
 
 
@@ -53,11 +54,13 @@ def rule(error: str | float | None, ranking_stable: int | None, seconds: float |
     PlanError
         For a share that cannot be read, or numbers that are not above zero.
     """
-    where = "until(...)"
     share = percent(error, where=f"until(error={error!r})") if isinstance(error, str) else error
-    for name, number in (("error", share), ("ranking_stable", ranking_stable), ("seconds", seconds)):
-        if number is not None and not number > 0:
-            raise PlanError(f"{name} is {number!r}.", where=where, hint='such as until(error="2%")')
+    asked = {"error": share, "ranking_stable": ranking_stable, "seconds": seconds}
+    for name, number in asked.items():
+        if number is not None:
+            whole = name == "ranking_stable"
+            check_number(number, what=f"{'whole ' * whole}number above 0", whole=whole,
+                         where=f"until({name}={number!r})", hint='such as until(error="2%") or until(ranking_stable=3)')
     return Rule(share, ranking_stable, seconds, value)
 
 

@@ -81,7 +81,7 @@ def _rows(every: str | int | None, total: int | None) -> int:
     where = f"progress(every={every!r})"
     if isinstance(every, int):
         if every <= 0:
-            raise PlanError("An answer every 0 rows never ends.", where=where, hint='such as every="1%"')
+            raise PlanError(f"An answer every {every} rows never ends.", where=where, hint='such as every="1%"')
         return every
     percent = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", every)
     if percent is None or not 0 < float(percent[1]) <= 100:

@@ -22,6 +22,7 @@ from whimbrel.spark.cause import short_cause
 from whimbrel.spark.job import job_batches
 from whimbrel.spark.plain_scan import only_steps_over
 from whimbrel.spark.rows import Rows, as_type
+from whimbrel.spark.session import check_running
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -159,6 +160,7 @@ def _counted(rows: Rows, where: str) -> dict[int, Told]:
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as f
 
+    check_running(rows.frame.sparkSession, where)
     at = rows.frame.select(f.spark_partition_id().alias("number"), rows.ticks().alias("ticks"))
     told = at.groupBy("number").agg(f.count("*"), f.min("ticks"), f.max("ticks"), f.bit_xor("ticks"))
     try:

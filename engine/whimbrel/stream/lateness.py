@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +19,7 @@ from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
 from whimbrel.operators import Band, LateRows
 from whimbrel.plan import Disorder, Node, Promising, Source
+from whimbrel.progress.arguments import check_confidence
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.stream import Stream
 
@@ -125,12 +126,14 @@ class Lateness:
         {'after': '200', 'expected': 0.0, 'at_most': 0.0}
         """
         unit, where = self.source.schema.unit, f"lateness({self.source.name}).missing(...)"
+        if isinstance(after, str) or not isinstance(after, Iterable):
+            raise PlanError(f"{after!r} are no times after the end of a window.", where=where,
+                            hint='such as missing("1m", after=["0s", "5s", "1m"])')
+        check_confidence(confidence, where=where)
         size, *ticks = (duration_ticks(span, unit, where=where) for span in (window, *after))
         if size <= 0 or not ticks or min(ticks) < 0:
             raise PlanError("missing() needs a window, and times after its end.", where=where,
                             hint='such as missing("1m", after=["0s", "5s", "1m"])')
-        if not 0 < confidence < 1:
-            raise PlanError(f"{confidence!r} is no confidence.", where=where, hint="such as 0.95")
         ages, found = np.array(ticks), []
         for kind, number in self.arrived.kinds.items():
             shares = self.arrived.missing(size, size, 0, kind=number)
@@ -282,6 +285,9 @@ def lateness(source: Stream, *, by: str | None = None) -> Lateness:
         raise PlanError("Lateness is asked of a source.", where="lateness(...)",
                         hint="give a log as it was read; and the query to at(..., query=...)")
     if by is not None:
+        if not isinstance(by, str):
+            raise PlanError(f"{by!r} is no name of a column.", where=f"lateness({source.node.op.name}, by={by!r})",
+                            hint=f"columns: {', '.join(source.schema.names)}")
         source.schema.type_of(by, where=f"lateness({source.node.op.name}, by={by!r})")
     return lateness_of(source.node.op, by)
 

@@ -477,7 +477,7 @@ def test_what_has_no_interval_says_why(log: wb.Stream) -> None:
 
 @pytest.mark.parametrize(("options", "message"), [
     ({"confidence": 1.5}, "no confidence"), ({"order": "sorted"}, "no order"), ({"at": [2.0]}, "no shares"),
-    ({"seconds": -1}, "never ends"), ({"every": 5, "seconds": 1}, "every so many"), ({"every": "2"}, "share"),
+    ({"seconds": -1}, "above 0"), ({"every": 5, "seconds": 1}, "every so many"), ({"every": "2"}, "share"),
 ])
 def test_mistaken_options(log: wb.Stream, options: dict[str, Any], message: str) -> None:
     with pytest.raises(PlanError, match=message):

@@ -126,3 +126,25 @@ def test_sessions_of_a_cached_frame_are_not_counted_first(computed: DataFrame) -
     progress = sessions.progress()
     assert progress.plan is sessions.node
     cached.unpersist()
+
+
+def test_a_stopped_session_is_said_so(computed: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    cached = computed.cache()
+    try:
+        query = query_of(cached)
+        with monkeypatch.context() as stopped:
+            stopped.setattr(cached.sparkSession.sparkContext, "_jsc", None)
+            with pytest.raises(SourceError, match="The Spark session has been stopped"):
+                query.progress()
+    finally:
+        cached.unpersist()
+
+
+def test_a_join_of_cached_frames_says_what_is_not_known_of_them(computed: DataFrame) -> None:
+    cached = computed.cache()
+    try:
+        log = wb.from_spark(cached, time="at")
+        joined = log.join(log.where(col.ms > 99), on="key").tumbling_window("1d").aggregate(n=wb.count())
+        assert "nobody knows how many rows one of its sources has" in joined.progress().why
+    finally:
+        cached.unpersist()
