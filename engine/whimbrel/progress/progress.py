@@ -414,11 +414,10 @@ class Progress(Iterator[Estimate]):
 
 def _check_ends(plan: Node, values: Iterable[str]) -> None:
     """Refuse columns of the names that intervals of values will have, where these are numbers or times."""
-    for name in values:
-        type_ = plan.schema.type_of(name)
-        if not pa.types.is_primitive(type_) or pa.types.is_boolean(type_):
-            continue
-        if taken := {*end_names(name)} & {*plan.schema.names}:
+    types = {field.name: field.type for field in plan.schema}
+    for name in {*values} & {*types}:
+        number = pa.types.is_primitive(types[name]) and not pa.types.is_boolean(types[name])
+        if taken := {*end_names(name)} & {*types} if number else None:
             raise PlanError(f"{name} has its interval in {' and '.join(end_names(name))}, and the answer has another "
                             "column of that name.", where="progress()", hint=f"give {min(taken)} another name")
 
