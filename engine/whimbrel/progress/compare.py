@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,14 @@ _MOST = 0.9999
 _FINEST = 1e-4
 
 
+class NoSuchRowError(PlanError):
+    """No row was read that has these keys."""
+
+
+class SeveralRowsError(PlanError):
+    """These keys are those of several rows."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One value beside another.
@@ -27,7 +36,7 @@ class Comparison:
     left, right : mapping
         What tells the rows.
     difference : float
-        Of the left value and the right one, as estimated.
+        Of the left value and the right one, as estimated; NaN where one of them is not there.
     confidence : float
         With which the sign of the difference is that of the whole, at every look; 1 when both are exact.
     """
@@ -41,14 +50,22 @@ class Comparison:
     @property
     def words(self) -> str:
         """Such as ``JFK > LGA, 97%``."""
-        sign = ">" if self.difference > 0 else "<" if self.difference < 0 else "="
-        sure = "exactly" if self.confidence == 1 else f"{self.confidence:.4g}" if self.confidence > 0.99 else (
-            f"{self.confidence:.0%}" if self.confidence >= 0.5 else "not known")
-        sure = f"{self.confidence:.2%}" if 0.99 < self.confidence < 1 else sure
+        there = not math.isnan(self.difference)
+        sign = "?" if not there else ">" if self.difference > 0 else "<" if self.difference < 0 else "="
+        if self.confidence == 1:
+            sure = "exactly" if there else "no such value"
+        elif self.confidence > 0.99:
+            sure = f"{self.confidence:.2%}"
+        else:
+            sure = f"{self.confidence:.0%}" if self.confidence >= 0.5 else "not known"
         return f"{_name(self.left)} {sign} {_name(self.right)} ({self.value}), {sure}"
 
     def __repr__(self) -> str:
         return self.words
+
+    def unknown(self, *, certain: bool = False) -> Comparison:
+        """The same of which nothing is known; or never will be, because there is no such row."""
+        return replace(self, difference=math.nan, confidence=float(certain))
 
 
 @dataclass(frozen=True)
@@ -66,13 +83,15 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether the difference has the sign it had."""
-        return bool(np.sign(self.claim.difference) == np.sign(self.now.difference))
+        """Whether the difference has the sign it had, or it is not known yet what it has."""
+        unknown = math.isnan(self.now.difference) and self.now.confidence < 1
+        return unknown or bool(np.sign(self.claim.difference) == np.sign(self.now.difference))
 
     @property
     def words(self) -> str:
         """What changed."""
-        return f"{self.claim.words}: {'holds' if self.holds else f'overturned, {self.now.words}'}"
+        found = "holds" if not math.isnan(self.now.difference) else "not known yet"
+        return f"{self.claim.words}: {found if self.holds else f'overturned, {self.now.words}'}"
 
     def __repr__(self) -> str:
         return self.words
@@ -114,19 +133,22 @@ def _find(sample: Sample, row: Mapping[str, Any]) -> int:
     batch = sample.answer
     found = np.ones(len(batch), np.bool_)
     names = [field.name for field in sample.totals.key_fields]
+    where = f"compare({dict(row)!r})"
     for name, wanted in row.items():
         if name == "start":
             found &= sample.starts == wanted
         elif name in names:
             found &= np.array([value == wanted for value in batch.column(name).to_arrow().to_pylist()], np.bool_)
         else:
-            raise PlanError(f"There is no key {name!r}.", where=f"compare({dict(row)!r})",
+            raise PlanError(f"There is no key {name!r}.", where=where,
                             hint=f"keys are {', '.join(names) or 'none'}; and start, in ticks")
     places = np.flatnonzero(found)
-    if len(places) != 1:
-        raise PlanError(f"{dict(row)!r} tells {len(places)} rows, not one.", where="compare(...)",
-                        hint="give every key, and start= where there are several windows" if len(places)
-                        else _of_another_type(sample, row) or "no row of it was read yet")
+    if len(places) > 1:
+        raise SeveralRowsError(f"{dict(row)!r} tells {len(places)} rows, not one.", where=where,
+                               hint="give every key, and start= where there are several windows")
+    if not len(places):
+        raise NoSuchRowError(f"{dict(row)!r} tells no row.", where=where,
+                             hint=_of_another_type(sample, row) or "no row of it was read yet")
     return int(places[0])
 
 

@@ -14,7 +14,7 @@ from whimbrel.errors import PlanError, near_match
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.intervals import interval_ends
 from whimbrel.progress.arguments import check_number
-from whimbrel.progress.compare import Comparison, compared
+from whimbrel.progress.compare import Comparison, NoSuchRowError, SeveralRowsError, Verdict, compared
 from whimbrel.progress.division import ROW
 from whimbrel.progress.moments import Moment
 from whimbrel.progress.sample import Sample, as_floats
@@ -207,6 +207,14 @@ class Estimate:
         number = 0 if value is None else self._value(value)
         return compared(self.sample, self._value_names[number], number, left, right, numbers=self.numbers,
                         exact=self.exact | self.final, ends=self._ends_at)
+
+    def verdict(self, claim: Comparison) -> Verdict:
+        """What has become of a claim; of rows that were not read yet nothing is known."""
+        try:
+            now = self.compare(claim.left, claim.right, claim.value)
+        except (NoSuchRowError, SeveralRowsError) as error:
+            now = claim.unknown(certain=self.final and isinstance(error, NoSuchRowError))
+        return Verdict(claim, now)
 
     def ranking(self, k: int, value: str | None = None) -> tuple[bool, list[dict[str, Any]]]:
         """The keys of the k largest values, and whether their order is certain: each interval above the next one.

@@ -230,11 +230,14 @@ class Progress(Iterator[Estimate]):
         Raises
         ------
         PlanError
-            When it is not known which of the two is larger.
+            When it is not known which of the two is larger, or it is of another query.
         """
         if not isinstance(claim, Comparison):
             raise PlanError(f"{claim!r} is no claim.", where="remember(...)",
                             hint="remember what answer.compare(...) gives")
+        if not self._is_of(claim):
+            raise PlanError(f"{claim.words}: this query has no such values.", where="remember(...)",
+                            hint="remember what an answer of this query compares")
         if claim.confidence < _LEAST_CLAIMED:
             raise PlanError(f"{claim.words}: there is no claim to keep.", where="remember(...)",
                             hint="read on until the intervals lie apart")
@@ -242,17 +245,26 @@ class Progress(Iterator[Estimate]):
         return claim
 
     def recall(self, notebook: str | os.PathLike[str]) -> list[Comparison]:
-        """Remember the claims that a saved notebook shows: those of each cell that ended with :attr:`remembered`."""
+        """Remember the claims of this query that a saved notebook shows, where cells ended with :attr:`remembered`.
+
+        Raises
+        ------
+        PlanError
+            When there is none.
+        """
         where = f"recall({notebook!r})"
-        found = claims_in(path_of(notebook, where=where), where=where)
+        found = [claim for claim in claims_in(path_of(notebook, where=where), where=where) if self._is_of(claim)]
+        if not found:
+            raise PlanError("None of the claims there is of values of this query.", where=where,
+                            hint="its values and keys must have the names they had")
         self.claims += [claim for claim in found if claim not in self.claims]
         return found
 
     @property
     def remembered(self) -> Verdicts:
         """What became of every claim by the latest answer. At the end of a cell it is saved with the notebook."""
-        assert self.latest is not None
-        return Verdicts(Verdict(claim, self.latest.compare(claim.left, claim.right, claim.value))
+        answer = self.latest
+        return Verdicts(Verdict(claim, claim.unknown()) if answer is None else answer.verdict(claim)
                         for claim in self.claims)
 
     def keep(self, path: str | os.PathLike[str]) -> None:
@@ -299,6 +311,13 @@ class Progress(Iterator[Estimate]):
 
     def __repr__(self) -> str:
         return f"Progress: {'nothing was read yet' if self.latest is None else self.latest.words}"
+
+    def _is_of(self, claim: Comparison) -> bool:
+        """Whether answers can be held to a claim."""
+        if self.why or self._vague:
+            return False
+        keys = {"start", *(name for name, _ in self.division.finish.of.keys)}
+        return claim.value in self.division.told and {*claim.left, *claim.right} <= keys
 
     # How it goes on.
 

@@ -26,6 +26,8 @@ from whimbrel.errors import CheckpointError, PlanError
 from whimbrel.kernels import tier
 from whimbrel.operators.pane_parts import PaneParts
 from whimbrel.plan import Excerpts
+from whimbrel.progress.claims import Verdicts
+from whimbrel.progress.compare import Verdict
 
 ROWS = 6_000
 CHANCE = np.random.default_rng(3)
@@ -459,6 +461,51 @@ def test_claims_are_saved_with_the_notebook_that_shows_them(log: wb.Stream, tmp_
     for name in ("other.ipynb", "kept", "none"):
         with pytest.raises(PlanError, match="claims"):
             progress.recall(tmp_path / name)
+
+
+def test_claims_of_rows_that_were_not_read_yet_are_open_and_of_those_that_never_come_are_overturned() -> None:
+    """Reading ended with an error where a claim of an earlier session met a row that was not read yet."""
+    rows, rare = 20_000, 100
+    table = pa.table({"at": np.arange(rows), "k": (np.arange(rows) >= rows - rare).astype(int), "x": np.arange(rows)})
+    query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(rows).aggregate(n=wb.count())
+    progress = query.progress(every="5%").prefer(between=(0, rows // 2))
+    right = progress.remember(wb.Comparison("n", {"k": 0}, {"k": 1}, 5.0, 1.0))
+    gone = progress.remember(wb.Comparison("n", {"k": 0}, {"k": 2}, 5.0, 0.97))
+    assert [verdict.words for verdict in progress.remembered] == [
+        "0 > 1 (n), exactly: not known yet", "0 > 2 (n), 97%: not known yet"]
+    *early, last = progress
+    assert [answer.overturned for answer in early] == [()] * len(early)
+    assert [verdict.words for verdict in progress.remembered] == [
+        "0 > 1 (n), exactly: holds", "0 > 2 (n), 97%: overturned, 0 ? 2 (n), no such value"]
+    assert [claim.right for claim in last.overturned] == [gone.right]
+    assert right.confidence == 1
+
+
+def test_claims_without_a_window_are_not_known_where_there_are_several(log: wb.Stream) -> None:
+    progress = log.group_by("k").tumbling_window(ROWS // 3).aggregate(n=wb.count()).progress(every="5%")
+    progress.remember(wb.Comparison("n", {"k": "a"}, {"k": "b"}, 5.0, 1.0))
+    progress.finish()
+    assert [verdict.words for verdict in progress.remembered] == ["a > b (n), exactly: not known yet"]
+
+
+def test_claims_of_another_query_are_not_taken(log: wb.Stream, tmp_path: Path) -> None:
+    mine, other = wb.Comparison("n", {"k": "a"}, {"k": "b"}, 5.0, 1.0), wb.Comparison("m", {"z": 1}, {"z": 2}, 5.0, 1.0)
+    progress = QUERIES["whole"](log).progress()
+    for claim in (other, wb.Comparison("n", {"z": 1}, {"z": 2}, 5.0, 1.0)):
+        with pytest.raises(PlanError, match="no such values"):
+            progress.remember(claim)
+    with pytest.raises(PlanError, match="no such values"):
+        log.progress().remember(mine)
+    for claims, found in (([mine, other], [mine]), ([other], None)):
+        output = nbformat.v4.new_output("display_data", {}, metadata=Verdicts(
+            Verdict(claim, claim) for claim in claims)._repr_mimebundle_()[1])
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=[output])])
+        nbformat.write(notebook, tmp_path / "saved.ipynb")
+        if found is None:
+            with pytest.raises(PlanError, match="None of the claims"):
+                progress.recall(tmp_path / "saved.ipynb")
+        else:
+            assert progress.recall(tmp_path / "saved.ipynb") == found
 
 
 def test_what_has_no_interval_says_why(log: wb.Stream) -> None:

@@ -307,21 +307,15 @@ class ProgressRun:
     # What is said of it.
 
     def _remembered(self, value: str) -> tuple[Remembered, ...]:
-        found = [_verdict(verdict.claim, verdict.now, holds=verdict.holds) for verdict in self._verdicts()]
+        found = [_verdict(verdict.claim, verdict.now, holds=verdict.holds) for verdict in self.progress.remembered]
         answer = self.progress.latest
         if self._pinned is not None and answer is not None:
             found.append(self._pinned.beside(answer.table.select(self._schema.names), answer.settled, value,
                                              final=answer.final).remembered)
         return tuple(found)
 
-    def _verdicts(self) -> list[Any]:
-        try:
-            return self.progress.remembered if self.progress.claims else []
-        except WhimbrelError:  # a row of a claim is not part of this answer
-            return []
-
     def _overturned(self, table: pa.Table) -> frozenset[int]:
-        names = {", ".join(map(str, row.values())) for verdict in self._verdicts() if not verdict.holds
+        names = {", ".join(map(str, row.values())) for verdict in self.progress.remembered if not verdict.holds
                  for row in (verdict.claim.left, verdict.claim.right)}
         if not names:
             return frozenset()
