@@ -107,6 +107,8 @@ def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], rig
         if not isinstance(row, Mapping):
             raise PlanError(f"{row!r} tells no row.", where="compare(...)",
                             hint='give keys by name, such as compare({"k": "a"}, {"k": "b"})')
+    left, right = ({name: key.item() if isinstance(key, np.generic) else key for name, key in row.items()}
+                   for row in (left, right))
     places = [_find(sample, row) for row in (left, right)]
     difference = float(numbers[value, places[0]] - numbers[value, places[1]])
     if bool(exact[places].all()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -38,6 +38,14 @@ from whimbrel.progress.values import Values
 ROW = "progress:row"
 """The column that says which row below the tail a row of the answer is."""
 
+
+class Step(NamedTuple):
+    """An operator behind the last windows, and what it reads beside their rows."""
+
+    op: Operator
+    tables: tuple[Node, ...]
+
+
 _KEEPS_ROWS = (TopK, Where, Select, Join, SemiJoin, AsofJoin)
 """Operators whose output rows are rows of their input, with other columns perhaps, if joins are those of a chain."""
 
@@ -56,8 +64,8 @@ class Division:
     finish : Finish
     results : Results, optional
         What is computed of several aggregates.
-    tail : tuple of Node
-        What the query asks of that, as written: the first of its inputs is the one before.
+    tail : tuple of Step
+        What the query asks of that, as written. No nodes: they would keep the query for which this is known.
     keeps_time : bool
         Whether rows come to the window at the times at which the source has them.
     keeps_rows : bool
@@ -71,7 +79,7 @@ class Division:
     merge: tuple[Operator, ...]
     finish: Finish
     results: Results | None
-    tail: tuple[Node, ...]
+    tail: tuple[Step, ...]
     keeps_time: bool
     keeps_rows: bool
     one_each: bool
@@ -175,7 +183,7 @@ class Division:
             op = step.op
             if isinstance(op, Select) and self.tail_keeps_rows and not states:
                 op = replace(op, columns=(*op.columns, (ROW, Col(ROW))))
-            node = Node(op, (node, *step.inputs[1:]))
+            node = Node(op, (node, *step.tables))
         return node
 
 
@@ -249,8 +257,9 @@ def _divided(plan: Node) -> Division | str:
     one_each = not isinstance(chain[-1].op, Ranged)
     keeps_rows = (one_each and keeps_time and not finish.of.keys
                   and not any(isinstance(step.op, Where) for step in below.walk()))
-    division = Division(states, window, tuple(merge), finish, results, tuple(behind[results is not None :]), keeps_time,
-                        keeps_rows, one_each)
+    tail = tuple(Step(step.op, step.inputs[1:]) for step in behind[results is not None :]
+                 if isinstance(step.op, Operator))
+    division = Division(states, window, tuple(merge), finish, results, tail, keeps_time, keeps_rows, one_each)
     if division.kept and window.size > window.hop:
         return "its windows overlap, and each would keep all of its values"
     return division

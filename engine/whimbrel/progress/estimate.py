@@ -232,7 +232,8 @@ class Estimate:
         above = [*(low[top[:-1]] >= high[top[1:]]), *(low[top[-1:]] >= high[rest].max(initial=unseen))]
         names = [field.name for field in self.sample.totals.key_fields]
         columns = [key.take(top).to_arrow().to_pylist() for key in self.sample.keys[1:]]
-        return all(above), [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        certain = all(above) and (self.final or len(top) == k)  # what was not seen may be among them
+        return certain, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     @property
     def words(self) -> str:

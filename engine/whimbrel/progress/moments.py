@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
+from whimbrel.progress.interrupts import Interrupts
 from whimbrel.progress.kept import Drawn
 from whimbrel.progress.merged import Merged
 from whimbrel.progress.sample import Sample
@@ -60,7 +60,7 @@ class Moments:
 
     def merge(self) -> None:
         """Merge all blocks that wait."""
-        with self.lock:
+        with self.lock, Interrupts():
             if self._failed is not None:  # some states are merged and some are not: nothing can be said of them
                 raise self._failed
             found = (each() for each in self._open)
@@ -68,9 +68,8 @@ class Moments:
             blocks, self._blocks, self._open = self._blocks, [], []
             try:
                 self._merge(blocks, asked)
-            except BaseException as error:
-                self._failed = error if isinstance(error, Exception) else PlanError(
-                    "It was interrupted while blocks were merged.", where="progress()", hint="ask the query anew")
+            except Exception as error:
+                self._failed = error
                 raise
 
     def _merge(self, blocks: Sequence[tuple[int, int, int]], asked: Sequence[Moment]) -> None:

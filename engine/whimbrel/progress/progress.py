@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal
@@ -29,6 +29,7 @@ from whimbrel.progress.compare import Comparison, Verdict
 from whimbrel.progress.division import one_ended
 from whimbrel.progress.estimate import Estimate, bounds, check_value, end_names, with_ends
 from whimbrel.progress.footers import windows_with_rows
+from whimbrel.progress.interrupts import Interrupts
 from whimbrel.progress.keeping import go_on, write
 from whimbrel.progress.late import SAMPLED, Late
 from whimbrel.progress.late_estimate import LateBlocks, LateSnapshot
@@ -114,6 +115,9 @@ class Progress(Iterator[Estimate]):
                             hint='order="random": it ends now; order="time": its rows come as they lie, to its end')
         if isinstance(found, str):
             _check_ends(plan, one_ended(plan))
+            if resume is not None:
+                raise PlanError(f"Rows are read in the order of time: {found}.", where=f"progress(resume={resume!r})",
+                                hint='query.start(checkpoints=wb.Checkpoints("folder"))')
             if order in ("random", "newest", "oldest"):
                 raise PlanError(f"Rows cannot be read in the order {order!r}: {found}.",
                                 where=f"progress(order={order!r})",
@@ -199,7 +203,7 @@ class Progress(Iterator[Estimate]):
                 raise PlanError("No row lies in that range of time.", where=where,
                                 hint="choose one within the times of the source")
             wanted &= within
-        with self._turn:
+        with self._turn, Interrupts():
             self._end_phase()
             self.scan.prefer(wanted, order)
         return self
@@ -290,8 +294,11 @@ class Progress(Iterator[Estimate]):
         """
         self.until()
         self._hurries = True
-        for _ in self:
-            pass
+        try:
+            for _ in self:
+                pass
+        finally:
+            self._hurries = False
         assert self.latest is not None
         return self.latest.unscaled.select(["start", "end", *self.plan.schema.names])
 
@@ -346,7 +353,8 @@ class Progress(Iterator[Estimate]):
                     due = self._read_block()
             if due:
                 return self._estimate(self.scan.rows_read, total)
-        return None
+        told = self.latest is not None and self.latest.last
+        return None if told else self._estimate(total, total)  # kept at the end, or interrupted after it
 
     def _compiler(self, *, first: bool) -> AbstractContextManager[None]:
         """How long the compiler is waited for, before the first answer and later."""
@@ -360,12 +368,7 @@ class Progress(Iterator[Estimate]):
         block = self.scan.rows
         assert block is not None
         then = self.scan.coming if self.scan.rows_read else ()  # whoever waits for a first answer has all processors
-        with self.moments.lock:
-            states = self.states.read(block, then)
-            self.moments.read(block[1] - block[0], len(self.scan.drawn), states)
-            if self.merged.overlap or self.states.waiting >= MOST_WAITING:
-                self.moments.merge()
-        self.scan.took()
+        self._take_in(block[1] - block[0], lambda: self.states.read(block, then), self.scan.took)
         return self.looks.due(self.scan.rows_read, self._total)
 
     def _read_rest(self) -> None:
@@ -373,14 +376,27 @@ class Progress(Iterator[Estimate]):
         rest = self._total - self.scan.rows_read
         if rest > _MANY_ROWS:  # who asks for an earlier answer meanwhile does not wait for so many
             self.moments.merge()
-        with self.moments.lock:
-            self.moments.read(rest, len(self.scan.drawn), self.states.read_rest(self.scan.rest))
-        self.scan.took_all()
+        self._take_in(rest, lambda: self.states.read_rest(self.scan.rest), self.scan.took_all)
+
+    def _take_in(self, rows: int, read: Callable[[], int], took: Callable[[], None]) -> None:
+        """Make states of so many rows and count them as read: both or neither, whenever it is interrupted."""
+        with self.moments.lock, Interrupts() as interrupts:
+            before = self.states.waiting
+            try:
+                states = interrupts.let_through(read)
+            except BaseException:
+                self.states.forget(before)
+                raise
+            self.moments.read(rows, len(self.scan.drawn), states)
+            took()
+            if self.merged.overlap or self.states.waiting >= MOST_WAITING:
+                self.moments.merge()
 
     def _next_phase(self) -> bool:
-        if len(self.scan.later):
-            self._end_phase()
-        return self.scan.go_on()
+        with Interrupts():
+            if len(self.scan.later):
+                self._end_phase()
+            return self.scan.go_on()
 
     def _end_phase(self) -> None:
         """Intervals that hold when a phase ends hold for ever: the next one can only make them narrower.

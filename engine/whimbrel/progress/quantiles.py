@@ -220,11 +220,12 @@ class Pool:
         """The values of these runs, and what the aggregate says of them in each of so many groups."""
         if self._at == (since, stop, groups):
             return self.bag, self._shown
-        if self._at is None or self._at[0] != since or self._at[1] > stop:
+        at, self._at = self._at, None  # if it is interrupted, the next look begins anew
+        if at is None or at[0] != since or at[1] > stop:
             self.bag, begun = self._empty.fork(), since
             self.bag.values = values
         else:
-            begun = self._at[1]
+            begun = at[1]
         if groups > len(self.bag.first):
             self.bag.grow_groups(max(groups, 2 * len(self.bag.first)))
         for each in runs[begun:stop]:

@@ -55,8 +55,10 @@ def in_ranges(plan: Node) -> Node | str:
     if any(isinstance(node.op, Band | LateRows | Revise) for node in below.walk()):
         return "which rows are late depends on all that came before them"
     sources = below.sources()
-    if not all(source.rows and not (source.live or source.edges) for source in sources):
+    if not all(source.rows is not None and not (source.live or source.edges) for source in sources):
         return "nobody knows how many rows one of its sources has, or it has no end or has edges"
+    if not all(source.rows for source in sources):
+        return "one of its sources has no rows"
     log = max(sources, key=lambda source: source.rows or 0)
     if log.longest is None or times_needed(below, 0, 1)[log][0] > MIN_TIME:  # else nothing need be read to know
         ranged = Ranged(below)

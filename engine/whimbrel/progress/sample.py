@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.aggregates import Count, Max, Mean, Min, Std, SumOfSquares, Var
+from whimbrel.aggregates import Count, Max, Mean, Min, Std, Sum, SumOfSquares, Var
 from whimbrel.batch import Batch, Column, table_from_batches
 from whimbrel.clock import INF, MIN_TIME
+from whimbrel.errors import KernelError
 from whimbrel.kernels import Compiled, patience
 from whimbrel.kernels.primitives.blocks_of_windows import BEFORE, KINDS, LATER, LEFT
 from whimbrel.kernels.primitives.scaled_states import scaled_states
@@ -27,6 +28,8 @@ from whimbrel.progress.totals import Totals
 
 Array = np.ndarray[Any, Any]
 
+_WRAP, _LARGEST = 2.0**64, 2.0**63 - 2**10
+"""What a state of an integer sum leaves out of it each time; and how large a number an integer may be."""
 _SLOPES_OFF = 1e-3
 """Of a slope: so far off it may be, as it is seen from states that are changed by a whole number."""
 _FEW = 2_000
@@ -322,7 +325,8 @@ class Sample:
                 moved = self.values_of([field + step.astype(field.dtype) if at == place else other
                                         for at, other in enumerate(self.scaled)])
                 for value in np.flatnonzero(values.needed[:, place]).tolist():
-                    slope = (self.numbers_of(moved, value) - numbers[value]) / step
+                    with np.errstate(invalid="ignore"):  # inf - inf: a denominator is 0
+                        slope = (self.numbers_of(moved, value) - numbers[value]) / step
                     slopes[value, place] = np.where(np.isfinite(slope), slope, 0.0)
         return slopes
 
@@ -335,8 +339,6 @@ class Sample:
     @cached_property
     def _moved(self) -> Array:
         """By value and row, what rounding of each state makes of a value that is computed of several aggregates."""
-        if self.division.results is None:
-            return np.zeros((2, len(self.values), len(self)))
         off = self.unrounded - np.array([np.asarray(field, np.float64) for field in self.scaled]).reshape(
             self.unrounded.shape)
         parts = self.slopes * off
@@ -354,9 +356,25 @@ class Sample:
                 columns[keys + value] = Column(column.type, moved.astype(column.values.dtype), column.valid)
         return batch.having(columns=tuple(columns))
 
+    @cached_property
+    def _integer_sums(self) -> dict[int, Array]:
+        """Of each value that is a sum of integers, the estimate, which may be more than an integer holds."""
+        values, found = self.division.values, {}
+        for value, aggregate in enumerate(values.made_of):
+            own = values.own[value]
+            if isinstance(aggregate, Sum) and values.whole[own].all() and self.division.results is None:
+                total, wraps = self.unrounded[own]
+                found[value] = total + _WRAP * wraps
+        return found
+
     @property
     def rounding(self) -> Array:
         """By value and row, how far off a value may still be because states were rounded."""
+        if self.division.results is None:
+            off = np.zeros((len(self.values), len(self)))
+            for value, total in self._integer_sums.items():
+                off[value] = np.where(np.abs(total) > _LARGEST, np.inf, 0.0)
+            return off
         size = self._moved[1]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(size > 0, _SLOPES_OFF * size + size**2 / np.abs(self.numbers), 0.0)
@@ -377,8 +395,11 @@ class Sample:
             elif not isinstance(measure, Measure):
                 columns.append(self._kept_columns[measure.name])
             elif not measure.steps.additive:
-                out, valid = finish.values(value, states)
+                out, valid = self._so_far(finish, value, states)
                 columns.append(measure.column(np.where(valid, out, 0), valid))
+            elif value in self._integer_sums:
+                columns.append(measure.column(self._sum(finish, value, states), np.ones(rows, np.bool_)))
+                slopes[value, own] = np.array([[1.0], [_WRAP]])
             else:
                 out, valid = np.zeros(rows, measure.out_dtypes[0]), np.empty(rows, np.bool_)
                 moments = isinstance(measure.aggregate, Mean | Var | Std)
@@ -394,16 +415,39 @@ class Sample:
                 columns.append(measure.column(out, valid))
         return columns, slopes
 
+    def _so_far(self, finish: FinishKernel, value: int, states: Sequence[Array]) -> tuple[Array, Array]:
+        """A value of what was read, by row, and where there is one: some leave their type on the way to the whole."""
+        try:
+            return finish.values(value, states)
+        except KernelError:
+            if self.read.exact.all():
+                raise
+        found = np.zeros(len(self), finish.measures[value].out_dtypes[0]), np.zeros(len(self), np.bool_)
+        for row in range(len(self)):
+            with suppress(KernelError):
+                found[0][row : row + 1], found[1][row : row + 1] = finish.values(
+                    value, [state[row : row + 1] for state in states])
+        return found
+
+    def _sum(self, finish: FinishKernel, value: int, states: Sequence[Array]) -> Array:
+        """A sum of integers, to the last digit where it is exact; else the nearest that there is to its estimate."""
+        total = self._integer_sums[value]
+        large = ~self.read.exact & (np.abs(total) > _LARGEST / 2)
+        exact, _ = finish.values(value, [np.where(large, 0, state) for state in states])
+        near = np.rint(np.clip(total, -_LARGEST, _LARGEST)).astype(np.int64)
+        return np.where(large, near, exact)
+
     @cached_property
     def _kept_columns(self) -> dict[str, Column]:
         return {name: look.column(self) for name, look in self.kept.items()}
 
-    def _batch(self, fields: Sequence[Array]) -> Batch:
-        return self.totals.batch(fields, self._kept_columns, self.keys, self.division.window.hop)
-
-    def values_of(self, fields: Sequence[Array]) -> Batch:
-        """Keys and values of other states."""
-        batch = self._batch(fields)
+    def values_of(self, fields: Sequence[Array], rows: Array | None = None) -> Batch:
+        """Keys and values of other states: of all rows, or of these."""
+        keys, kept = self.keys, self._kept_columns
+        if rows is not None:
+            keys = [key.take(rows) for key in keys]
+            kept = {name: column.take(rows) for name, column in kept.items()}
+        batch = self.totals.batch(fields, kept, keys, self.division.window.hop)
         for step in self.division.to_values:
             batch = step.apply(batch)
         return batch

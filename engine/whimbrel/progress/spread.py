@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from whimbrel.aggregates import Var
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.between_blocks import between_blocks
 from whimbrel.kernels.primitives.intervals import half_widths
+from whimbrel.progress.bends import bent
 from whimbrel.progress.sequence import boundary
 
 if TYPE_CHECKING:
@@ -74,7 +75,14 @@ class Spread:
             with np.errstate(divide="ignore", invalid="ignore"):
                 more = mean**2 if isinstance(values.made_of[value], Var) else mean**2 / (2 * sample.numbers[value])
             widths[value] = np.hypot(widths[value], np.where(np.isnan(more), 0.0, more))
+        if sample.division.results is not None:
+            for value in np.flatnonzero(values.adds_up & ~values.straight).tolist():
+                widths[value] = bent(sample, value, self._errors_beside(value), widths[value])
         return widths
+
+    def _errors_beside(self, value: int) -> Callable[[Array], Array]:
+        """Standard errors of numbers that are made of the fields of a value."""
+        return lambda slopes: self._errors(slopes, [value] * len(slopes))[0]
 
     def _widths_of(self, errors: Array, degrees: Array, of: Array, alpha: float) -> Array:
         """Half the intervals of these values, which have such errors."""

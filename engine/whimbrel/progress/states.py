@@ -114,48 +114,34 @@ class BlockStates:
         self._made, self.waiting = [], 0
         return Batch.concat(made) if made else Batch.empty(self._plan.schema)
 
+    def forget(self, states: int) -> None:
+        """Begin anew after so many that wait: a block was interrupted, and its rows will be read once more."""
+        self._made, self.waiting = [self.take().slice(0, states)], states
+        self._set_to_work()
+
     def _read_part(self, first: int, stop: int) -> int | None:
         """Make states of a whole block of rows in order, of those that lie in memory; None if that is not so simple."""
         assert self._panes is not None
         assert self._parts is not None
-        try:
-            done = self._parts.take_in(first, stop)
-        except BaseException:
-            self._forget()
-            raise
-        return self._news() if done else None
+        return self._news() if self._parts.take_in(first, stop) else None
 
     def _read_straight(self, batches: Sequence[Batch]) -> int:
         """Make states of a whole block of rows in order: there is nothing to judge, and nobody to be told of time."""
         assert self._panes is not None
-        try:
-            self._panes.push_whole(batches)
-        except BaseException:
-            self._forget()
-            raise
+        self._panes.push_whole(batches)
         self._look_for_parts()
         return self._news()
-
-    def _forget(self) -> None:
-        """Begin anew without a block: it was interrupted, maybe, and some of the rows will be read once more."""
-        states = self.waiting
-        self._made, self.waiting = [self.take().slice(0, states)], states
-        self._set_to_work()
 
     def _read(self, parts: Iterable[tuple[int, Iterator[Batch | None]]]) -> int:
         """Make states of rows that begin at these rows of the source."""
         self.pipeline.begin_again()
-        try:
-            for first, batches in parts:
-                for entrance in self._entrances:
-                    entrance.rows = first
-                for batch in batches:
-                    if batch is not None:
-                        self._made += self.pipeline.push(0, batch)[0]
-            self._made += self.pipeline.finish(0)[0]
-        except BaseException:
-            self._forget()
-            raise
+        for first, batches in parts:
+            for entrance in self._entrances:
+                entrance.rows = first
+            for batch in batches:
+                if batch is not None:
+                    self._made += self.pipeline.push(0, batch)[0]
+        self._made += self.pipeline.finish(0)[0]
         return self._news()
 
     def _set_to_work(self) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.aggregates import Count, Std, SumOfSquares, Var
+from whimbrel.aggregates import Count, Std, Sum, SumOfSquares, Var
 from whimbrel.operators.results import reduced_in
 from whimbrel.plan import Aggregate
 
@@ -48,9 +48,9 @@ class Values:
         By value and field, whether the value is made of it.
     own : list of slice
         By value that is one aggregate, the fields of that; of others from the first to the last that they need.
-    adds_up, two_ended, squares, counts : numpy.ndarray of bool
+    adds_up, two_ended, squares, counts, straight : numpy.ndarray of bool
         By value: whether it is made of states that add up, so that there is an interval; whether there is one for that
-        or another reason; whether it is made of squares; whether it is a count.
+        or another reason; whether it is made of squares; whether it is a count; whether it is one of these sums.
     enough : tuple of numpy.ndarray of float64
         By value: degrees of freedom that are enough for an interval, and degrees for each block drawn that are, too.
     of_all : numpy.ndarray of float64
@@ -92,6 +92,8 @@ class Values:
                        np.where(self.squares, np.inf, LIGHT_TAILS))
         self.of_all = _OF_ALL * self.enough[0]
         self.counts = np.array([isinstance(aggregate, Count) for aggregate in self.made_of], np.bool_)
+        self.straight = np.array([isinstance(aggregate, Count | Sum | SumOfSquares) for aggregate in self.made_of],
+                                 np.bool_)
         self.rows_alone = all(aggregate is not None and aggregate.counts_rows for aggregate in self.made_of)
 
 

@@ -13,6 +13,8 @@ import pytest
 import whimbrel as wb
 from bench.coverage import HISTOGRAM, KEPT, RATIO, Values, coverage, membership
 from whimbrel import col
+from whimbrel.errors import KernelError
+from whimbrel.expr import Expr
 
 ROWS = 20_000
 
@@ -331,3 +333,64 @@ def test_numbers_too_large_for_their_differences_have_no_interval() -> None:
     truth = query.collect()["m"][0].as_py()
     for _, (row,) in answers(query):
         assert row["m_low"] is None or row["m_low"] <= truth <= row["m_high"]
+
+
+@pytest.mark.parametrize("ratio", [
+    wb.sum(col.x) / wb.sum(col.small), 1 / wb.mean(col.none), wb.mean(col.none) * wb.mean(col.none),
+    wb.sum(col.x) / wb.sum(col.little), wb.mean(col.none).abs()], ids=lambda ratio: ratio.show())
+def test_values_that_are_no_straight_lines_have_no_false_intervals(ratio: Expr) -> None:
+    """Of a denominator that may be 0, half of the intervals were false."""
+    rows, missed = 20_000, 0
+    for seed in range(12):
+        chance = np.random.default_rng(seed)
+        table = pa.table({"at": np.arange(rows), **{name: chance.normal(mean, 1, rows) for name, mean in (
+            ("x", 1), ("small", 0.01), ("none", 0), ("little", 0.05))}})
+        query = wb.from_arrow(table, time="at").tumbling_window(rows).aggregate(ratio=ratio)
+        truth, = query.collect()["ratio"].to_pylist()
+        looks = [answer.table for answer in query.progress(at=[0.05, 0.1, 0.2, 0.3, 0.5, 0.8], seed=seed)][:-1]
+        ends = [(look["ratio_low"][0].as_py(), look["ratio_high"][0].as_py()) for look in looks]
+        missed += any(None not in end and not end[0] <= truth <= end[1] for end in ends)
+    assert missed <= 1
+
+
+def test_values_that_are_nearly_straight_keep_their_intervals() -> None:
+    rows = 20_000
+    chance = np.random.default_rng(3)
+    table = pa.table({"at": np.arange(rows), "k": chance.integers(0, 3, rows), "x": chance.normal(5, 2, rows)})
+    query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(rows).aggregate(
+        mean=wb.mean(col.x), same=wb.sum(col.x) / wb.count(), spread=wb.std(col.x) / wb.mean(col.x))
+    answer = next(query.progress(at=[0.6], block_rows=100)).table
+    for low, high, same_low, same_high in zip(*(answer[name].to_pylist() for name in (
+            "mean_low", "mean_high", "same_low", "same_high")), strict=True):
+        assert same_high - same_low == pytest.approx(high - low, rel=0.05)
+    assert answer["spread_low"].null_count == 0
+
+
+@pytest.mark.parametrize("top", [9 * 10**14, 18 * 10**14])
+def test_sums_up_to_the_largest_integer_have_intervals_that_hold_or_none(top: int) -> None:
+    """From 2**62 on they were cut, and so were their intervals."""
+    rows = 20_000
+    values = np.random.default_rng(0).integers(0, top, rows)
+    values[rows // 4 :] *= 1 if top < 10**15 else -1
+    table = pa.table({"at": np.arange(rows), "x": values})
+    query = wb.from_arrow(table, time="at").tumbling_window(rows).aggregate(total=wb.sum(col.x))
+    exact, = query.collect()["total"].to_pylist()
+    assert abs(exact) > 2**62
+    *early, last = (answer.table for answer in query.progress(at=[0.1, 0.3, 0.5, 0.9]))
+    assert last["total"].to_pylist() == [exact]
+    ends = [(look["total_low"][0].as_py(), look["total_high"][0].as_py()) for look in early]
+    assert any(None not in end for end in ends)
+    assert all(None in end or end[0] <= exact <= end[1] for end in ends)
+
+
+def test_a_product_that_leaves_its_type_on_the_way_is_not_known_yet() -> None:
+    rows = 20_000
+    table = pa.table({"at": np.arange(rows), "k": np.arange(rows) % 2, "x": np.where(np.arange(rows) % 9_999, 7, 0)})
+    log = wb.from_arrow(table, time="at")
+    query = log.group_by("k").tumbling_window(rows).aggregate(product=wb.product(col.x))
+    first, *_, last = (answer.table["product"].to_pylist() for answer in query.progress(every="1%", block_rows=100))
+    assert None in first
+    assert last == query.collect()["product"].to_pylist() == [0, 0]
+    never = log.where(col.x > 0).tumbling_window(rows).aggregate(product=wb.product(col.x))
+    with pytest.raises(KernelError):
+        never.progress().finish()

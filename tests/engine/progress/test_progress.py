@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import signal
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -486,6 +487,67 @@ def test_claims_without_a_window_are_not_known_where_there_are_several(log: wb.S
     progress.remember(wb.Comparison("n", {"k": "a"}, {"k": "b"}, 5.0, 1.0))
     progress.finish()
     assert [verdict.words for verdict in progress.remembered] == ["a > b (n), exactly: not known yet"]
+
+
+def test_keys_of_numpy_are_written_down_as_any(log: wb.Stream, tmp_path: Path) -> None:
+    query = log.select(k=col.i % 3).group_by("k").tumbling_window(ROWS).aggregate(n=wb.count())
+    progress = query.progress()
+    *_, last = progress
+    claim = progress.remember(last.compare({"k": np.int64(0)}, {"k": np.int32(2)}, "n"))
+    progress.keep(tmp_path / "kept")
+    assert query.progress(resume=tmp_path / "kept").claims == [claim]
+
+
+def test_what_was_kept_at_the_end_is_the_answer(log: wb.Stream, tmp_path: Path) -> None:
+    query = QUERIES["whole"](log)
+    progress = query.progress()
+    exact = progress.finish()
+    progress.keep(tmp_path / "kept")
+    assert rows(query.progress(resume=tmp_path / "kept").finish()) == rows(exact)
+    answer, = query.progress(resume=tmp_path / "kept")
+    assert answer.final
+    assert list(progress) == []
+
+
+def test_nothing_is_resumed_in_the_order_of_time(log: wb.Stream, tmp_path: Path) -> None:
+    for asked, query in (({"order": "time"}, "whole"), ({}, "sessions")):
+        with pytest.raises(PlanError, match="order of time"):
+            QUERIES[query](log).progress(resume=tmp_path / "none", **asked)
+
+
+def test_a_finish_that_was_interrupted_does_not_hurry_who_reads_on(log: wb.Stream,
+                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    progress = QUERIES["whole"](log).progress(every="10%", block_rows=50)
+    with monkeypatch.context() as patch:
+        patch.setattr(progress.states, "read_rest", lambda _: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            progress.finish()
+    assert len(list(progress)) >= 9
+
+
+def test_ranks_of_groups_that_were_not_seen_are_not_certain() -> None:
+    rows = 20_000
+    table = pa.table({"at": np.arange(rows), "k": np.where(np.arange(rows) >= rows - 3, 2, np.arange(rows) % 3 == 0)})
+    log = wb.from_arrow(table, time="at")
+    for events, ranks in ((log, 3), (log.where(col.at == rows - 1), 1)):
+        query = events.group_by("k").tumbling_window(rows).aggregate(n=wb.count())
+        *_, last = query.progress(every="5%").until(ranking_stable=ranks)
+        certain, keys = last.ranking(ranks)
+        assert certain
+        assert len(keys) == ranks
+
+
+def test_a_query_and_its_table_are_let_go_whatever_stands_behind_its_windows() -> None:
+    """A step behind the windows was kept by what is known of its query, and the query by its step."""
+    for end in (lambda found: found, lambda found: found.where(col.n > 1), lambda found: found.top_k(2, by="n")):
+        table = pa.table({"at": np.arange(9_000), "k": np.arange(9_000) % 3})
+        query = end(wb.from_arrow(table, time="at").group_by("k").tumbling_window(9_000).aggregate(n=wb.count()))
+        progress = query.progress()
+        progress.finish()
+        source = weakref.ref(progress.states.source)
+        del progress, query, table
+        gc.collect()
+        assert source() is None
 
 
 def test_claims_of_another_query_are_not_taken(log: wb.Stream, tmp_path: Path) -> None:

@@ -1,0 +1,57 @@
+"""Ctrl-C waits while what was read is counted: a block is counted whole, or not at all."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Self
+
+Handler = Callable[[int, FrameType | None], Any]
+
+
+class Interrupts:
+    """Holds back ctrl-C from where it is entered to where it is left; there it is raised if it came meanwhile.
+
+    Only the main thread is ever interrupted; on others, and where ctrl-C has no handler in Python, it does nothing.
+    """
+
+    def __init__(self) -> None:
+        self._handler: Handler | None = None
+        self._came: tuple[int, FrameType | None] | None = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            handler = signal.getsignal(signal.SIGINT)
+            if callable(handler):
+                self._handler = handler
+                signal.signal(signal.SIGINT, self._hold)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._handler is None:
+            return
+        handler, self._handler = self._handler, None
+        signal.signal(signal.SIGINT, handler)
+        self._tell(handler)
+
+    def let_through(self, read: Callable[[], int]) -> int:
+        """Call what takes long and can be taken back: in it ctrl-C is raised after all."""
+        handler = self._handler
+        if handler is None:
+            return read()
+        signal.signal(signal.SIGINT, handler)
+        try:
+            self._tell(handler)
+            return read()
+        finally:
+            signal.signal(signal.SIGINT, self._hold)
+
+    def _hold(self, number: int, frame: FrameType | None) -> None:
+        self._came = number, frame
+
+    def _tell(self, handler: Handler) -> None:
+        came, self._came = self._came, None
+        if came is not None:
+            handler(*came)
