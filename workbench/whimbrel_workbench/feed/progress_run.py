@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.errors import PlanError, WhimbrelError
-from whimbrel.expr import Col, lift
+from whimbrel.errors import WhimbrelError
+from whimbrel.expr import Expr
 from whimbrel.progress import Comparison, Estimate, Progress
 from whimbrel.progress.sample import times_behind
 from whimbrel.run import Metrics, Snapshot
 from whimbrel_workbench.feed.bounds import UNKNOWN, Bounds, bounds_of, ends_of
 from whimbrel_workbench.feed.pinned import Pinned
+from whimbrel_workbench.feed.sought import sought
 from whimbrel_workbench.frames import Result
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.numbers import rate_words
@@ -67,7 +68,8 @@ class ProgressRun:
         self._reader: threading.Thread | None = None
         self._reading_s = self._judging_s = 0.0
         self._bounds: list[tuple[float, float, Bounds]] = []
-        self._first, self._met, self._dropped = "", "", False
+        self._first = self._steered = self._refused = ""
+        self._met, self._dropped = "", False
         self._pinned: Pinned | None = None
         self._read()
 
@@ -172,28 +174,31 @@ class ProgressRun:
         """Read first what lies between two positions of the axis of time."""
         kind = self._schema.field("start").type
         begin, end = (tick_at(place, kind) for place in sorted((first, last)))
-        self._prefer(f"{_instant(begin, kind)} to {_instant(end, kind)}", {}, (begin, max(end, begin + 1)))
+        self._prefer(f"{_instant(begin, kind)} to {_instant(end, kind)}", (), (begin, max(end, begin + 1)))
 
     def prefer_row(self, row: pa.Table) -> None:
         """Read first what a row of the answer is made of, as far as its keys are columns of the source."""
         if self.progress.why:
             return
-        told = self.progress.states.source.schema.names
-        wanted = {name: row.column(name)[0].as_py() for name in self._keys if name in told and name in row.column_names}
-        between, words = None, ", ".join(map(str, wanted.values()))
+        found = sought(self.progress, row, [key for key in self._keys if key in row.column_names])
+        between, words = None, found.words
         answer = self.progress.latest
         if answer is not None and not _one_window(answer.table):
             start = row.column("start")[0].cast(pa.int64()).as_py()
             first, last = times_behind(self.progress.division, np.array([start]))
-            between, words = (int(first[0]), int(last[0]) + 1), ", ".join(filter(None, (
-                words, _instant(start, self._schema.field("start").type))))
-        self._prefer(words or "this row", wanted, between)
+            between = int(first[0]), int(last[0]) + 1
+            words = *words, _instant(start, self._schema.field("start").type)
+        if found.beside and not words:
+            self._refused = f"{', '.join(found.beside)}: nothing can come first of such a key"
+            self._tell()
+            return
+        self._prefer(", ".join(words) or "this row", found.conditions, between)
 
     def prefer_all(self) -> None:
         """Read all that is left alike."""
-        if self._first:
+        if self._first or self._refused:
             self._order(self.progress.prefer)
-            self._first = ""
+            self._first = self._steered = self._refused = ""
 
     def remember(self, left: str, right: str, value: str) -> None:
         """Pin a claim: that the first of two rows, by their keys as words, has the larger or the smaller value."""
@@ -264,29 +269,31 @@ class ProgressRun:
         # The first times wait for the compiler, which says nothing of the times to come.
         self._judging_s += time.perf_counter() - began if len(self._bounds) > _WARM_BOUNDS else 0.0
 
-    def _prefer(self, words: str, wanted: Mapping[str, Any], between: tuple[int, int] | None) -> None:
+    def _prefer(self, words: str, conditions: Sequence[Expr], between: tuple[int, int] | None) -> None:
         def order() -> None:
             if self.progress.why:
                 return
-            conditions = [Col(name).is_null() if value is None else Col(name) == lift(value)
-                          for name, value in wanted.items()]
             try:
                 self.progress.prefer(*conditions, between=between)
-            except PlanError:  # a stretch beside the rows
-                self._first = f"{words}: no row lies there, nothing can come first"
+            except WhimbrelError:  # a stretch beside the rows: what came first before still does
+                self._first = self._steered
+                self._refused = f"{words}: no row lies there, nothing can come first"
                 return
-            self._first = words if len(self.progress.scan.later) else (
+            self._first = self._steered = words if len(self.progress.scan.later) else (
                 f"{words} lies in every block that is left, or in none: nothing can come first")
 
-        self._first = words
+        self._first, self._refused = words, ""
         self._order(order)
 
     def _first_words(self) -> str:
-        if not self._first or self.progress.why or self.progress.scan.next is None:
+        if self.progress.why or self.progress.scan.next is None:
             return ""
-        if not len(self.progress.scan.later):
-            return self._first if "nothing can" in self._first else ""
-        return f"{self._first}, {len(self.progress.scan.left):,} blocks to go"
+        first = self._first
+        if first and len(self.progress.scan.later):
+            first = f"{first}, {len(self.progress.scan.left):,} blocks to go"
+        elif "nothing can" not in first:
+            first = ""
+        return "; ".join(filter(None, (first, self._refused)))
 
     def _order(self, order: Callable[[], object]) -> None:
         """Let the reading thread do something between two steps."""

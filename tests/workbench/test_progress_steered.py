@@ -1,0 +1,158 @@
+"""Which rows are read first when a mark is clicked."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+from whimbrel.stream import Stream
+from whimbrel_workbench.feed import ProgressRun
+from whimbrel_workbench.feed.feed import _result
+
+ROWS = 6_000
+BLOCK = np.arange(ROWS) // 100
+ROWS_OF = {"at": np.arange(ROWS), "x": np.random.default_rng(1).random(ROWS)}
+
+
+def log(**columns: object) -> Stream:
+    return wb.from_arrow(pa.table({**ROWS_OF, **columns}), time="at")
+
+
+def counts(rows: Stream, *keys: str, **computed: object) -> Stream:
+    return rows.group_by(*keys, **computed).tumbling_window(ROWS).aggregate(n=wb.count(), m=wb.mean(col.x))
+
+
+def waiting(query: Stream, **asked: object) -> ProgressRun:
+    """A run that has read a little, and waits."""
+    progress = query.progress(**{"every": "2%", "seed": 2, "block_rows": 64, **asked})
+    for _ in range(3):
+        next(progress)
+    progress.until(seconds=1e-9)
+    run = ProgressRun(progress, *_result(query))
+    assert run.wait(10)
+    return run
+
+
+def row_where(run: ProgressRun, name: str, value: object) -> pa.Table:
+    table = run.progress.latest.table
+    return table.slice(table.column(name).to_pylist().index(value), 1)
+
+
+def obeyed(run: ProgressRun) -> None:
+    """All that was asked of the reader is done."""
+    with run._changed:
+        done = []
+        run._orders.append(lambda: done.append(True))
+        run._changed.notify_all()
+        assert run._changed.wait_for(lambda: done, 10)
+
+
+def first_rows(run: ProgressRun) -> set[int]:
+    """The rows of the source that lie in the blocks that are read first; empty where none is."""
+    scan = run.progress.scan
+    left = scan.left if len(scan.later) else ()
+    return {row for block in left for row in range(scan.blocks.first[block], scan.blocks.stop[block])}
+
+
+KINDS = {
+    "decimal": pa.array([Decimal(int(each)) / 4 for each in BLOCK], pa.decimal128(10, 2)),
+    "bytes": pa.array([b"%d" % each for each in BLOCK]),
+    "time": pa.array(BLOCK, pa.int64()).cast(pa.time64("us")),
+    "nanoseconds of a duration": pa.array(BLOCK, pa.int64()).cast(pa.duration("ns")),
+    "nanoseconds of an instant": pa.array(BLOCK + 10**18, pa.int64()).cast(pa.timestamp("ns")),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_key_that_conditions_cannot_name_does_not_end_the_reading(kind: pa.Array) -> None:
+    run = waiting(counts(log(k=kind), "k"))
+    run.prefer_row(run.progress.latest.table.slice(0, 1))
+    obeyed(run)
+    assert run.state == "paused"
+    assert run.error is None
+    assert run.quality("m").first == "k: nothing can come first of such a key"
+    run.stop()
+
+
+def test_a_row_is_sought_by_those_of_its_keys_that_conditions_can_name() -> None:
+    run = waiting(counts(log(d=KINDS["decimal"], k=BLOCK), "d", "k"))
+    run.prefer_row(run.progress.latest.table.slice(0, 1))
+    obeyed(run)
+    key = run.progress.latest.table["k"][0].as_py()
+    assert run.quality("m").first.startswith(f"{key}, ")
+    assert first_rows(run) <= set(range(100 * key - 64, 100 * key + 164))
+    run.stop()
+
+
+def test_what_is_read_first_stays_so_when_the_next_wish_comes_to_nothing() -> None:
+    run = waiting(counts(log(k=KINDS["decimal"], g=BLOCK), "k", "g"))
+    run.prefer_row(run.progress.latest.table.slice(0, 1))
+    obeyed(run)
+    before, rows = run.quality("m").first, first_rows(run)
+    run.prefer_stretch(10.0 * ROWS, 11.0 * ROWS)
+    obeyed(run)
+    assert run.quality("m").first == f"{before}; 60,000 to 66,000: no row lies there, nothing can come first"
+    assert first_rows(run) == rows
+    run.prefer_all()
+    obeyed(run)
+    assert run.quality("m").first == ""
+    run.stop()
+
+
+LIKE_BLOCKS = {"k": BLOCK, "j": (BLOCK + 30) % 60}
+
+
+@pytest.mark.parametrize("query", (
+    counts(log(**LIKE_BLOCKS), k=col.j),
+    counts(log(**LIKE_BLOCKS).select("x", k=col.j), "k"),
+    counts(log(**LIKE_BLOCKS), "k", "j").select("n", "m", k=col.j),
+    counts(log(**LIKE_BLOCKS), k=col.j).top_k(5, by=col.n),
+), ids=("computed", "selected", "renamed", "ranked"))
+def test_a_key_is_sought_in_the_column_that_it_is_whatever_else_has_its_name(query: Stream) -> None:
+    run = waiting(query)
+    key = run.progress.latest.table["k"][0].as_py()
+    run.prefer_row(row_where(run, "k", key))
+    obeyed(run)
+    there = set(np.flatnonzero(LIKE_BLOCKS["j"] == key).tolist())
+    assert first_rows(run) & there
+    assert first_rows(run) <= {row + away for row in there for away in (-64, 0, 64)}
+    run.stop()
+
+
+@pytest.mark.parametrize("query", (
+    counts(log(**LIKE_BLOCKS), k=col.j % 7),
+    log(**LIKE_BLOCKS).group_by("j").tumbling_window(ROWS).aggregate(n=wb.count()).select(k=col.n),
+), ids=("computed", "a value"))
+def test_a_key_that_is_no_column_of_the_source_steers_nothing(query: Stream) -> None:
+    run = waiting(query)
+    run.prefer_row(run.progress.latest.table.slice(0, 1))
+    obeyed(run)
+    assert not first_rows(run)
+    assert "nothing can come first" in run.quality(query.schema.names[-1]).first
+    run.stop()
+
+
+def test_a_key_that_is_missing_is_sought_where_it_is_missing() -> None:
+    run = waiting(counts(log(k=pa.array([None if each == 30 else int(each) for each in BLOCK])), "k"))
+    run.pause()
+    if None not in run.progress.latest.table["k"].to_pylist():
+        run.progress.prefer(between=(3_000, 3_100))
+        next(run.progress)
+    run.prefer_row(row_where(run, "k", None))
+    obeyed(run)
+    assert run.quality("m").first.startswith("(null)")
+    run.stop()
+
+
+def test_days_beyond_those_of_python_do_not_break_a_click() -> None:
+    far = pa.array(BLOCK + 2**61, pa.int64()).cast(pa.timestamp("us"))
+    run = waiting(counts(log(k=far), "k"))
+    run.prefer_row(run.progress.latest.table.slice(0, 1))
+    obeyed(run)
+    assert run._first_words() == "k: nothing can come first of such a key"
+    run.stop()
