@@ -1,8 +1,10 @@
-"""Which rows are read first when a mark is clicked."""
+"""Which rows are read first when a mark is clicked, and who has the last word on whether a run reads on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
+from whimbrel.errors import SourceError
 from whimbrel.stream import Stream
 from whimbrel_workbench.feed import ProgressRun
 from whimbrel_workbench.feed.feed import _result
@@ -156,3 +159,84 @@ def test_days_beyond_those_of_python_do_not_break_a_click() -> None:
     obeyed(run)
     assert run._first_words() == "k: nothing can come first of such a key"
     run.stop()
+
+
+def during_a_step(run: ProgressRun, within: str, press: Callable[[], object], when: Callable[[Any], bool]) -> None:
+    """Press something once, while the reader is in the step in which something is so."""
+    whole = getattr(run.progress, within)
+
+    def pressed() -> object:
+        found = whole()
+        if when(found):
+            setattr(run.progress, within, whole)
+            press()
+        return found
+
+    setattr(run.progress, within, pressed)
+
+
+GOOD_ENOUGH, ALL_READ = ("_stop", bool), ("_by_blocks", lambda answer: answer.last)
+
+
+@pytest.mark.parametrize(("within", "when"), (GOOD_ENOUGH, ALL_READ), ids=("good enough", "all read"))
+def test_what_was_stopped_during_a_step_stays_stopped(within: str, when: Callable[[Any], bool]) -> None:
+    run = waiting(counts(log(k=BLOCK), "k"))
+    during_a_step(run, within, run.stop, when)
+    run.progress.until(seconds=1e-9 if within == "_stop" else None)
+    reader = run._reader
+    run.resume()
+    reader.join(10)
+    assert not reader.is_alive()
+    assert run.state == "stopped"
+    run.finish()
+    assert run.wait(10)
+    assert run.state == "finished"
+    assert sum(run.look("n")[0].table["n"].to_pylist()) == ROWS
+
+
+def test_what_is_paused_while_the_last_rows_are_read_is_finished() -> None:
+    run = waiting(counts(log(k=BLOCK), "k"))
+    reader = run._reader
+    during_a_step(run, ALL_READ[0], run.pause, ALL_READ[1])
+    run.finish()
+    reader.join(10)
+    assert run.state == "finished"
+
+
+def test_a_pause_that_comes_when_all_was_read_leaves_nothing_waiting() -> None:
+    run = waiting(counts(log(k=BLOCK), "k"))
+    run.finish()
+    assert run.wait(10)
+    run.pause()
+    run.resume()
+    assert run.state == "finished"
+
+
+def test_finishing_right_after_a_stop_reads_on() -> None:
+    run = waiting(counts(log(k=BLOCK), "k"))
+    with run._changed:  # the reader sees nothing of it in between
+        run.stop()
+        run.finish()
+    assert run.wait(10)
+    assert run.state == "finished"
+
+
+def test_an_error_of_a_step_that_was_stopped_is_told_when_it_is_gone_on_with() -> None:
+    run = waiting(counts(log(k=BLOCK), "k"))
+
+    def stopped() -> None:
+        run.stop()
+        raise SourceError("A file is gone.")
+
+    run.progress._by_blocks = stopped
+    reader = run._reader
+    run.progress.until()
+    run.resume()
+    reader.join(10)
+    assert run.state == "stopped"
+    run.progress._by_blocks = lambda: (_ for _ in ()).throw(SourceError("A file is gone."))
+    run.finish()
+    assert run.wait(10)
+    assert (run.state, run.error.what) == ("failed", "A file is gone.")
+
+

@@ -37,6 +37,7 @@ _WARM_BOUNDS: Final = 2
 _MOST_BOUNDS: Final = 120
 _MOST_NAMES: Final = 60
 _ENDED: Final = ("finished", "stopped", "failed")
+_READING: Final[tuple[State, ...]] = ("running", "paused")
 
 
 class ProgressRun:
@@ -140,25 +141,22 @@ class ProgressRun:
     # As a run is steered.
 
     def pause(self) -> None:
-        if self._state == "running":
-            self._become("paused")
+        self._become("paused", "running")
 
     def resume(self) -> None:
-        if self._state == "paused":
-            self._become("running")
+        self._become("running", "paused")
 
     def stop(self, *, keep: bool = True) -> None:
         """Read no more. The estimate stays, and can be gone on with by :meth:`finish`; or it is dropped."""
         self._dropped = not keep
-        if self._state not in _ENDED:
-            self._become("stopped")
+        self._become("stopped", *_READING)
 
     def finish(self) -> None:
         """Read all that is left, whatever was said of when to stop; also after a stop."""
         if self.can_finish:
             self.progress.until()
-            self._become("running")
-            self._read()
+            if self._become("running", "stopped", *_READING):
+                self._read()
 
     @property
     def can_finish(self) -> bool:
@@ -220,28 +218,42 @@ class ProgressRun:
     # How it reads.
 
     def _read(self) -> None:
-        if self._reader is None or not self._reader.is_alive():
-            self._reader = threading.Thread(target=self._read_on, name="whimbrel-progress", daemon=True)
-            self._reader.start()
+        with self._changed:
+            if self._reader is None:
+                self._reader = threading.Thread(target=self._read_on, name="whimbrel-progress", daemon=True)
+                self._reader.start()
 
     def _read_on(self) -> None:
-        try:
-            while self._state not in _ENDED:
-                with self._changed:
-                    self._changed.wait_for(lambda: self._orders or self._state != "paused")
-                    orders, self._orders = self._orders, []
+        while (orders := self._turn()) is not None:
+            try:
                 for order in orders:
                     order()
                 if orders:
                     self._tell()
                 if self._state == "running":
                     self._step()
-        except WhimbrelError as error:
-            self.error = error
-            self._become("failed")
-        except Exception as error:  # noqa: BLE001 - a bug must show in the view, not freeze it
-            self.error = WhimbrelError(f"{type(error).__name__}: {error}", where="progress()")
-            self._become("failed")
+            except WhimbrelError as error:
+                self._fail(error)
+            except Exception as error:  # noqa: BLE001 - a bug must show in the view, not freeze it
+                self._fail(WhimbrelError(f"{type(error).__name__}: {error}", where="progress()"))
+
+    def _turn(self) -> list[Callable[[], object]] | None:
+        """What to do before the next step, once there is something to do; None for the reader to leave.
+
+        Who leaves says so before anybody else can look: whoever finishes then starts another reader.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._orders or self._state != "paused")
+            if self._state in _ENDED:
+                self._reader = None
+                return None
+            orders, self._orders = self._orders, []
+            return orders
+
+    def _fail(self, error: WhimbrelError) -> None:
+        with self._changed:
+            if self._become("failed", *_READING):  # what was stopped says so when it is gone on with
+                self.error = error
 
     def _step(self) -> None:
         rule, began = self.progress.rule, time.perf_counter()
@@ -250,10 +262,10 @@ class ProgressRun:
         latest = self.progress.latest
         if latest is not None and latest.last:
             self._judge(latest)
-            self._become("finished")
+            self._become("finished", *_READING)
         elif answer is None:
             self._met = rule.words
-            self._become("paused")
+            self._become("paused", "running")
         else:
             self._met = ""
             self._judge(answer)
@@ -301,10 +313,14 @@ class ProgressRun:
             self._orders.append(order)
         self._tell()
 
-    def _become(self, state: State) -> None:
+    def _become(self, state: State, *before: State) -> bool:
+        """Be in a state, if it is in one of those before: what was pressed during a step has the last word."""
         with self._changed:
+            if self._state not in before:
+                return False
             self._state = state
-        self._tell()
+            self._tell()
+            return True
 
     def _tell(self) -> None:
         with self._changed:
