@@ -30,10 +30,10 @@ def counts(rows: Stream, *keys: str, **computed: object) -> Stream:
     return rows.group_by(*keys, **computed).tumbling_window(ROWS).aggregate(n=wb.count(), m=wb.mean(col.x))
 
 
-def waiting(query: Stream, **asked: object) -> ProgressRun:
+def waiting(query: Stream, looks: int = 3, **asked: object) -> ProgressRun:
     """A run that has read a little, and waits."""
     progress = query.progress(**{"every": "2%", "seed": 2, "block_rows": 64, **asked})
-    for _ in range(3):
+    for _ in range(looks):
         next(progress)
     progress.until(seconds=1e-9)
     run = ProgressRun(progress, *_result(query))

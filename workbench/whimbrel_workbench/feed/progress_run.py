@@ -212,7 +212,8 @@ class ProgressRun:
     def pin(self) -> None:
         """Pin the picture: its values and intervals are compared with the exact ones."""
         if self.progress.latest is not None:
-            self._pinned = Pinned(self.progress.latest, [key for key in self._keys if key in self._schema.names])
+            self._pinned = Pinned(self.progress.latest, [key for key in self._keys if key in self._schema.names],
+                                  self._schema.names)
             self._tell()
 
     # How it reads.
