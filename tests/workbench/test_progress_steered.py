@@ -240,3 +240,13 @@ def test_an_error_of_a_step_that_was_stopped_is_told_when_it_is_gone_on_with() -
     assert (run.state, run.error.what) == ("failed", "A file is gone.")
 
 
+
+
+@pytest.mark.parametrize("beyond", (1e300, 1e19, float("nan"), float("inf")))
+def test_a_stretch_beyond_all_times_does_not_break_a_drag(beyond: float) -> None:
+    run = waiting(log(k=BLOCK).tumbling_window(100).aggregate(n=wb.count()))
+    run.prefer_stretch(10.0, beyond)
+    obeyed(run)
+    assert run.state == "paused"
+    assert run.quality("n").first == "that stretch ends where no time can be told: nothing can come first"
+    run.stop()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.errors import WhimbrelError
+from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.expr import Expr
 from whimbrel.progress import Comparison, Estimate, Progress
 from whimbrel.progress.sample import times_behind
@@ -171,8 +171,13 @@ class ProgressRun:
     def prefer_stretch(self, first: float, last: float) -> None:
         """Read first what lies between two positions of the axis of time."""
         kind = self._schema.field("start").type
-        begin, end = (tick_at(place, kind) for place in sorted((first, last)))
-        self._prefer(f"{_instant(begin, kind)} to {_instant(end, kind)}", (), (begin, max(end, begin + 1)))
+        try:
+            begin, end = (tick_at(place, kind) for place in sorted((first, last)))
+            words = f"{_instant(begin, kind)} to {_instant(end, kind)}"
+        except (OverflowError, ValueError):  # an axis goes on where calendars and ticks have ended
+            self._refuse("that stretch ends where no time can be told: nothing can come first")
+            return
+        self._prefer(words, (), (begin, max(end, begin + 1)))
 
     def prefer_row(self, row: pa.Table) -> None:
         """Read first what a row of the answer is made of, as far as its keys are columns of the source."""
@@ -187,8 +192,7 @@ class ProgressRun:
             between = int(first[0]), int(last[0]) + 1
             words = *words, _instant(start, self._schema.field("start").type)
         if found.beside and not words:
-            self._refused = f"{', '.join(found.beside)}: nothing can come first of such a key"
-            self._tell()
+            self._refuse(f"{', '.join(found.beside)}: nothing can come first of such a key")
             return
         self._prefer(", ".join(words) or "this row", found.conditions, between)
 
@@ -203,6 +207,9 @@ class ProgressRun:
         answer = self.progress.latest
         assert answer is not None, "there are no names before there is an answer"
         named = labels(answer.table, self._keys)
+        if gone := {left, right} - {*named.names}:
+            raise PlanError(f"The latest answer has no row {min(gone)}.", where="remember(...)",
+                            hint="choose among the rows it has now")
         rows = [answer.table.slice(int(np.flatnonzero(named.codes == named.names.index(name))[0]), 1)
                 for name in (left, right)]
         this, other = ({key: row.column(key)[0].as_py() for key in self._keys} for row in rows)
@@ -288,15 +295,19 @@ class ProgressRun:
                 return
             try:
                 self.progress.prefer(*conditions, between=between)
-            except WhimbrelError:  # a stretch beside the rows: what came first before still does
-                self._first = self._steered
-                self._refused = f"{words}: no row lies there, nothing can come first"
+            except WhimbrelError:  # a stretch beside the rows
+                self._refuse(f"{words}: no row lies there, nothing can come first")
                 return
             self._first = self._steered = words if len(self.progress.scan.later) else (
                 f"{words} lies in every block that is left, or in none: nothing can come first")
 
         self._first, self._refused = words, ""
         self._order(order)
+
+    def _refuse(self, words: str) -> None:
+        """Say why the last wish came to nothing; what came first before still does."""
+        self._first, self._refused = self._steered, words
+        self._tell()
 
     def _first_words(self) -> str:
         if self.progress.why or self.progress.scan.next is None:
@@ -339,7 +350,8 @@ class ProgressRun:
         return tuple(found)
 
     def _overturned(self, table: pa.Table) -> frozenset[int]:
-        names = {", ".join(map(str, row.values())) for verdict in self.progress.remembered if not verdict.holds
+        names = {labels(pa.Table.from_pylist([dict(row)]), list(row)).names[0]
+                 for verdict in self.progress.remembered if not verdict.holds
                  for row in (verdict.claim.left, verdict.claim.right)}
         if not names:
             return frozenset()
