@@ -161,6 +161,21 @@ def test_days_beyond_those_of_python_do_not_break_a_click() -> None:
     run.stop()
 
 
+def test_of_windows_over_windows_all_that_a_row_is_made_of_is_read_first() -> None:
+    query = log(k=BLOCK).tumbling_window(100).aggregate(m=wb.mean(col.x)).set_duration(1_000).aggregate(m=wb.max(col.m))
+    run = waiting(query, looks=10)
+    starts = run.progress.latest.table["start"].to_pylist()
+    start = next(each for each in starts if each >= 2_000)
+    unread = run.progress.scan.blocks
+    wanted = {row for first, stop, read in zip(unread.first, unread.stop, run.progress.scan.read, strict=True)
+              if not read for row in range(first, stop) if start - 900 <= row < start + 100}
+    run.prefer_row(row_where(run, "start", start))
+    obeyed(run)
+    assert wanted
+    assert wanted <= first_rows(run)
+    run.stop()
+
+
 def during_a_step(run: ProgressRun, within: str, press: Callable[[], object], when: Callable[[Any], bool]) -> None:
     """Press something once, while the reader is in the step in which something is so."""
     whole = getattr(run.progress, within)

@@ -13,11 +13,10 @@ import pyarrow as pa
 from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.expr import Expr
 from whimbrel.progress import Comparison, Estimate, Progress
-from whimbrel.progress.sample import times_behind
 from whimbrel.run import Metrics, Snapshot
 from whimbrel_workbench.feed.bounds import UNKNOWN, Bounds, bounds_of, ends_of
 from whimbrel_workbench.feed.pinned import Pinned
-from whimbrel_workbench.feed.sought import sought
+from whimbrel_workbench.feed.sought import sought, times_sought
 from whimbrel_workbench.frames import Result
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.numbers import rate_words
@@ -188,8 +187,7 @@ class ProgressRun:
         answer = self.progress.latest
         if answer is not None and not _one_window(answer.table):
             start = row.column("start")[0].cast(pa.int64()).as_py()
-            first, last = times_behind(self.progress.division, np.array([start]))
-            between = int(first[0]), int(last[0]) + 1
+            between = times_sought(self.progress, start)
             words = *words, _instant(start, self._schema.field("start").type)
         if found.beside and not words:
             self._refuse(f"{', '.join(found.beside)}: nothing can come first of such a key")

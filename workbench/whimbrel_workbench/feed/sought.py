@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Col, Expr, lift, type_of
 from whimbrel.operators import AsofJoin, Join, SemiJoin, TopK
-from whimbrel.plan import Operator, Source
+from whimbrel.plan import Operator, Source, times_needed
 from whimbrel.progress import Progress
 from whimbrel.progress.chain import chain_of
+from whimbrel.progress.sample import times_behind
 from whimbrel_workbench.frames.labels import labels
 
 _KEEPS_COLUMNS = (TopK, Join, SemiJoin, AsofJoin)
@@ -50,6 +52,15 @@ def sought(progress: Progress, row: pa.Table, keys: Sequence[str]) -> Sought:
             conditions.append(condition)
             words.append(labels(row, [key]).names[0])
     return Sought(tuple(conditions), tuple(words), tuple(beside))
+
+
+def times_sought(progress: Progress, start: int) -> tuple[int, int]:
+    """The times (from, up to) of rows of the source of which a row of the answer is made that starts there."""
+    source = chain_of(progress.plan)[-1].op
+    if not progress.division.tail_keeps_rows and isinstance(source, Source):  # it is made of several windows
+        return times_needed(progress.plan, start, start + 1)[source]
+    first, last = times_behind(progress.division, np.array([start]))
+    return int(first[0]), int(last[0]) + 1
 
 
 def _condition(progress: Progress, name: str, value: pa.Scalar) -> Expr | None:
