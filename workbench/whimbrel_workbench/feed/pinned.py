@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from whimbrel.batch import Column
+from whimbrel.kernels import KeyTable
 from whimbrel.progress import Estimate
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.numbers import share_words
 from whimbrel_workbench.frames.quality import Remembered
 from whimbrel_workbench.frames.values import floats
 
-_ROW = "row "
-"""No column of a query has a space in its name."""
+Places = NDArray[np.int64]
 
 _MOST_NAMED = 5
 _CLOSE = 1e-9
@@ -49,41 +49,50 @@ class Pinned:
     answer : Estimate
     keys : sequence of str
         Columns that say, beside the start, what a row speaks of.
+    names : sequence of str
+        Columns of the answer; its others are ends of intervals, whatever those are called.
     """
 
-    def __init__(self, answer: Estimate, keys: Sequence[str]) -> None:
-        self._keys = list(keys)
-        self._then = _plain(answer.table)
+    def __init__(self, answer: Estimate, keys: Sequence[str], names: Sequence[str]) -> None:
+        self._keys, self._subject = list(keys), ["start", *keys]
+        table = answer.table
+        self._then = table.select(self._subject)
+        # Only numbers are compared: what else there is, such as lists, need not be kept.
+        numbers = [field.name for field in table.schema if _is_number(field.type)]
+        self._values = table.select([name for name in numbers if name in names and name not in (*self._subject, "end")])
+        self._ends = table.select([name for name in numbers if name not in names])
         self._words = f"the picture at {share_words(answer.share or 0.0)} of the rows"
 
     def beside(self, table: pa.Table, settled: int, value: str, *, final: bool) -> Compared:
         """Compare with a later answer, of which so many rows are exact."""
-        subject = ["start", *self._keys]
-        told = [name for name in self._then.column_names if name not in (*subject, "end")]
-        rows = _plain(table.select(subject)).append_column(_ROW, pa.array(np.arange(len(table))))
-        joined = rows.join(self._then.select([*subject, *told]), keys=subject).sort_by(_ROW)
-        open_ = pa.array(np.arange(len(table)) >= settled)
-        names = [name for name in told if name in table.column_names and _is_number(table.schema.field(name).type)]
-        then = pa.table({name: pc.if_else(open_, None, joined.column(name)) for name in names})
-        outside, judged = self._judged(table, joined, settled, value)
-        verdict = self._without_intervals(table, then, value) if final and not judged else (
-            self._verdict(table, settled, outside, judged, final=final))
+        found = _places_among(self._then, table.select(self._subject))
+        places = np.full(len(table), -1) if found is None else found
+        exact = np.arange(len(table)) < settled
+        then = pa.table({name: _taken(self._values.column(name), np.where(exact, places, -1))
+                         for name in self._values.column_names})
+        if found is None:
+            said = f"several rows have the same {' and '.join(self._subject)}: none can be compared"
+            return Compared(then, frozenset(), Remembered(self._words, "exact" if final else "open", said))
+        new = int((places < 0).sum())
+        outside, judged = self._judged(table, places, exact, value)
+        verdict = self._without_intervals(table, then, value, new) if final and not judged else (
+            self._verdict(table, outside, judged, new, final=final))
         return Compared(then, frozenset(outside.tolist()), verdict)
 
-    def _judged(self, table: pa.Table, joined: pa.Table, settled: int, value: str) -> tuple[NDArray[np.intp], int]:
+    def _judged(self, table: pa.Table, places: Places, exact: NDArray[np.bool_],
+                value: str) -> tuple[NDArray[np.intp], int]:
         """Exact rows outside their interval, and how many had one."""
-        if f"{value}_low" not in joined.column_names:
+        if not {f"{value}_low", f"{value}_high"} <= set(self._ends.column_names):
             return np.empty(0, np.intp), 0
         now = floats(table.column(value))
-        low, high = (floats(joined.column(f"{value}_{end}")) for end in ("low", "high"))
+        low, high = (floats(_taken(self._ends.column(f"{value}_{end}"), places)) for end in ("low", "high"))
         slack = _CLOSE * np.abs(now)
-        judged = (np.isfinite(low) | np.isfinite(high)) & (np.arange(len(table)) < settled)
+        judged = (np.isfinite(low) | np.isfinite(high)) & exact
         with np.errstate(invalid="ignore"):
             outside = judged & ((now < low - slack) | (now > high + slack))
         return np.flatnonzero(outside), int(judged.sum())
 
-    def _verdict(self, table: pa.Table, settled: int, outside: NDArray[np.intp], judged: int, *,
-                 final: bool) -> Remembered:
+    def _verdict(self, table: pa.Table, outside: NDArray[np.intp], judged: int, new: int, *, final: bool) -> Remembered:
         if not judged:
             return Remembered(self._words, "open", "no value with an interval is exact yet")
         said = f"{judged - len(outside):,} of {judged:,} exact values lie within their intervals"
@@ -92,9 +101,9 @@ class Pinned:
             names = list(dict.fromkeys(named.names[code] for code in named.codes[outside[:_MOST_NAMED]]))
             said += f", not {', '.join(filter(None, names)) or 'the others'}"
         return Remembered(self._words, "overturned" if len(outside) else "holds" if final else "open",
-                          said + (self._new(table) if final else ""))
+                          said + (_new_words(new) if final else ""))
 
-    def _without_intervals(self, table: pa.Table, then: pa.Table, value: str) -> Remembered:
+    def _without_intervals(self, table: pa.Table, then: pa.Table, value: str, new: int) -> Remembered:
         """At the end there is nothing to hold values to, but how far off they were is known."""
         said = f"it had no interval of {value}"
         if value in then.column_names:
@@ -105,20 +114,36 @@ class Pinned:
                 size = np.abs(np.where(now == 0, was, now))
                 worst = float((np.abs(now - was) / np.where(size == 0, 1.0, size)).max())
                 said += f"; {len(now):,} of its values were off by up to {share_words(worst)}"
-        return Remembered(self._words, "exact", said + self._new(table))
-
-    def _new(self, table: pa.Table) -> str:
-        new = len(table) - len(self._then)
-        return f"; {new:,} rows were not seen yet" if new > 0 else ""
+        return Remembered(self._words, "exact", said + _new_words(new))
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    """Texts as texts: rows are not joined by codes of different dictionaries."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
-    return table
+def _places_among(then: pa.Table, now: pa.Table) -> Places | None:
+    """Of each row the number of its like among those that were; -1 of one that was not there, null is like null.
+
+    None where several are alike, then or now.
+    """
+    known, asked = ([_whole(column) for column in rows.columns] for rows in (then, now))
+    table = KeyTable([column.type for column in known])
+    was, ids = table.ids(known, len(then)), table.ids(asked, len(now))
+    if any(len(np.unique(each)) < len(each) for each in (was, ids)):
+        return None
+    places = np.full(len(table), -1)
+    places[was] = np.arange(len(was))
+    return places[ids]
+
+
+def _taken(column: pa.ChunkedArray, places: Places) -> pa.ChunkedArray:
+    """The values of rows; null for those that were not there."""
+    return column.take(pa.array(places, mask=places < 0))
+
+
+def _new_words(new: int) -> str:
+    return f"; {new:,} rows were not seen yet" if new else ""
+
+
+def _whole(column: pa.ChunkedArray) -> Column:
+    return Column.from_arrow(column.combine_chunks())
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))

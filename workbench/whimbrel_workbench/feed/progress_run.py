@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel.errors import PlanError, WhimbrelError
-from whimbrel.expr import Col, lift
+from whimbrel.expr import Expr
 from whimbrel.progress import Comparison, Estimate, Progress
-from whimbrel.progress.sample import times_behind
 from whimbrel.run import Metrics, Snapshot
 from whimbrel_workbench.feed.bounds import UNKNOWN, Bounds, bounds_of, ends_of
 from whimbrel_workbench.feed.pinned import Pinned
+from whimbrel_workbench.feed.sought import sought, times_sought
 from whimbrel_workbench.frames import Result
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.numbers import rate_words
@@ -36,6 +36,7 @@ _WARM_BOUNDS: Final = 2
 _MOST_BOUNDS: Final = 120
 _MOST_NAMES: Final = 60
 _ENDED: Final = ("finished", "stopped", "failed")
+_READING: Final[tuple[State, ...]] = ("running", "paused")
 
 
 class ProgressRun:
@@ -67,7 +68,8 @@ class ProgressRun:
         self._reader: threading.Thread | None = None
         self._reading_s = self._judging_s = 0.0
         self._bounds: list[tuple[float, float, Bounds]] = []
-        self._first, self._met, self._dropped = "", "", False
+        self._first = self._steered = self._refused = ""
+        self._met, self._dropped = "", False
         self._pinned: Pinned | None = None
         self._read()
 
@@ -138,25 +140,22 @@ class ProgressRun:
     # As a run is steered.
 
     def pause(self) -> None:
-        if self._state == "running":
-            self._become("paused")
+        self._become("paused", "running")
 
     def resume(self) -> None:
-        if self._state == "paused":
-            self._become("running")
+        self._become("running", "paused")
 
     def stop(self, *, keep: bool = True) -> None:
         """Read no more. The estimate stays, and can be gone on with by :meth:`finish`; or it is dropped."""
         self._dropped = not keep
-        if self._state not in _ENDED:
-            self._become("stopped")
+        self._become("stopped", *_READING)
 
     def finish(self) -> None:
         """Read all that is left, whatever was said of when to stop; also after a stop."""
         if self.can_finish:
             self.progress.until()
-            self._become("running")
-            self._read()
+            if self._become("running", "stopped", *_READING):
+                self._read()
 
     @property
     def can_finish(self) -> bool:
@@ -171,35 +170,44 @@ class ProgressRun:
     def prefer_stretch(self, first: float, last: float) -> None:
         """Read first what lies between two positions of the axis of time."""
         kind = self._schema.field("start").type
-        begin, end = (tick_at(place, kind) for place in sorted((first, last)))
-        self._prefer(f"{_instant(begin, kind)} to {_instant(end, kind)}", {}, (begin, max(end, begin + 1)))
+        try:
+            begin, end = (tick_at(place, kind) for place in sorted((first, last)))
+            words = f"{_instant(begin, kind)} to {_instant(end, kind)}"
+        except (OverflowError, ValueError):  # an axis goes on where calendars and ticks have ended
+            self._refuse("that stretch ends where no time can be told: nothing can come first")
+            return
+        self._prefer(words, (), (begin, max(end, begin + 1)))
 
     def prefer_row(self, row: pa.Table) -> None:
         """Read first what a row of the answer is made of, as far as its keys are columns of the source."""
         if self.progress.why:
             return
-        told = self.progress.states.source.schema.names
-        wanted = {name: row.column(name)[0].as_py() for name in self._keys if name in told and name in row.column_names}
-        between, words = None, ", ".join(map(str, wanted.values()))
+        found = sought(self.progress, row, [key for key in self._keys if key in row.column_names])
+        between, words = None, found.words
         answer = self.progress.latest
         if answer is not None and not _one_window(answer.table):
             start = row.column("start")[0].cast(pa.int64()).as_py()
-            first, last = times_behind(self.progress.division, np.array([start]))
-            between, words = (int(first[0]), int(last[0]) + 1), ", ".join(filter(None, (
-                words, _instant(start, self._schema.field("start").type))))
-        self._prefer(words or "this row", wanted, between)
+            between = times_sought(self.progress, start)
+            words = *words, _instant(start, self._schema.field("start").type)
+        if found.beside and not words:
+            self._refuse(f"{', '.join(found.beside)}: nothing can come first of such a key")
+            return
+        self._prefer(", ".join(words) or "this row", found.conditions, between)
 
     def prefer_all(self) -> None:
         """Read all that is left alike."""
-        if self._first:
+        if self._first or self._refused:
             self._order(self.progress.prefer)
-            self._first = ""
+            self._first = self._steered = self._refused = ""
 
     def remember(self, left: str, right: str, value: str) -> None:
         """Pin a claim: that the first of two rows, by their keys as words, has the larger or the smaller value."""
         answer = self.progress.latest
         assert answer is not None, "there are no names before there is an answer"
         named = labels(answer.table, self._keys)
+        if gone := {left, right} - {*named.names}:
+            raise PlanError(f"The latest answer has no row {min(gone)}.", where="remember(...)",
+                            hint="choose among the rows it has now")
         rows = [answer.table.slice(int(np.flatnonzero(named.codes == named.names.index(name))[0]), 1)
                 for name in (left, right)]
         this, other = ({key: row.column(key)[0].as_py() for key in self._keys} for row in rows)
@@ -209,34 +217,49 @@ class ProgressRun:
     def pin(self) -> None:
         """Pin the picture: its values and intervals are compared with the exact ones."""
         if self.progress.latest is not None:
-            self._pinned = Pinned(self.progress.latest, [key for key in self._keys if key in self._schema.names])
+            self._pinned = Pinned(self.progress.latest, [key for key in self._keys if key in self._schema.names],
+                                  self._schema.names)
             self._tell()
 
     # How it reads.
 
     def _read(self) -> None:
-        if self._reader is None or not self._reader.is_alive():
-            self._reader = threading.Thread(target=self._read_on, name="whimbrel-progress", daemon=True)
-            self._reader.start()
+        with self._changed:
+            if self._reader is None:
+                self._reader = threading.Thread(target=self._read_on, name="whimbrel-progress", daemon=True)
+                self._reader.start()
 
     def _read_on(self) -> None:
-        try:
-            while self._state not in _ENDED:
-                with self._changed:
-                    self._changed.wait_for(lambda: self._orders or self._state != "paused")
-                    orders, self._orders = self._orders, []
+        while (orders := self._turn()) is not None:
+            try:
                 for order in orders:
                     order()
                 if orders:
                     self._tell()
                 if self._state == "running":
                     self._step()
-        except WhimbrelError as error:
-            self.error = error
-            self._become("failed")
-        except Exception as error:  # noqa: BLE001 - a bug must show in the view, not freeze it
-            self.error = WhimbrelError(f"{type(error).__name__}: {error}", where="progress()")
-            self._become("failed")
+            except WhimbrelError as error:
+                self._fail(error)
+            except Exception as error:  # noqa: BLE001 - a bug must show in the view, not freeze it
+                self._fail(WhimbrelError(f"{type(error).__name__}: {error}", where="progress()"))
+
+    def _turn(self) -> list[Callable[[], object]] | None:
+        """What to do before the next step, once there is something to do; None for the reader to leave.
+
+        Who leaves says so before anybody else can look: whoever finishes then starts another reader.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._orders or self._state != "paused")
+            if self._state in _ENDED:
+                self._reader = None
+                return None
+            orders, self._orders = self._orders, []
+            return orders
+
+    def _fail(self, error: WhimbrelError) -> None:
+        with self._changed:
+            if self._become("failed", *_READING):  # what was stopped says so when it is gone on with
+                self.error = error
 
     def _step(self) -> None:
         rule, began = self.progress.rule, time.perf_counter()
@@ -245,10 +268,10 @@ class ProgressRun:
         latest = self.progress.latest
         if latest is not None and latest.last:
             self._judge(latest)
-            self._become("finished")
+            self._become("finished", *_READING)
         elif answer is None:
             self._met = rule.words
-            self._become("paused")
+            self._become("paused", "running")
         else:
             self._met = ""
             self._judge(answer)
@@ -264,29 +287,35 @@ class ProgressRun:
         # The first times wait for the compiler, which says nothing of the times to come.
         self._judging_s += time.perf_counter() - began if len(self._bounds) > _WARM_BOUNDS else 0.0
 
-    def _prefer(self, words: str, wanted: Mapping[str, Any], between: tuple[int, int] | None) -> None:
+    def _prefer(self, words: str, conditions: Sequence[Expr], between: tuple[int, int] | None) -> None:
         def order() -> None:
             if self.progress.why:
                 return
-            conditions = [Col(name).is_null() if value is None else Col(name) == lift(value)
-                          for name, value in wanted.items()]
             try:
                 self.progress.prefer(*conditions, between=between)
-            except PlanError:  # a stretch beside the rows
-                self._first = f"{words}: no row lies there, nothing can come first"
+            except WhimbrelError:  # a stretch beside the rows
+                self._refuse(f"{words}: no row lies there, nothing can come first")
                 return
-            self._first = words if len(self.progress.scan.later) else (
+            self._first = self._steered = words if len(self.progress.scan.later) else (
                 f"{words} lies in every block that is left, or in none: nothing can come first")
 
-        self._first = words
+        self._first, self._refused = words, ""
         self._order(order)
 
+    def _refuse(self, words: str) -> None:
+        """Say why the last wish came to nothing; what came first before still does."""
+        self._first, self._refused = self._steered, words
+        self._tell()
+
     def _first_words(self) -> str:
-        if not self._first or self.progress.why or self.progress.scan.next is None:
+        if self.progress.why or self.progress.scan.next is None:
             return ""
-        if not len(self.progress.scan.later):
-            return self._first if "nothing can" in self._first else ""
-        return f"{self._first}, {len(self.progress.scan.left):,} blocks to go"
+        first = self._first
+        if first and len(self.progress.scan.later):
+            first = f"{first}, {len(self.progress.scan.left):,} blocks to go"
+        elif "nothing can" not in first:
+            first = ""
+        return "; ".join(filter(None, (first, self._refused)))
 
     def _order(self, order: Callable[[], object]) -> None:
         """Let the reading thread do something between two steps."""
@@ -294,10 +323,14 @@ class ProgressRun:
             self._orders.append(order)
         self._tell()
 
-    def _become(self, state: State) -> None:
+    def _become(self, state: State, *before: State) -> bool:
+        """Be in a state, if it is in one of those before: what was pressed during a step has the last word."""
         with self._changed:
+            if self._state not in before:
+                return False
             self._state = state
-        self._tell()
+            self._tell()
+            return True
 
     def _tell(self) -> None:
         with self._changed:
@@ -315,7 +348,8 @@ class ProgressRun:
         return tuple(found)
 
     def _overturned(self, table: pa.Table) -> frozenset[int]:
-        names = {", ".join(map(str, row.values())) for verdict in self.progress.remembered if not verdict.holds
+        names = {labels(pa.Table.from_pylist([dict(row)]), list(row)).names[0]
+                 for verdict in self.progress.remembered if not verdict.holds
                  for row in (verdict.claim.left, verdict.claim.right)}
         if not names:
             return frozenset()
