@@ -38,12 +38,13 @@ def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockS
     if isinstance(division, str) or not division.tail_keeps_rows:
         ranged = in_ranges(plan)
         said = f", and {ranged}" if isinstance(ranged, str) and ranged else ""
-        if isinstance(ranged, Node):
-            division = divide(ranged)
-        elif isinstance(division, str):
-            division += said
+        found = divide(ranged) if isinstance(ranged, Node) else division
+        if isinstance(found, str):
+            division = found + said
         else:
-            vague = f"the query goes on from its windows otherwise than row by row{said}"
+            division = found if isinstance(division, str) or found.tail_keeps_rows else division
+            vague = "" if division.tail_keeps_rows else (
+                f"the query goes on from its windows otherwise than row by row{said}")
     if isinstance(division, str):
         return division
     states, known = BlockStates(division.plan), division.known_blocks.get(block_rows)

@@ -14,14 +14,22 @@ from whimbrel.batch import Schema
 from whimbrel.expr import Col
 from whimbrel.kernels import Compiled, Stateless
 from whimbrel.operators import (
+    AlterLifetime,
     AsofJoin,
+    Chop,
+    ClipDuration,
+    Extend,
     Finish,
     GroupAggregate,
     HoppingWindow,
     Join,
+    PointAtEnd,
+    Quantize,
     Results,
     Select,
     SemiJoin,
+    Shift,
+    SlidingWindow,
     TopK,
     Where,
 )
@@ -46,7 +54,8 @@ class Step(NamedTuple):
     tables: tuple[Node, ...]
 
 
-_KEEPS_ROWS = (TopK, Where, Select, Join, SemiJoin, AsofJoin)
+_KEEPS_ROWS = (TopK, Where, Select, Join, SemiJoin, AsofJoin, AlterLifetime, Shift, Extend, PointAtEnd, Quantize, Chop,
+               ClipDuration, SlidingWindow)
 """Operators whose output rows are rows of their input, with other columns perhaps, if joins are those of a chain."""
 
 
