@@ -26,7 +26,7 @@ from bench.ranged import ranged
 from whimbrel import col
 from whimbrel.kernels import patience
 
-ROWS, QUICK_ROWS = 20_000_000, 2_000_000
+ROWS, QUICK_ROWS = 20_000_000, 1_000_000
 FEWER_ROWS, QUICK_FEWER_ROWS = 2_000_000, 200_000
 """For a peer that takes rows one by one, in Python."""
 TERMS = 1_000
