@@ -51,6 +51,8 @@ def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockS
     if known is not None:
         return division, states, *known, vague
     rows = states.source.rows
+    if rows == 0:
+        return "its source has no rows"
     if rows is None or states.source.live or states.source.edges:
         return "its source has no end, or no blocks"
     size = min(max(_FEWEST_ROWS, -(-rows // _BLOCKS)), _MOST_ROWS)

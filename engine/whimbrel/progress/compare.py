@@ -98,10 +98,12 @@ class Verdict:
 
 
 def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], right: Mapping[str, Any], *,
-             numbers: Array, exact: Array, ends: Callable[[float], tuple[Array, Array]]) -> Comparison:
+             numbers: Array, whole: Array | None, exact: Array,
+             ends: Callable[[float], tuple[Array, Array]]) -> Comparison:
     """Compare a value of two rows: each interval may fail with half of what the comparison may.
 
-    Values, and their ends at a probability, are by value and row of the sample; `exact` is by row.
+    Values, and their ends at a probability, are by value and row of the sample; `exact` is by row, and so is `whole`,
+    the value itself where it is an integer: floats tell no large ones apart.
     """
     for row in (left, right):
         if not isinstance(row, Mapping):
@@ -112,6 +114,8 @@ def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], rig
     places = [_find(sample, row) for row in (left, right)]
     difference = float(numbers[value, places[0]] - numbers[value, places[1]])
     if bool(exact[places].all()):
+        if whole is not None and not math.isnan(difference):
+            difference = float(int(whole[places[0]]) - int(whole[places[1]]))
         return Comparison(name, left, right, difference, 1.0)
     low, high = _FINEST, 1.0  # the smallest alpha at which the intervals lie apart, by bisection on its logarithm
     if difference == 0 or not sample.two_ended[value]:

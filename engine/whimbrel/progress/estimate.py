@@ -25,6 +25,8 @@ Array = np.ndarray[Any, Any]
 _interval_ends = Compiled(interval_ends)
 _NONE = np.empty(0)
 _FLOAT = pa.float64()
+_TOLD_APART = 2**53
+"""Integers up to it are told apart by floats."""
 
 
 class Estimate:
@@ -113,8 +115,12 @@ class Estimate:
     @property
     def exact(self) -> Array:
         """Rows that are exact, in the order in which groups were found."""
-        assert self.sample is not None
-        return self.sample.read.exact
+        if self.final and self.sample is None:
+            return np.ones(self.table.num_rows, np.bool_)
+        return self._known_sample("exact").read.exact
+
+    _complete = "exact"
+    """What is said of these."""
 
     @property
     def _estimated(self) -> Array:
@@ -124,8 +130,14 @@ class Estimate:
     @property
     def numbers(self) -> Array:
         """Values as floats, by value and row, in the order in which groups were found; NaN for null."""
-        assert self.sample is not None
-        return self.sample.numbers
+        return self._known_sample("numbers").numbers
+
+    def _known_sample(self, asked: str) -> Sample:
+        """What is known of how far off values are, for who asks for this."""
+        if self.sample is None:
+            raise PlanError(f"Nothing is known of how far off it is: {self.why}.", where=asked,
+                            hint="the first answer.settled rows of answer.table are exact")
+        return self.sample
 
     @property
     def _two_ended(self) -> Array:
@@ -152,8 +164,7 @@ class Estimate:
         return self._bounds_at(self._alpha)
 
     def _bounds_at(self, alpha: float) -> tuple[Array, Array]:
-        assert self.sample is not None
-        return bounds(self.sample, alpha)
+        return bounds(self._known_sample("bounds"), alpha)
 
     def _ends_at(self, alpha: float) -> tuple[Array, Array]:
         """What tells rows apart: ends by value and row."""
@@ -206,7 +217,7 @@ class Estimate:
                             hint="compare rows of the final table")
         number = 0 if value is None else self._value(value)
         return compared(self.sample, self._value_names[number], number, left, right, numbers=self.numbers,
-                        exact=self.exact | self.final, ends=self._ends_at)
+                        whole=self._integers(number), exact=self.exact | self.final, ends=self._ends_at)
 
     def verdict(self, claim: Comparison) -> Verdict:
         """What has become of a claim; of rows that were not read yet nothing is known."""
@@ -226,6 +237,8 @@ class Estimate:
             return self.final, []
         number = 0 if value is None else self._value(value)
         order = np.argsort(-np.nan_to_num(self.numbers[number], nan=-np.inf), kind="stable")
+        if (whole := self._integers(number)) is not None:  # floats tell no large ones apart
+            order = order[np.lexsort((-whole[order], -np.nan_to_num(self.numbers[number][order], nan=-np.inf)))]
         top, rest = order[:k], order[k:]
         low, high = (bound[:, number] for bound in self._bounds_at(self._alpha / max(k, 1)))
         unseen = self.sample.unseen_rows(self._alpha) if self.sample.division.values.counts[number] else -np.inf
@@ -248,7 +261,7 @@ class Estimate:
         errors = self.errors[self._estimated][:, list(asked)]
         names = np.array(list(asked.values()), np.object_)
         known = errors[(errors > 0) & (errors < 1)]
-        said = [f"{read}{self.settled:,} of {len(self.exact):,} rows exact"]
+        said = [f"{read}{self.settled:,} of {len(self.exact):,} rows {self._complete}"]
         unknown, certain = np.isinf(errors), (errors == 0).all(axis=0)
         rows_unknown = unknown.any(axis=1)
         if rows_unknown.any():
@@ -283,6 +296,11 @@ class Estimate:
     def _value_names(self) -> list[str]:
         assert self.sample is not None
         return list(self.sample.values)
+
+    def _integers(self, value: int) -> Array | None:
+        """The values themselves where they are integers, by row."""
+        column = self._columns[self._value_names[value]]
+        return np.asarray(column.values) if column.fixed and column.values.dtype.kind in "iu" else None
 
     def _value(self, name: str) -> int:
         """The number of a value, by the name that it has in the answer."""
@@ -376,7 +394,8 @@ def _with_ends(columns: Mapping[str, Column], low: Array, high: Array) -> dict[s
     for (name, column), bottom, top, *known in zip(columns.items(), low.T, high.T, known_low, known_high, strict=True):
         if column.fixed and column.values.dtype.kind in "iuf":
             found[name] = _inside(column, bottom, top).to_arrow()
-            for called, end, there in zip(end_names(name), (bottom, top), known, strict=True):
+            ends = _outward(column.values, bottom, top)
+            for called, end, there in zip(end_names(name), ends, known, strict=True):
                 found[called] = Column(_FLOAT, end, None if there.all() else there).to_arrow()
         else:
             found[name] = column.to_arrow()
@@ -393,6 +412,17 @@ def check_value(name: str, known: Collection[str]) -> None:
 def end_names(name: str) -> tuple[str, str]:
     """The columns of a value's interval."""
     return f"{name}_low", f"{name}_high"
+
+
+def _outward(values: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Ends that are the value itself, as floats on its either side where there is none that is it."""
+    if values.dtype.kind == "f" or not (np.abs(values.astype(np.float64)) > _TOLD_APART).any():
+        return low, high
+    rounded = values.astype(np.float64)
+    off = [int(near) - value for near, value in zip(rounded.tolist(), values.tolist(), strict=True)]
+    above, below = (np.array([side * each > 0 for each in off]) for side in (1, -1))
+    return (np.where((low == rounded) & above, np.nextafter(low, -np.inf), low),
+            np.where((high == rounded) & below, np.nextafter(high, np.inf), high))
 
 
 def _inside(column: Column, low: Array, high: Array) -> Column:

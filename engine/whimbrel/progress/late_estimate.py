@@ -47,6 +47,8 @@ class LateEstimate(Estimate):
     def _widened(self, alpha: float) -> tuple[Array, Array, Array]:
         """Values and their ends, by value and row."""
 
+    _complete = "complete as far as the model tells"
+
     @property
     def numbers(self) -> Array:
         return self._at(self._alpha)[0]

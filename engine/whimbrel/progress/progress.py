@@ -44,8 +44,9 @@ from whimbrel.run import Metrics, Snapshot
 from whimbrel.run import progress as in_order_of_time
 
 _WORTH_COMPILING_ROWS = 50_000
-_INTERPRETED_S = 1e-6
-"""What a row takes at least where nothing is compiled: so long even a first answer waits for the compiler."""
+_INTERPRETED_S = 1e-5
+"""What a row takes about where nothing is compiled: so long even a first answer waits for what an earlier process left,
+which is sooner there than rows are worked on beside it."""
 _MANY_ROWS = 1 << 20
 _LEAST_CLAIMED = 0.5
 _ORDERS = ("random", "newest", "oldest")

@@ -117,3 +117,12 @@ def test_other_threads_are_never_interrupted_and_hold_nothing_back() -> None:
     thread.start()
     thread.join()
     assert found == [(3, signal.default_int_handler)]
+
+
+def test_a_finish_that_was_interrupted_does_not_hurry_who_reads_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    progress = QUERIES["tumbling"].progress(every="10%", block_rows=50)
+    with monkeypatch.context() as patch:
+        patch.setattr(progress.states, "read_rest", lambda _: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            progress.finish()
+    assert len(list(progress)) >= 9

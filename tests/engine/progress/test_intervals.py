@@ -394,3 +394,24 @@ def test_a_product_that_leaves_its_type_on_the_way_is_not_known_yet() -> None:
     never = log.where(col.x > 0).tumbling_window(rows).aggregate(product=wb.product(col.x))
     with pytest.raises(KernelError):
         never.progress().finish()
+
+
+def test_large_integers_are_told_apart_where_floats_are_not() -> None:
+    rows = 20_000
+    table = pa.table({"at": np.arange(rows), "k": np.arange(rows) % 2, "id": 2**60 + np.arange(rows) % 2})
+    query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(rows).aggregate(largest=wb.max(col.id))
+    *_, last = query.progress()
+    assert last.ranking(1) == (True, [{"k": 1}])
+    assert last.compare({"k": 0}, {"k": 1}).words == "0 < 1 (largest), exactly"
+    for row in last.table.to_pylist():
+        assert int(row["largest_low"]) <= row["largest"] <= int(row["largest_high"])
+
+
+def test_a_large_maximum_is_never_below_its_lower_end() -> None:
+    rows = 10_000
+    table = pa.table({"at": np.arange(rows), "id": np.random.default_rng(1).integers(0, 2**62, rows)})
+    query = wb.from_arrow(table, time="at").tumbling_window(rows).aggregate(largest=wb.max(col.id))
+    truth, = query.collect()["largest"].to_pylist()
+    for seed in range(20):
+        for answer in query.progress(at=[0.5, 0.9], seed=seed):
+            assert int(answer.table["largest_low"][0].as_py()) <= truth

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import signal
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -434,20 +433,17 @@ def test_what_was_kept_at_the_end_is_the_answer(log: wb.Stream, tmp_path: Path) 
     assert list(progress) == []
 
 
+def test_what_is_not_known_is_said_in_words(log: wb.Stream) -> None:
+    answer = next(QUERIES["sessions"](log).progress(every="10%"))
+    for name in ("exact", "numbers", "bounds", "errors"):
+        with pytest.raises(PlanError, match="Nothing is known of how far off"):
+            getattr(answer, name)
+
+
 def test_nothing_is_resumed_in_the_order_of_time(log: wb.Stream, tmp_path: Path) -> None:
     for asked, query in (({"order": "time"}, "whole"), ({}, "sessions")):
         with pytest.raises(PlanError, match="order of time"):
             QUERIES[query](log).progress(resume=tmp_path / "none", **asked)
-
-
-def test_a_finish_that_was_interrupted_does_not_hurry_who_reads_on(log: wb.Stream,
-                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
-    progress = QUERIES["whole"](log).progress(every="10%", block_rows=50)
-    with monkeypatch.context() as patch:
-        patch.setattr(progress.states, "read_rest", lambda _: signal.raise_signal(signal.SIGINT))
-        with pytest.raises(KeyboardInterrupt):
-            progress.finish()
-    assert len(list(progress)) >= 9
 
 
 def test_ranks_of_groups_that_were_not_seen_are_not_certain() -> None:

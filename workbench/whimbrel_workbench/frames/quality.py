@@ -141,7 +141,8 @@ class Quality:
             return ("all rows were read",)
         if self.why:
             return (self.why,)
-        said = [f"{self.exact:,} of {self.rows:,} rows exact"]
+        exact = "complete as far as the model tells" if self.late else "exact"
+        said = [f"{self.exact:,} of {self.rows:,} rows {exact}"]
         if self.ends == "both" and self.known > _FEW and self.within:
             said.append(f"half of the estimates within {share_words(self.half)}")
         if self.ends == "both" and (unknown := self.rows - self.exact - self.known):
