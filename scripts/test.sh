@@ -1,25 +1,21 @@
 #!/bin/sh
-# All tests but the long ones, in three processes side by side. Pages and notebooks wait for other processes most of the
-# time, so what only computes takes what the others leave; and what thousands of tests leave in memory slows no page down.
+# All tests but the long ones, in two processes side by side: pages and notebooks wait for other processes most of the time,
+# and what thousands of other tests leave in memory does not slow them down. With a few others they take about as long.
 set -u
 python=.venv/bin/python
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"; kill "$pages" "$computed" 2>/dev/null' EXIT
+trap 'rm -rf "$folder"; kill "$pages" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
-pages_of="tests/workbench tests/docs/test_notebooks.py"
-computed_of="tests/laws/test_bags.py tests/laws/test_top_k.py tests/engine/progress tests/engine/optimize"
-"$python" -m pytest $pages_of --basetemp "$folder/pages" >"$folder/pages.log" 2>&1 &
+beside="tests/workbench tests/docs/test_notebooks.py tests/laws/test_bags.py tests/laws/test_top_k.py tests/engine/progress
+        tests/engine/optimize"
+"$python" -m pytest $beside --basetemp "$folder/pages" >"$folder/log" 2>&1 &
 pages=$!
-nice -n 10 "$python" -m pytest $computed_of --basetemp "$folder/computed" >"$folder/computed.log" 2>&1 &
-computed=$!
-"$python" -m pytest $(printf -- '--ignore %s ' $pages_of $computed_of)
-failed=$?
-wait "$computed" || failed=1
-wait "$pages" || failed=1
+"$python" -m pytest $(printf -- '--ignore %s ' $beside)
+rest=$?
+wait "$pages"
+status=$?
 trap 'rm -rf "$folder"' EXIT
-for log in computed pages; do
-    echo "$log:"
-    cat "$folder/$log.log"
-done
-[ "$failed" -eq 0 ]
+echo "$beside:"
+cat "$folder/log"
+[ "$rest" -eq 0 ] && [ "$status" -eq 0 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,14 @@ QUERIES = {
     "medians": LOG.group_by("k").tumbling_window(ROWS).aggregate(middle=wb.median(col.x)),
     "distinct": LOG.group_by("k").tumbling_window(ROWS).aggregate(kinds=wb.count_distinct(col.x)),
 }
+
+
+@pytest.fixture(autouse=True)
+def _interruptible() -> Iterator[None]:
+    """As in a terminal: what a shell runs in the background ignores ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def rows(table: pa.Table) -> list[str]:
