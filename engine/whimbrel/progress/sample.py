@@ -432,7 +432,7 @@ class Sample:
     def _sum(self, finish: FinishKernel, value: int, states: Sequence[Array]) -> Array:
         """A sum of integers, to the last digit where it is exact; else the nearest that there is to its estimate."""
         total = self._integer_sums[value]
-        large = ~self.read.exact & (np.abs(total) > _LARGEST / 2)
+        large = ~self.read.exact & ((np.abs(total) > _LARGEST / 2) | (states[1] != 0))
         exact, _ = finish.values(value, [np.where(large, 0, state) for state in states])
         near = np.rint(np.clip(total, -_LARGEST, _LARGEST)).astype(np.int64)
         return np.where(large, near, exact)

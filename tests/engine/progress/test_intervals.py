@@ -415,3 +415,15 @@ def test_a_large_maximum_is_never_below_its_lower_end() -> None:
     for seed in range(20):
         for answer in query.progress(at=[0.5, 0.9], seed=seed):
             assert int(answer.table["largest_low"][0].as_py()) <= truth
+
+
+def test_a_sum_that_leaves_its_type_only_on_the_way_ends_no_reading() -> None:
+    rows = 20_000
+    values = np.where(np.arange(rows) < rows // 2, 1, -1) * 4 * 10**15 + np.random.default_rng(1).integers(0, 99, rows)
+    table = pa.table({"at": np.arange(rows), "x": values})
+    query = wb.from_arrow(table, time="at").tumbling_window(rows).aggregate(total=wb.sum(col.x))
+    for seed in range(8):
+        progress = query.progress(every="3%", block_rows=100, seed=seed).prefer(between=(0, rows // 2))
+        *early, last = (answer.table for answer in progress)
+        assert early
+        assert last["total"].to_pylist() == query.collect()["total"].to_pylist()
