@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MOST_LINES = 500
+GENERATED = {"engine/whimbrel/stream/methods.py"}  # `make generate` writes it: nobody reads it from top to bottom
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "manager", "misc"}
 HOME_PATH = re.compile(r"(?<![\w.~}])/(home|Users|root|work)/\w")
 
@@ -30,7 +31,7 @@ def test_there_is_something_to_check() -> None:
 def test_no_python_file_is_too_long() -> None:
     written = [path for path in committed("*.py") if "golden" not in path.parts]
     sizes = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in written}
-    assert {name: lines for name, lines in sizes.items() if lines > MOST_LINES} == {}
+    assert {name: lines for name, lines in sizes.items() if lines > MOST_LINES and name not in GENERATED} == {}
 
 
 def test_no_file_has_an_empty_name() -> None:
