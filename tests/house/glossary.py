@@ -1,0 +1,60 @@
+"""The words that the glossary bans, and where a text or a name has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+GLOSSARY = Path(__file__).parents[2] / "docs/reference/glossary.md"
+ALLOWED = re.compile(r"words? allowed: \w+")
+"""A comment that lets a line keep a banned word; the reason follows it."""
+
+
+@dataclass(frozen=True)
+class Glossary:
+    """What is banned, each with the term to use."""
+
+    phrases: dict[str, str]
+    """Words and phrases that prose must not have."""
+    parts: dict[str, str]
+    """Parts that a name must not have."""
+    whole: dict[str, str]
+    """Whole names."""
+
+    def in_text(self, text: str) -> Iterator[tuple[str, str]]:
+        """Banned words of a text, with the terms to use."""
+        for found in self._pattern().finditer(re.sub(r"\s+", " ", text)):
+            yield found[0].lower(), self.phrases[found[0].lower()]
+
+    def in_name(self, name: str) -> Iterator[tuple[str, str]]:
+        """Banned parts of a name."""
+        snake = "_".join(_parts(name))
+        if snake in self.whole:
+            yield snake, self.whole[snake]
+        for banned, term in self.parts.items():
+            if f"_{banned}_" in f"_{snake}_":
+                yield banned, term
+
+    def _pattern(self) -> re.Pattern[str]:
+        longest_first = sorted(self.phrases, key=len, reverse=True)
+        return re.compile(rf"(?<![\w`.-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w`]|-\w)", re.IGNORECASE)
+
+
+def read(page: str) -> Glossary:
+    """Glossary of a page: tables of term, definition, banned phrases, banned names."""
+    phrases, parts, whole = dict[str, str](), dict[str, str](), dict[str, str]()
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if not line.startswith("|") or len(cells) != 4 or cells[0] in {"Term", "---"}:
+            continue
+        term, _, prose, names = cells
+        phrases.update(dict.fromkeys((word.lower() for word in re.findall("`([^`]+)`", prose)), term))
+        for name in re.findall("`([^`]+)`", names):
+            (whole if name.startswith("=") else parts)[name.removeprefix("=")] = term
+    return Glossary(phrases, parts, whole)
+
+
+def _parts(name: str) -> list[str]:
+    return [part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]

@@ -1,0 +1,58 @@
+"""Sentences of pages and docstrings, and how many words they have."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+
+from tests.house.texts import prose
+
+PAGE_WORDS = 30
+DOCSTRING_WORDS = 35
+_BLOCK = re.compile(r"\s*([-*+]|\d+\.|#+|>)\s|\s*\|")
+
+
+def long_in_page(page: str, limit: int = PAGE_WORDS) -> Iterator[str]:
+    """Sentences of a page that are too long; each item of a list and each cell of a table stands for itself."""
+    block = ""
+    for _, line in [*prose(page), (0, "")]:
+        if not line.strip() or _BLOCK.match(line):
+            yield from _long(block, limit)
+            block = ""
+        if line.startswith("#"):
+            yield from _long(line, limit)
+        elif line.lstrip().startswith("|"):
+            for cell in line.split("|"):
+                yield from _long(cell, limit)
+        else:
+            block += f" {line.strip()}"
+    yield from _long(block, limit)
+
+
+def long_in_docstring(text: str, limit: int = DOCSTRING_WORDS) -> Iterator[str]:
+    """Sentences of a docstring that are too long; examples, drawings and headings are left out."""
+    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
+        lines = paragraph.splitlines()
+        if lines[0].lstrip().startswith(">>>"):
+            continue
+        block = ""
+        for line in lines:
+            begins = re.match(r"\s*([-*] |\w[\w, *`]* : |\w+$|-{3,}$|[.]{2} |>>>)", line)
+            if begins:
+                yield from _long(block, limit)
+                block = ""
+            if not _drawn(line) and not line.lstrip().startswith(">>>"):
+                block += f" {line.strip()}"
+        yield from _long(block, limit)
+
+
+def _long(block: str, limit: int) -> Iterator[str]:
+    for sentence in re.split(r"(?<=[.!?])[)*\"]?\s+(?=[A-Z*(\[\"`:0-9])", block.strip()):
+        if len(re.findall(r"[A-Za-z][\w'-]*", sentence)) > limit:
+            yield sentence
+
+
+def _drawn(line: str) -> bool:
+    marks = len(re.findall(r"[-=|.\[\])<>^#+]", line))
+    return marks > len(line.strip()) / 4
