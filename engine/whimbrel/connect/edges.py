@@ -13,7 +13,7 @@ from whimbrel.batch import Column, Ticks
 from whimbrel.clock import INF
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.memory import ArrowSource
-from whimbrel.connect.partitions import Partitions, in_partitions
+from whimbrel.connect.partitions import Partitions, by_of, in_partitions
 from whimbrel.connect.timeline import Timeline
 from whimbrel.errors import SchemaError, SourceError
 
@@ -48,7 +48,7 @@ class EdgeSource(ArrowSource):
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
                  partition: str | Partitions | None = None) -> None:
         super().__init__(data, time=sync, end=other, reorder_latency=reorder_latency, late=late, name=name or "edges",
-                         _call="from_edges")
+                         _call="from_edges", _also=(punctuation, by_of(partition)))
         known = self.timeline
         if punctuation is not None:
             type_ = known.schema.type_of(punctuation, where=known.where)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,8 @@ from whimbrel.batch import Batch, Column, Mask, Ticks
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.columnar import ColumnarSource
 from whimbrel.connect.known_gaps import KnownGaps
-from whimbrel.connect.partitions import Partitions
+from whimbrel.connect.pandas_index import index_columns, unnamed_index, without
+from whimbrel.connect.partitions import Partitions, by_of
 from whimbrel.connect.row_groups import may_meet
 from whimbrel.errors import MissingExtraError, SchemaError, SourceError
 from whimbrel.expr import Expr
@@ -64,9 +66,10 @@ class ArrowSource(ColumnarSource):
 
     def __init__(self, data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
-                 partition: str | Partitions | None = None, _call: str = "from_arrow") -> None:
+                 partition: str | Partitions | None = None, _call: str = "from_arrow",
+                 _also: Sequence[str | None] = ()) -> None:
         where = f"{_call}(..., {'sync' if _call == 'from_edges' else 'time'}={time!r})"
-        self.table = _table(data, where)
+        self.table = _table(data, where, (time, end, arrival, by_of(partition), *_also))
         super().__init__(self.table.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                          late=late, name=name or "table", rows=self.table.num_rows, where=where,
                          partition=partition)
@@ -195,7 +198,10 @@ class RecordExcerpts(Excerpts):
 def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                   reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
                   partition: str | Partitions | None = None) -> ArrowSource:
-    """A pandas DataFrame as a source; its index is left out unless a column named here is in it.
+    """A pandas DataFrame as a source.
+
+    The index is left out, but for levels that are asked for by name; a column of that name comes first.
+    Names of columns that are no text become text.
 
     Parameters
     ----------
@@ -208,7 +214,7 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
     SourceError
         When `frame` is not a DataFrame.
     SchemaError
-        When a column mixes types.
+        When a column mixes types, or two columns have one name.
 
     Examples
     --------
@@ -225,21 +231,45 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
     if not isinstance(frame, pd.DataFrame):
         raise SourceError(f"A {type(frame).__name__} is not a pandas DataFrame.", where=where,
                           hint="from_arrow takes Arrow, Polars and DuckDB tables")
-    by = partition.by if isinstance(partition, Partitions) else partition
-    named = [level for level in (time, end, arrival, by) if level in frame.index.names and level not in frame.columns]
-    if named:
-        frame = frame.reset_index(level=named)
+    _check_names(frame, where)
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
+        for place, level in enumerate(_levels(frame, (time, end, arrival, by_of(partition)), where)):
+            values = frame.index.get_level_values(level).to_frame(index=False, name=level)
+            table = table.add_column(place, level, pa.Table.from_pandas(values, preserve_index=False).column(0))
     except pa.ArrowException as error:
         raise SchemaError(f"A column of the DataFrame has no single type: {error.args[-1]}.", where=where,
                           hint="convert it first, e.g. with .astype(str)") from None
-    except (ValueError, TypeError, OverflowError) as error:  # two columns of one name, sparse ones, ints beyond 64 bits
+    except (ValueError, TypeError, OverflowError) as error:  # sparse columns, integers beyond 64 bits
         raise SchemaError(f"This DataFrame does not become a table: {error}", where=where,
                           hint="rename, convert or drop what it names; .info() shows the types of columns") from None
+    if time not in table.column_names and frame.index.names == [None] and not isinstance(frame.index, pd.RangeIndex):
+        raise SchemaError(f"time={time!r} names no column, and the index of the DataFrame has no name.", where=where,
+                          hint=f"name the index to use it as time: frame.rename_axis({time!r})")
     return ArrowSource(table.replace_schema_metadata(None), time=time, end=end, arrival=arrival,
                        reorder_latency=reorder_latency, late=late, name=name or "frame", partition=partition,
                        _call="from_pandas")
+
+
+def _levels(frame: Any, wanted: Iterable[str | None], where: str) -> list[str]:
+    """The levels of an index that are asked for by name, and are no columns."""
+    names = Counter(frame.index.names)
+    columns = {str(name) for name in frame.columns}
+    levels = [name for name in dict.fromkeys(wanted) if name is not None and name in names and name not in columns]
+    for name in levels:
+        if names[name] > 1:
+            raise SchemaError(f"Two levels of the index are named {name!r}.", where=where,
+                              hint="name them differently: frame.rename_axis([...])")
+    return levels
+
+
+def _check_names(frame: Any, where: str) -> None:
+    """Refuse two columns of one name, also where a number and a text become one."""
+    names = Counter(str(name) for name in frame.columns)
+    twice = next((name for name, times in names.items() if times > 1), None)
+    if twice is not None:
+        raise SchemaError(f"The DataFrame has two columns named {twice!r}.", where=where,
+                          hint="rename one of them, such as with frame.set_axis([...], axis=1)")
 
 
 def _ends(values: pa.ChunkedArray) -> Column | None:
@@ -256,7 +286,17 @@ _NO_TABLE = (pa.ArrowException, ValueError, TypeError, OverflowError)
 """What Arrow, and what makes tables of other libraries Arrow's, raise for columns that cannot become Arrow's."""
 
 
-def _table(data: Any, where: str) -> pa.Table:
+def _table(data: Any, where: str, wanted: Sequence[str | None]) -> pa.Table:
+    """A table of what Arrow can read, without row labels of pandas that nobody asks for."""
+    if hasattr(data, "set_axis") and any(each.__module__.partition(".")[0] == "pandas" for each in type(data).__mro__):
+        asked = any(level in wanted for level in data.index.names if level is not None)
+        table = _as_table(data if asked else data.set_axis(range(len(data))), where)
+        return without(table, index_columns(table.schema.metadata), wanted)
+    table = _as_table(data, where)
+    return without(table, unnamed_index(table.schema.metadata), wanted)
+
+
+def _as_table(data: Any, where: str) -> pa.Table:
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, dict):

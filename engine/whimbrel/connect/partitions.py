@@ -62,6 +62,11 @@ class Partitions:
     every: Duration | None = None
 
 
+def by_of(partition: str | Partitions | None) -> str | None:
+    """The column that names partitions, as users say it."""
+    return partition.by if isinstance(partition, Partitions) else partition
+
+
 def in_partitions(disorder: Disorder, partition: str | Partitions | None, schema: Schema, *, where: str) -> Disorder:
     """The same promise, given by each partition.
 

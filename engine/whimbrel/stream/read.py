@@ -106,7 +106,18 @@ def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = No
 def from_pandas(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                 reorder_latency: Duration | None = None, late: str | None = None,
                 partition: str | Partitions | None = None, name: str | None = None) -> Stream:
-    """Events of a pandas DataFrame. Parameters as in :func:`read_parquet`."""
+    """Events of a pandas DataFrame. Parameters as in :func:`read_parquet`.
+
+    The index is no column, unless `time`, `end`, `arrival` or `partition` names one of its levels.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import whimbrel as wb
+    >>> frame = pd.DataFrame({"x": [10, 20]}, index=pd.Index([1, 4], name="at"))
+    >>> wb.from_pandas(frame, time="at").collect().to_pylist()
+    [{'start': 1, 'end': 2, 'at': 1, 'x': 10}, {'start': 4, 'end': 5, 'at': 4, 'x': 20}]
+    """
     return Stream(Node(pandas_source(frame, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                                      late=late, partition=partition, name=name)))
 

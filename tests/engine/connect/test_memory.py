@@ -108,7 +108,7 @@ def test_a_frame_with_what_arrow_does_not_have_is_refused(column: Any) -> None:
 
 def test_a_frame_with_two_columns_of_one_name_is_refused() -> None:
     frame = pd.DataFrame([[1, 2, 3]], columns=["t", "x", "x"])
-    with pytest.raises(SchemaError, match="Duplicate column names found"):
+    with pytest.raises(SchemaError, match="two columns named 'x'"):
         wb.from_pandas(frame, time="t")
 
 
