@@ -6,8 +6,30 @@ from whimbrel.expr.evaluate import evaluate, predicate
 from whimbrel.expr.identity import functions_in, identity
 from whimbrel.expr.kinds import check_key
 from whimbrel.expr.literals import physical
-from whimbrel.expr.named import Column, Condition, Keys, check_name, key_of, named_columns, named_words
-from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, Reduced, Remembered, RowFunction, Unary, When, lift
+from whimbrel.expr.named import (
+    Column,
+    Condition,
+    Keys,
+    check_name,
+    check_text,
+    key_of,
+    named_columns,
+    named_words,
+)
+from whimbrel.expr.nodes import (
+    Binary,
+    Call,
+    Cast,
+    Col,
+    Expr,
+    Lit,
+    Reduced,
+    Remembered,
+    RowFunction,
+    Unary,
+    When,
+    lift,
+)
 from whimbrel.expr.register import REGISTER, first_of, last_of, register, registers_of, trace_step
 from whimbrel.expr.scalars import SCALARS
 from whimbrel.expr.search import split
@@ -18,9 +40,9 @@ from whimbrel.expr.types import binary_types, type_of
 
 __all__ = [
     "REGISTER", "SCALARS", "Binary", "Call", "Cast", "Col", "Column", "Condition", "Expr", "Keys", "Lit", "Reduced",
-    "Remembered", "RowFunction", "Unary", "When", "binary_types", "can_fail", "check_key", "check_name", "children",
-    "col", "columns_of", "end_time", "evaluate", "first_of", "functions_in", "identity", "inlinable", "key_of",
-    "last_of", "lifetime_of", "lift", "lit", "named_columns", "named_words", "physical", "predicate",
+    "Remembered", "RowFunction", "Unary", "When", "binary_types", "can_fail", "check_key", "check_name", "check_text",
+    "children", "col", "columns_of", "end_time", "evaluate", "first_of", "functions_in", "identity", "inlinable",
+    "key_of", "last_of", "lifetime_of", "lift", "lit", "named_columns", "named_words", "physical", "predicate",
     "predicate_source", "register", "registers_of", "show", "split", "start_time", "substitute", "to_source", "trace",
     "trace_step", "type_of", "when",
 ]

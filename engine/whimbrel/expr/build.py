@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from whimbrel.expr.nodes import Call, Col, Expr, When, lift
+from whimbrel.expr.nodes import Call, Col, Expr, When, by_name, lift
 
 
 class Columns:
-    """Columns by attribute or by call.
+    """Columns by attribute, by subscript or by call.
+
+    A subscript takes any name: one with a space, one that is a Python keyword, one that begins with two underscores.
 
     Examples
     --------
-    >>> col.price * col("fee in %")
+    >>> col.price * col["fee in %"]
     col.price * col('fee in %')
     """
 
@@ -23,7 +25,10 @@ class Columns:
         return Col(name)
 
     def __call__(self, name: str) -> Expr:
-        return Col(name)
+        return by_name(name)
+
+    __getitem__ = __call__
+    __iter__ = None  # with __getitem__ alone Python would count through columns 0, 1, 2, ... without end
 
     def __repr__(self) -> str:
         return "col"

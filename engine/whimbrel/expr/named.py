@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from whimbrel.errors import PlanError
-from whimbrel.expr.nodes import Col, Expr
+from whimbrel.expr.nodes import Col, Expr, Lit
 from whimbrel.expr.trace import trace
 
 Column = Expr | str | int | float | bool | Callable[[Any], Any] | None
@@ -19,18 +19,37 @@ Keys = tuple[tuple[str, Expr], ...]
 """Names and values to group by."""
 
 
-def named_columns(method: str, names: Sequence[str | Expr], columns: Mapping[str, Column]) -> Keys:
-    """Columns chosen by name, then columns computed by keyword.
+def named_columns(method: str, names: Sequence[str | Expr], columns: Mapping[str, Column],
+                  known: Collection[str] = ()) -> Keys:
+    """Columns chosen by name, then columns computed by keyword, of a stream whose columns are `known`.
 
     Raises
     ------
     PlanError
-        For an expression without a name, or a name that every result has anyway.
+        For an expression without a name, a name that every result has anyway, or a text that names a column where a
+        value is wanted.
     """
     chosen = [(_name(name, method), trace(name, where=f"{method}()", names=True)) for name in names]
     for name in columns:
         check_name(name, method)
-    return (*chosen, *((name, trace(value, where=f"{method}({name}=...)")) for name, value in columns.items()))
+    computed = tuple((name, trace(value, where=f"{method}({name}=...)")) for name, value in columns.items())
+    for name, expr in computed:
+        check_text(expr, known, f"{method}({name}=...)")
+    return (*chosen, *computed)
+
+
+def check_text(expr: Expr | None, known: Collection[str], where: str) -> None:
+    """Refuse a text for a value that is the name of a column, unless it is written with ``lit``.
+
+    Raises
+    ------
+    PlanError
+        Since either may be meant: the column, or the same text in every row.
+    """
+    if isinstance(expr, Lit) and expr.bare and expr.value in known:
+        name = str(expr.value)
+        raise PlanError(f"{name!r} is the name of a column, but a text for a value is that text in every row.",
+                        where=where, hint=f"Use {Col(name).show()} for the column, or wb.lit({name!r}) for the text.")
 
 
 def named_words(columns: Keys) -> str:

@@ -256,9 +256,10 @@ class Col(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lit(Expr):
-    """A value that is the same for every row."""
+    """A value that is the same for every row; `bare` where a text was given for an expression, without ``lit``."""
 
     value: Scalar
+    bare: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -346,6 +347,20 @@ class Reduced(Expr):
 def node(expr: Expr) -> Node:
     """The expression as a member of the closed set, so that a ``match`` can be checked to be complete."""
     return expr.made if isinstance(expr, Reduced) else cast(Node, expr)
+
+
+def by_name(name: Any) -> Col:
+    """The column of a name, whatever letters that has.
+
+    Raises
+    ------
+    ExpressionError
+        For anything but one text.
+    """
+    if isinstance(name, str):
+        return Col(str(name))
+    raise ExpressionError(f"A column's name must be a text, got {name!r}."[:200], where=f"col[{name!r}]"[:80],
+                          hint='Use one name, such as col["fee in %"].')
 
 
 def lift(value: Any) -> Expr:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.columns import children
-from whimbrel.expr.nodes import Col, Expr, Remembered, RowFunction, lift
+from whimbrel.expr.nodes import Col, Expr, Remembered, RowFunction, by_name, lift
 from whimbrel.expr.trace import Row, fields_of, trace
 
 REGISTER = "register."
@@ -30,7 +30,7 @@ class Registers:
         return self(name)
 
     def __call__(self, name: str) -> Expr:
-        return Col(REGISTER + name, Remembered("register", name))
+        return Col(REGISTER + by_name(name).name, Remembered("register", name))
 
     __getitem__ = __call__
     __iter__ = None  # with __getitem__ alone Python would count through registers 0, 1, 2, ... without end
@@ -43,10 +43,10 @@ register = Registers()
 
 
 class Matched:
-    """Columns of an event that a run has matched."""
+    """Columns of an event that a run has matched, by attribute, by subscript or by call."""
 
     def __init__(self, which: Literal["first", "last"], event: str) -> None:
-        self.__dict__.update(which=which, event=event)
+        self.__which, self.__event = which, event
 
     def __getattr__(self, column: str) -> Expr:
         if column.startswith("__"):
@@ -54,8 +54,11 @@ class Matched:
         return self(column)
 
     def __call__(self, column: str) -> Expr:
-        which, event = self.__dict__["which"], self.__dict__["event"]
-        return Col(f"{which}_of({event!r}).{column}", Remembered(which, column, event))
+        which, event = self.__which, self.__event
+        return Col(f"{which}_of({event!r}).{by_name(column).name}", Remembered(which, column, event))
+
+    __getitem__ = __call__
+    __iter__ = None
 
 
 def first_of(event: str) -> Matched:
@@ -102,7 +105,7 @@ def trace_step(thing: Any, where: str) -> Expr:
         result = thing(event, run)
     except Exception:  # noqa: BLE001 - whatever it did, it did not survive columns in place of values
         return _step_function(thing, where)
-    if not isinstance(result, Expr) and (event.__touched__ or run.touched):
+    if not isinstance(result, Expr) and (event.__touched__ or run.__touched__):
         return _step_function(thing, where)
     return lift(result)
 
@@ -110,10 +113,10 @@ def trace_step(thing: Any, where: str) -> Expr:
 class _Watched(Registers):
     """Remembers whether it was asked."""
 
-    touched = False
+    __touched__ = False
 
     def __call__(self, name: str) -> Expr:
-        self.touched = True
+        self.__touched__ = True
         return super().__call__(name)
 
     __getitem__ = __call__
@@ -123,13 +126,13 @@ class _Part:
     """The fields of a row whose names begin alike."""
 
     def __init__(self, row: Any, prefix: str) -> None:
-        self.__dict__.update(row=row, prefix=prefix)
+        self.__row, self.__prefix = row, prefix
 
     def __getattr__(self, name: str) -> Any:
         return self[name]
 
     def __getitem__(self, name: str) -> Any:
-        return self.__dict__["row"][self.__dict__["prefix"] + name]
+        return self.__row[self.__prefix + name]
 
 
 def _step_function(function: Callable[[Any, Any], Any], where: str) -> Expr:

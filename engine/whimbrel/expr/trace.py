@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from whimbrel.errors import ExpressionError
-from whimbrel.expr.nodes import Col, Expr, RowFunction, lift
+from whimbrel.expr.nodes import Col, Expr, Lit, RowFunction, by_name, lift
 
 
 class Row:
@@ -26,7 +26,7 @@ class Row:
 
     def __getitem__(self, name: str) -> Expr:
         self.__touched__ = True
-        return Col(name)
+        return by_name(name)
 
 
 def trace(thing: Any, where: str = "", *, names: bool = False) -> Expr:
@@ -53,8 +53,8 @@ def trace(thing: Any, where: str = "", *, names: bool = False) -> Expr:
     >>> trace(lambda e: e.price * e.volume > 3)
     col.price * col.volume > 3
     """
-    if isinstance(thing, str) and names:
-        return Col(thing)
+    if isinstance(thing, str):
+        return Col(thing) if names else Lit(str(thing), bare=True)
     if isinstance(thing, Expr) or not callable(thing):
         try:
             return lift(thing)

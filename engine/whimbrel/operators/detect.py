@@ -307,7 +307,7 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration, register: Begi
                         where="detect()", hint=LOOKAHEAD_HINT)
     ticks = duration_ticks(within, schema.unit, where=f"detect(..., within={within!r})")
     return Detect(pattern=pattern, within=ticks, register=tuple(_declared(register or {})), skip=skip,
-                  overlapping=overlapping, simultaneous=simultaneous, output=_outputs(output or {}), keys=keys,
+                  overlapping=overlapping, simultaneous=simultaneous, output=_outputs(output or {}, schema), keys=keys,
                   unit=schema.unit)
 
 
@@ -323,8 +323,8 @@ def _declared(register: Beginning) -> Iterator[tuple[str, pa.DataType, Any]]:
             yield name, type_of(lift(value), Schema(())), value
 
 
-def _outputs(output: Outputs) -> Keys:
-    outputs = named_columns("detect", (), output)
+def _outputs(output: Outputs, schema: Schema) -> Keys:
+    outputs = named_columns("detect", (), output, schema.names)
     for name, expr in outputs:
         if lifetime_of(expr):
             raise PlanError("A match has no lifetime of its own before it is told.",

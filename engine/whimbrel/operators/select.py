@@ -93,7 +93,7 @@ def select(schema: Schema, /, *names: str | Expr, **columns: Column) -> Select:
     >>> events.select("x", double=wb.col.x * 2).schema.show()
     'x: int64, double: int64'
     """
-    return Select(columns=named_columns("select", names, columns))
+    return Select(columns=named_columns("select", names, columns, schema.names))
 
 
 @fluent
@@ -107,7 +107,7 @@ def with_columns(schema: Schema, /, **columns: Column) -> Select:
     >>> events.with_columns(double=wb.col.x * 2).schema.show()
     'at: int64, x: int64, double: int64'
     """
-    computed = dict(named_columns("with_columns", (), columns))
+    computed = dict(named_columns("with_columns", (), columns, schema.names))
     kept = [(name, computed.pop(name, Col(name))) for name in schema.names]
     return Select(columns=(*kept, *computed.items()))
 

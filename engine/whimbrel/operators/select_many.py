@@ -13,7 +13,19 @@ import pyarrow.compute as pc
 from whimbrel.batch import Batch, Field, Schema, logical_type
 from whimbrel.batch import Column as Items
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
-from whimbrel.expr import Column, Condition, Expr, RowFunction, check_name, columns_of, evaluate, split, trace, type_of
+from whimbrel.expr import (
+    Column,
+    Condition,
+    Expr,
+    RowFunction,
+    check_name,
+    check_text,
+    columns_of,
+    evaluate,
+    split,
+    trace,
+    type_of,
+)
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import HIDDEN, Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
 
@@ -169,6 +181,9 @@ def select_many(schema: Schema, column: str, values: Sequence[Column] | Conditio
     if times is not None and (listed or not values):
         raise PlanError("Only values can be taken several times.", where=where, hint="such as [col.x], times=col.n")
     check_name(column, "select_many")
+    chosen = () if listed else tuple(trace(value, where=where) for value in cast(Any, values))
+    for value in chosen:
+        check_text(value, schema.names, where)
     made = trace(values, where=where) if listed else None
     if item_type is not None:
         if not isinstance(made, RowFunction):
@@ -177,7 +192,7 @@ def select_many(schema: Schema, column: str, values: Sequence[Column] | Conditio
         made = replace(made, declared=pa.list_(logical_type(item_type)))
     return SelectMany(column=column, split=split, listed=made,
                       times=None if times is None else trace(times, where=where),
-                      values=() if listed else tuple(trace(value, where=where) for value in cast(Any, values)))
+                      values=chosen)
 
 
 class SelectManyKernel(Stateless):

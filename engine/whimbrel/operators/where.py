@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Schema
 from whimbrel.errors import ExpressionError, PlanError
-from whimbrel.expr import Condition, Expr, columns_of, predicate, trace, type_of
+from whimbrel.expr import Condition, Expr, check_text, columns_of, predicate, trace, type_of
 from whimbrel.kernels import Kernel, Stateless, kept_rows
 from whimbrel.plan import Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
 
@@ -86,6 +86,8 @@ def where(schema: Schema, *conditions: Condition) -> Where:
     if not conditions:
         raise PlanError("where() needs a condition.", where="where()", hint="such as where(col.x > 3)")
     whole, *others = (trace(condition, where="where()") for condition in conditions)
+    for condition in (whole, *others):
+        check_text(condition, schema.names, "where()")
     for other in others:
         whole = whole & other
     return Where(condition=whole)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
-from whimbrel.expr import Expr, Reduced
+from whimbrel.expr import Expr, Reduced, trace
 from whimbrel.plan.collection import Bag, Sketch
 
 State = tuple[Any, ...]
@@ -149,6 +149,7 @@ class Aggregate(Reduced, ABC):
 
     def where(self, condition: Expr) -> Self:
         """Count only rows for which `condition` is true."""
+        condition = trace(condition, where=f"{self.name}().where()")
         both = condition if self.condition is None else self.condition & condition
         return replace(self, condition=both)
 

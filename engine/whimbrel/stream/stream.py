@@ -58,7 +58,7 @@ class Stream(Methods, Actions):
         **keys : Expr or callable
             Computed keys, by the name they get in the result.
         """
-        every = (*self.keys, *named_columns("group_by", names, keys))
+        every = (*self.keys, *named_columns("group_by", names, keys, self.schema.names))
         if not every:
             raise PlanError("group_by() needs a key.", where="group_by()", hint='such as group_by("origin")')
         for name, expr in every:
