@@ -25,6 +25,10 @@ QUERIES = {
     "close_in_order": ".group_by('key', 'k2').hopping_window(12, 2, offset=1).aggregate(a=wb.first(col.x),"
                       " z=wb.last(col.x), hi=wb.max(col.y), m=wb.mean(col.x), some=wb.count(col.x), emit='close')",
     "close_of_all": ".hopping_window(9, 1).aggregate(lo=wb.min(col.x), v=wb.var(col.x), emit='close')",
+    "close_uneven": ".group_by('key').hopping_window(7, 3, offset=1).aggregate(n=wb.count(), s=wb.sum(col.x),"
+                    " since=wb.window_start(), until=wb.window_end(), emit='close')",
+    "close_uneven_at_end": ".hopping_window(10, 4, label='end').aggregate(n=wb.count(), m=wb.min(col.y), emit='close')",
+    "fill_uneven": ".group_by('key').hopping_window(5, 3).aggregate(n=wb.count(), a=wb.window_start(), fill=True)",
     "fill": ".group_by('key').tumbling_window(4).aggregate(n=wb.count(), s=wb.sum(col.x), lo=wb.min(col.y),"
             " name=wb.max(col.key), names=wb.count_distinct(col.k2), fill=True)",
     "fill_hopping": ".group_by('key', 'k2').hopping_window(6, 2, label='end').aggregate(n=wb.count(), fill=True)",
@@ -34,6 +38,7 @@ QUERIES = {
     "distinct": ".group_by('flag').distinct('key', 'x')",
     "distinct_windows": ".select('key', 'k2').tumbling_window(6).distinct()",
     "pivot": ".tumbling_window(5).pivot('k2', attribute='key', value='x', values=['a', 'b', 'c'], aggregate=wb.max)",
+    "pivot_sum": ".tumbling_window(5).pivot('k2', attribute='key', value='x', values=['a', 'zz'], aggregate=wb.sum)",
     "pivot_names": ".pivot(attribute='flag', value='key', values=[True], aggregate=wb.min)",
     "pivot_of_one": ".group_by('key', 'k2', 'x', 'y', 'flag').aggregate(n=wb.count())"
                     ".pivot('k2', 'x', 'y', 'flag', 'n', attribute='key', value='n', values=['a', 'b'])",

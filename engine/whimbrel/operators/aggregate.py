@@ -20,6 +20,7 @@ from whimbrel.expr import (
     Lit,
     check_key,
     check_name,
+    check_text,
     columns_of,
     key_of,
     lift,
@@ -309,7 +310,7 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
         given = ", ".join(each.show() if isinstance(each, Expr) else repr(each) for each in unnamed)
         raise PlanError("A result has no name.", where=f"aggregate({given})",
                         hint="give each a name, such as aggregate(n=wb.count())")
-    _check(emit, fill, results, [name for name, _ in keys])
+    _check(emit, fill, results, [name for name, _ in keys], schema)
     asked = [part for expr in results.values() for part in reduced_in(expr)]
     bounded = [part for part in asked if isinstance(part, WindowBound)]
     filling = fill is not False
@@ -317,8 +318,8 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     if grid is None and (bounded or filling or emit == "close"):
         asks = bounded[0].show() if bounded else 'emit="close"' if emit == "close" else f"fill={fill!r}"
         raise PlanError(f"{asks} asks for windows on a grid, and here are none.", where="aggregate(...)",
-                        hint='put it right behind tumbling_window(...), or hopping_window(...) whose size is a '
-                             'multiple of its hop; sessions have session_window(..., emit="close")')
+                        hint='Put it right after tumbling_window(...) or hopping_window(...); sessions have '
+                             'session_window(..., emit="close").')
     constants = tuple((name, Lit(value)) for name, value in fill.items()) if isinstance(fill, Mapping) else ()
     plain = tuple((name, each) for name, each in results.items() if isinstance(each, Aggregate))
     computed = len(plain) < len(results) or bool(constants)
@@ -337,7 +338,7 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     return chain
 
 
-def _check(emit: Any, fill: Any, results: Mapping[str, Any], keys: Sequence[str]) -> None:
+def _check(emit: Any, fill: Any, results: Mapping[str, Any], keys: Sequence[str], schema: Schema) -> None:
     """Refuse what is not a result, and options that are not what they should be."""
     for name, option in (("emit", emit), ("fill", fill)):
         if isinstance(option, Expr):
@@ -356,6 +357,9 @@ def _check(emit: Any, fill: Any, results: Mapping[str, Any], keys: Sequence[str]
         check_name(name, "aggregate")
         if not isinstance(expr, Expr):
             raise PlanError(f"{name}={expr!r} is not an aggregate.", where=where, hint="such as wb.sum(col.x)")
+        for part in reduced_in(expr):
+            for given in vars(part).values():
+                check_text(given, schema.names, where=f"aggregate({name}={part.show()})")
         single = [column for column in columns_in(expr) if column not in keys]
         if single or not any(True for _ in reduced_in(expr)):
             raise PlanError(f"{name}={expr.show()} is not an aggregate.", where=where,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Schema
+from whimbrel.batch import Batch, Column, Mask, Schema
 from whimbrel.errors import ExpressionError, KernelError, PlanError
 from whimbrel.expr import Col, Expr, Keys, check_name, named_columns
 from whimbrel.kernels import Kernel, Stateless
@@ -22,7 +22,7 @@ _COUNT = "how many "
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pivot(Operator):
-    """Make a column of each attribute: one row per key and snapshot, null where an attribute has no value.
+    """Make a column of each attribute: one row per key and snapshot, null where it has no row of an attribute.
 
         time     0    5    10
         in       x, 2──────            (attribute and value: [0, 10), [5, 10))
@@ -34,16 +34,19 @@ class Pivot(Operator):
     columns : tuple of str
         Keys and attributes.
     single : bool
-        Whether the input also counts the values of each attribute, of which there may be one at most.
+        Whether there may be one value of an attribute at most. The input counts the values of each attribute, and
+        otherwise the rows of each.
     text : str
         As the user wrote it.
 
     Notes
     -----
-    The attributes are listed, since the columns of a stream are known before its rows; rows of others leave theirs out
-    and still count as rows of their key. Several values of one attribute in one snapshot are an error, as in Polars and
-    pandas, unless `aggregate` says what becomes of them. Shapes: at most two rows out per row in. State: active events.
-    Source: the pivot of Trill's open source.
+    The attributes are listed, since the columns of a stream are known before its rows. A row of another attribute fills
+    no column, and still counts as a row of its key. Several values of one attribute in one snapshot are an error, as
+    in Polars and pandas, unless `aggregate` says what becomes of them; nulls are no values. With `aggregate` a column
+    holds the aggregate of the attribute's rows, and null where there is no such row: also for a sum or a count, which
+    are 0 over rows of nulls only. Shapes: at most two rows out per row in. State: active events. Source: the pivot of
+    Trill's open source.
 
     Examples
     --------
@@ -51,6 +54,9 @@ class Pivot(Operator):
     >>> events = wb.from_arrow({"at": [0, 1], "name": ["x", "y"], "v": [2, 3]}, time="at").tumbling_window(5)
     >>> events.pivot(attribute="name", value="v", values=["x", "y", "z"]).collect().to_pylist()
     [{'start': 0, 'end': 5, 'x': 2, 'y': 3, 'z': None}]
+    >>> sums = events.union(events).pivot(attribute="name", value="v", values=["x", "z"], aggregate=wb.sum)
+    >>> sums.collect().to_pylist()
+    [{'start': 0, 'end': 5, 'x': 4, 'z': None}]
     """
 
     accepts_edges: ClassVar[bool] = True
@@ -105,28 +111,45 @@ def pivot(schema: Schema, *names: str | Expr, attribute: str, value: str, values
     for each in values:
         check_name(str(each), "pivot")
         here = Col(attribute) == each
-        made.append((str(each), (aggregate or Single.of)(Col(value)).where(here)))
-        if aggregate is None:
-            made.append((_COUNT + str(each), HowMany(expr=Col(value)).where(here)))
+        reduced = (aggregate or Single.of)(Col(value)) if aggregate is None or callable(aggregate) else aggregate
+        if not isinstance(reduced, Aggregate):
+            raise PlanError("aggregate must be a function from the value to one aggregate.", where=text,
+                            hint="Use one such as wb.sum, or lambda value: wb.quantile(value, 0.9).")
+        made.append((str(each), reduced.where(here)))
+        made.append((_COUNT + str(each), HowMany(expr=Col(value) if aggregate is None else None).where(here)))
     columns = tuple(name for name, _ in every) + tuple(str(each) for each in values)
     reduce = GroupAggregate(keys=every, measures=tuple(made))
     return [reduce, Pivot(columns=columns, single=aggregate is None, text=text)]
 
 
 class PivotKernel(Stateless):
-    """Leaves out the counts, once it has seen that none is above one."""
+    """Leaves out the counts, once it has seen that none is above one, or has put null where they are 0."""
 
     def __init__(self, pivot: Pivot, schema: Schema) -> None:
         self.pivot, self.schema = pivot, schema
 
     def apply(self, batch: Batch) -> Batch:
-        for name in self.pivot.columns if self.pivot.single else ():
+        columns = []
+        for name in self.schema.names:
+            column = batch.column(name)
             if _COUNT + name in batch.schema:
-                many = np.flatnonzero(np.asarray(batch.column(_COUNT + name).values) > 1)
-                if len(many):
+                rows = np.asarray(batch.column(_COUNT + name).values)
+                if self.pivot.single and (rows > 1).any():
                     raise KernelError(f"There are several values of {name!r} at one time.", where=self.pivot.text,
                                       hint="say what becomes of them, such as aggregate=wb.first")
-        return batch.select(self.schema.names).having(schema=self.schema)
+                column = _where(column, rows > 0)
+            columns.append(column)
+        return batch.having(schema=self.schema, columns=tuple(columns))
+
+
+def _where(column: Column, there: Mask) -> Column:
+    """The values that are there, and null elsewhere."""
+    if there.all():
+        return column
+    if column.fixed:
+        return Column(column.type, column.values, column.validity() & there)
+    rows = Column(pa.int64(), np.arange(len(column)), there).to_arrow()
+    return Column(column.type, column.values.take(rows))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -97,10 +97,10 @@ class HoppingWindow(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         known = Properties(beat=Beat(self.hop, self.offset), causal=upstream[0].causal and self.label == "end",
                            packed=upstream[0].packed)
-        if self.size % self.hop and self.size > self.hop:
+        known = replace(known, grid=Grid(self.size, self.hop, self.offset, self.label))
+        if self.size % self.hop and self.size > self.hop:  # lifetimes differ by a hop
             return known
-        beat = None if self.size % self.hop else known.beat
-        return replace(known, duration=self.size, beat=beat, grid=Grid(self.size, self.hop, self.offset, self.label))
+        return replace(known, duration=self.size, beat=None if self.size % self.hop else known.beat)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

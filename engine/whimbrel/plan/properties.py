@@ -10,7 +10,11 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Starts lie on ``offset + k * hop`` only, rounded to it down or (label "end") up; lifetimes are `size` ticks."""
+    """Starts lie on ``offset + k * hop`` only, rounded to it down or (label "end") up; lifetimes are `size` ticks.
+
+    Where a `size` above the hop is not a multiple of it, ends are the event's start plus `size`, rounded as starts are.
+    At any grid point T exactly those events are active that lie in the window that ends (or with "end": begins) there.
+    """
 
     size: int
     hop: int

@@ -85,9 +85,11 @@ class Model(LifetimeWords, JoinWords):
 
     def pivot(self, *names: str, attribute: str, value: str, values: Any, aggregate: Any = None) -> Model:
         columns = {**self.keys, **{name: _col(name) for name in names}}
-        cells = {each: (aggregate or _only)(_col(value)).where(_col(attribute) == each) for each in values}
-        made = [(start, end, {name: seen[name] for name in columns}
-                 | {str(name): of(seen) for name, of in cells.items()})
+        def cell(each: Any, seen: Payload) -> Any:
+            here = [row for row in seen[ROWS] if row[attribute] == each]
+            return (aggregate or _only)(_col(value))(seen | {ROWS: here}) if here else None
+
+        made = [(start, end, {name: seen[name] for name in columns} | {str(each): cell(each, seen) for each in values})
                 for start, end, seen in snapshots(self.facts, columns)]
         return Model(made, columns=(*columns, *map(str, values)))
 

@@ -178,7 +178,8 @@ class Plan:
         attribute, value = self.pick(attributes), self.pick(values)
         names = [name for name in self._possible_keys() if name not in (attribute, value) and self.maybe()][:1]
         cells = [name for name in ("a", "b", "zz") if name not in names]
-        extreme = self.pick([", aggregate=wb.max", ", aggregate=wb.min", ", aggregate=wb.count"])
+        extreme = self.pick([", aggregate=wb.max", ", aggregate=wb.min", ", aggregate=wb.count",
+                             *([", aggregate=wb.sum"] if self.columns[value] == "int" else [])])
         listed = "".join(f"{name!r}, " for name in names)
         self.add(f".pivot({listed}attribute={attribute!r}, value={value!r}, values={cells}{extreme})")
         made = "int" if "count" in extreme else self.columns[value]
@@ -271,7 +272,7 @@ class Plan:
         grid = self.number(0, 3) == 0
         if grid:
             hop = self.number(1, 6)
-            size, label = hop * self.number(1, 3), self.pick(["start", "end"])
+            size, label = self.number(1, 3 * hop), self.pick(["start", "end"])
             self.add(f".hopping_window({size}, {hop}, offset={self.number(-3, 3)}, label={label!r})")
         made: dict[str, str] = {}
         texts = []

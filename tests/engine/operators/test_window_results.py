@@ -41,6 +41,28 @@ def test_an_unchanged_hopping_window_is_split_when_its_bounds_are_asked_for() ->
     assert rows(windows.aggregate(n=wb.count(), emit="close")) == [(0, 5, 1), (5, 10, 1)]
 
 
+@pytest.mark.parametrize(("label", "expected"), [
+    ("start", [(0, 9, 2, -2, 9)]), ("end", [(0, 9, 1, -11, 0), (9, 18, 2, -2, 9)])])
+def test_a_row_for_each_window_whose_size_is_no_multiple_of_its_hop(label: Any, expected: list[Any]) -> None:
+    windows = wb.from_arrow({"at": [0, 5]}, time="at").hopping_window(11, 9, label=label)
+    told = windows.aggregate(n=wb.count(), a=wb.window_start(), b=wb.window_end(), emit="close")
+    assert rows(told) == expected
+
+
+@pytest.mark.parametrize("size", range(1, 14))
+@pytest.mark.parametrize("hop", [1, 3, 4, 9])
+def test_every_window_that_has_an_event_has_one_row(size: int, hop: int) -> None:
+    times = [-7, 0, 0, 2, 5, 11, 40]
+    told = wb.from_arrow({"at": times}, time="at").hopping_window(size, hop).aggregate(n=wb.count(), emit="close")
+    ends = range(-hop * 30, hop * 80, hop)
+    counts = {end: sum(end - size <= time < end for time in times) for end in ends}
+    if hop <= size:  # else windows begin at the grid
+        assert rows(told) == [(end - hop, end, count) for end, count in counts.items() if count]
+        filled = wb.from_arrow({"at": times}, time="at").hopping_window(size, hop).aggregate(n=wb.count(), fill=True)
+        assert [row[2] for row in rows(filled)].count(0) == sum(not count for end, count in counts.items()
+                                                                if rows(told)[0][1] < end < rows(told)[-1][1])
+
+
 def test_bounds_are_times_of_the_stream() -> None:
     events = wb.from_arrow(pa.table({"at": pa.array([0], pa.timestamp("ms", "UTC"))}), time="at")
     bounds = events.tumbling_window("1s").aggregate(since=wb.window_start())
@@ -70,9 +92,29 @@ def test_unpivot_undoes_pivot() -> None:
     assert rows(wide.unpivot()) == [(0, 5, "a", 2), (5, 10, "b", 3), (15, 20, "a", 4)]
 
 
+EMPTY_CELLS = [(wb.sum, 2, 0), (wb.count, 1, 0), (wb.mean, 2.0, None), (wb.collect, [2], []), (wb.first, 2, None),
+               (wb.max, 2, None), (lambda value: wb.quantile(value, 0.5), 2.0, None), (lambda _: wb.count(), 2, 1)]
+
+
+@pytest.mark.parametrize(("aggregate", "of_two", "of_nulls"), EMPTY_CELLS)
+def test_a_pivot_is_null_where_there_is_no_row_of_an_attribute(aggregate: Any, of_two: Any, of_nulls: Any) -> None:
+    events = wb.from_arrow({"at": [0, 0, 1, 1], "k": ["a", "a", "b", "c"], "v": [2, None, None, 4]}, time="at")
+    wide = events.tumbling_window(5).pivot(attribute="k", value="v", values=["a", "b", "z"], aggregate=aggregate)
+    assert rows(wide) == [(0, 5, of_two, of_nulls, None)]
+
+
+def test_texts_and_lists_of_a_pivot_are_null_where_there_is_no_row() -> None:
+    events = wb.from_arrow({"at": [0, 6], "k": ["a", "b"], "v": ["x", "y"]}, time="at").tumbling_window(5)
+    assert rows(events.pivot(attribute="k", value="v", values=["a", "b"])) == [(0, 5, "x", None), (5, 10, None, "y")]
+    assert rows(events.pivot(attribute="k", value="v", values=["a", "b"], aggregate=wb.collect)) == [
+        (0, 5, ["x"], None), (5, 10, None, ["y"])]
+
+
 MISTAKES: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "close without windows": (lambda: log().aggregate(n=wb.count(), emit="close"), ["emit=", "on a grid", "session"]),
-    "close of uneven hops": (lambda: log().hopping_window(7, 3).aggregate(n=wb.count(), emit="close"), ["multiple of"]),
+    "pivot with a ratio": (lambda: log().pivot(attribute="k", value="x", values=["a"],
+                                               aggregate=lambda value: wb.sum(value) / 2), ["one aggregate", "wb.sum"]),
+    "pivot with a text": (lambda: log().pivot(attribute="k", value="x", values=["a"], aggregate="sum"), ["a function"]),
     "bounds without windows": (lambda: log().sliding_window(3).aggregate(a=wb.window_end()), ["window_end()", "grid"]),
     "fill as a name": (lambda: log().aggregate(fill=wb.count()), ["'fill' is an option", "another name"]),
     "emit as a name": (lambda: log().aggregate(emit=wb.count() / 2), ["'emit' is an option"]),
