@@ -1,8 +1,18 @@
-"""Ticks and durations: what a time is before anything happens at it. Nothing here knows about data."""
+"""Ticks, durations and instants: what a time is before anything happens at it. Nothing here knows about data."""
 
-from whimbrel.clock.duration import Duration, duration_ticks, quote_ticks, show_ticks, span_words, tell_ticks
+from whimbrel.clock.duration import (
+    Duration,
+    duration_seconds,
+    duration_ticks,
+    quote_ticks,
+    show_ticks,
+    span_words,
+    tell_ticks,
+)
+from whimbrel.clock.instant import Instant, Moment, format_instant, parse_instant
 from whimbrel.clock.spans import round_spans
 from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
 
-__all__ = ["INF", "MIN_TIME", "Duration", "TickUnit", "duration_ticks", "quote_ticks", "round_spans", "show_ticks",
-           "span_words", "tell_ticks", "ticks_per_second"]
+__all__ = ["INF", "MIN_TIME", "Duration", "Instant", "Moment", "TickUnit", "duration_seconds", "duration_ticks",
+           "format_instant", "parse_instant", "quote_ticks", "round_spans", "show_ticks", "span_words", "tell_ticks",
+           "ticks_per_second"]

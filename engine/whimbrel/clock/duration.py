@@ -6,17 +6,28 @@ import re
 from datetime import timedelta
 from fractions import Fraction
 from itertools import pairwise
-from numbers import Integral
+from numbers import Integral, Real
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
 
 from whimbrel.clock.ticks import TickUnit, ticks_per_second
 from whimbrel.errors import PlanError
 
-Duration = str | int | timedelta
-"""What users may write wherever a span of time is asked for."""
+Duration = str | int | timedelta | np.timedelta64
+"""What users may write wherever a span of time is asked for; pandas' and Arrow's durations, too."""
 
-_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 10**9, "m": 60 * 10**9, "h": 3_600 * 10**9,
-       "d": 86_400 * 10**9, "w": 7 * 86_400 * 10**9}
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h|d|w)")
+_NS: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 10**9, "m": 60 * 10**9, "h": 3_600 * 10**9,
+              "d": 86_400 * 10**9, "w": 7 * 86_400 * 10**9}
+NUMPY_NS: Final = {"as": Fraction(1, 10**9), "fs": Fraction(1, 10**6), "ps": Fraction(1, 1_000),
+                   **{unit: Fraction(_NS[unit.lower()]) for unit in ("ns", "us", "ms", "s", "m", "h", "D", "W")}}
+"""Nanoseconds of NumPy's units that are always equally long."""
+
+_TEXT = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:ns|us|ms|s|m|h|d|w)\s*)+")
+_NUMBER_AND_UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h|d|w)")
+_CALENDAR = re.compile(r"[+-]?\s*\d*\s*(?:mo|mos|mon|months?|q|quarters?|qtr|y|yr|yrs|years?|M|MS|ME|Q|QS|QE|Y|YS|YE|A)")
+_HINT = 'such as "250ms", "5m", "1h30m"; units: ns us ms s m h d w'
 
 
 def duration_ticks(value: Duration, unit: TickUnit, *, where: str = "") -> int:
@@ -24,7 +35,7 @@ def duration_ticks(value: Duration, unit: TickUnit, *, where: str = "") -> int:
 
     Parameters
     ----------
-    value : str, int or datetime.timedelta
+    value : str, int, datetime.timedelta, numpy.timedelta64, pandas.Timedelta or Arrow duration
         Such as ``"5m"``, ``"1h30m"``, ``"-250ms"``; an int is already in ticks.
     unit : {"s", "ms", "us", "ns"} or None
         What one tick of the stream is.
@@ -34,7 +45,8 @@ def duration_ticks(value: Duration, unit: TickUnit, *, where: str = "") -> int:
     Raises
     ------
     PlanError
-        When the text cannot be read, is not a whole number of ticks, or the stream counts plain integers.
+        When the text cannot be read, is not a whole number of ticks, or the stream counts plain integers. When the
+        duration is missing, has no unit, or is in months or years.
 
     Examples
     --------
@@ -42,42 +54,100 @@ def duration_ticks(value: Duration, unit: TickUnit, *, where: str = "") -> int:
     5400
     >>> duration_ticks(10, None)
     10
+    >>> duration_ticks(np.timedelta64(1_500, "ns"), "ns")
+    1500
     """
-    if isinstance(value, bool):
-        raise PlanError(f"A duration cannot be {value!r}.", where=where, hint='write "5m", a timedelta or ticks')
-    if isinstance(value, int | Integral):  # NumPy's, too
-        return _checked(int(value), value, where)
-    nanoseconds = _nanoseconds(value, where)
+    plain = value.as_py() if isinstance(value, pa.Scalar) and pa.types.is_integer(value.type) else value
+    if isinstance(plain, Integral) and not isinstance(plain, bool | np.timedelta64):  # NumPy's, too
+        return _checked(int(plain), plain, where)
+    nanoseconds = exact_nanoseconds(value, where=where)
     per_second = ticks_per_second(unit)
     if per_second is None:
-        raise PlanError(f"This stream counts plain integers; {value!r} has no meaning on it.", where=where,
+        raise PlanError(f"This stream counts plain integers; {shown(value)} has no meaning on it.", where=where,
                         hint="give the duration as an int, in ticks")
-    ticks, rest = divmod(nanoseconds * per_second, 10**9)
-    if rest:
-        raise PlanError(f"{value!r} is not a whole number of ticks ({unit}).", where=where,
+    ticks = nanoseconds * per_second / 10**9
+    if ticks.denominator != 1:
+        raise PlanError(f"{shown(value)} is not a whole number of ticks ({unit}).", where=where,
                         hint="use a longer duration, or a finer time column")
-    return _checked(int(ticks), value, where)
+    return _checked(ticks.numerator, value, where)
 
 
-def _checked(ticks: int, value: Duration, where: str) -> int:
+def duration_seconds(value: float | Duration, *, where: str = "") -> float:
+    """Turn a duration of the machine's clock into seconds; a number is in seconds already.
+
+    Raises
+    ------
+    PlanError
+        When it cannot be read as a duration.
+
+    Examples
+    --------
+    >>> duration_seconds(0.5), duration_seconds("2m")
+    (0.5, 120.0)
+    """
+    if isinstance(value, Real) and not isinstance(value, bool | np.timedelta64):
+        return float(value)
+    return float(exact_nanoseconds(value, where=where) / 10**9)  # type: ignore[arg-type]  # no number is left here
+
+
+def shown(value: Any) -> str:
+    """A duration or an instant in an error: as users of its library know it."""
+    return repr(str(value)) if isinstance(value, np.generic | pa.Scalar) else repr(value)
+
+
+def _checked(ticks: int, value: Any, where: str) -> int:
     if abs(ticks) >= 2**63:
-        raise PlanError(f"{value!r} is longer than time: {ticks} ticks.", where=where,
+        raise PlanError(f"{shown(value)} is longer than time: {ticks} ticks.", where=where,
                         hint="durations stay below 2**63 ticks")
     return ticks
 
 
-def _nanoseconds(value: str | timedelta, where: str) -> int:
-    if isinstance(value, timedelta):
-        return (value.days * 86_400 + value.seconds) * 10**9 + value.microseconds * 1_000
-    hint = 'such as "250ms", "5m", "1h30m"; units: ns us ms s m h d w'
-    if not isinstance(value, str):
-        raise PlanError(f"A duration cannot be {value!r}.", where=where, hint=hint)
+def exact_nanoseconds(value: Duration, *, where: str) -> Fraction:
+    """Nanoseconds of a duration that says its unit; fractions of them are kept.
+
+    >>> exact_nanoseconds("1.5us", where="")
+    Fraction(1500, 1)
+    """
+    given: Any = value
+    if isinstance(given, pa.Scalar) and pa.types.is_duration(given.type):
+        given = np.timedelta64("NaT") if given.value is None else np.timedelta64(given.value, given.type.unit)
+    elif hasattr(given, "to_timedelta64"):  # pandas: a timedelta that shows no nanoseconds as one
+        given = given.to_timedelta64()
+    if isinstance(given, np.timedelta64):
+        return _of_numpy(given, where)
+    if isinstance(given, timedelta):
+        return Fraction((given.days * 86_400 + given.seconds) * 10**9 + given.microseconds * 1_000)
+    if isinstance(given, str):
+        return _of_text(given, where)
+    raise PlanError(f"A duration cannot be {shown(given)}.", where=where, hint=_HINT)
+
+
+def _of_numpy(value: np.timedelta64, where: str) -> Fraction:
+    if np.isnat(value):
+        raise PlanError("The duration is missing (NaT).", where=where, hint=_HINT)
+    unit, count = np.datetime_data(value.dtype)
+    if unit == "generic":
+        raise PlanError(f"{shown(value)} has no unit.", where=where,
+                        hint=f'np.timedelta64({int(value.astype(np.int64))}, "s"), or an int, in ticks')
+    if unit in ("M", "Y"):
+        raise _calendar_error(shown(value), where)
+    return int(value.astype(np.int64)) * count * NUMPY_NS[unit]
+
+
+def _of_text(value: str, where: str) -> Fraction:
     text = value.strip()
-    sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
-    parts = _PART.findall(digits)
-    if not parts or _PART.sub("", digits).strip():
-        raise PlanError(f"Cannot read {value!r} as a duration.", where=where, hint=hint)
-    return sign * round(sum(Fraction(number) * _NS[unit] for number, unit in parts))
+    sign, digits = (-1, text[1:].strip()) if text.startswith("-") else (1, text)
+    if not _TEXT.fullmatch(digits):
+        if _CALENDAR.fullmatch(text):
+            raise _calendar_error(repr(value), where)
+        raise PlanError(f"Cannot read {value!r} as a duration.", where=where, hint=_HINT)
+    return sign * sum((Fraction(number) * _NS[unit] for number, unit in _NUMBER_AND_UNIT.findall(digits)), Fraction())
+
+
+def _calendar_error(text: str, where: str) -> PlanError:
+    return PlanError(f"{text} is not always equally long, so it is no duration.", where=where,
+                     hint='group by the calendar: .group_by(y=col.t.dt.year, m=col.t.dt.month); '
+                          'or give days, such as "30d"')
 
 
 def show_ticks(ticks: int, unit: TickUnit) -> str:

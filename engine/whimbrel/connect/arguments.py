@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from math import isfinite
 from numbers import Integral, Real
 
+import numpy as np
+
+from whimbrel.clock import Duration, duration_seconds
 from whimbrel.errors import PlanError, near_match
+
+_SECONDS = 'a duration above 0, such as "5s", or 5.0 in seconds'
 
 
 def check_choice(name: str, value: object, choices: Sequence[object], *, where: str) -> None:
@@ -22,10 +27,15 @@ def check_name(name: str, value: object, *, where: str) -> None:
         raise PlanError(f"{name}={value!r} is no name.", where=where, hint="give a text that is not empty")
 
 
-def check_seconds(name: str, value: object, *, where: str) -> None:
-    """Refuse what is no number of seconds."""
-    if not is_seconds(value):
-        raise PlanError(f"{name}={value!r} cannot be.", where=where, hint="seconds, above 0, such as 5.0")
+def checked_seconds(name: str, value: float | Duration, *, where: str) -> float:
+    """Seconds of the machine's clock; what is no duration above 0 is refused."""
+    try:
+        seconds = duration_seconds(value)
+    except PlanError as error:
+        raise PlanError(f"{name}={value!r} cannot be: {error.what}", where=where, hint=_SECONDS) from None
+    if not is_seconds(seconds):
+        raise PlanError(f"{name}={value!r} cannot be.", where=where, hint=_SECONDS)
+    return seconds
 
 
 def column_names(name: str, value: object, *, where: str) -> tuple[str, ...]:
@@ -38,9 +48,9 @@ def column_names(name: str, value: object, *, where: str) -> tuple[str, ...]:
 
 def is_seconds(value: object) -> bool:
     """Whether it is a number of seconds above 0."""
-    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value) and float(value) > 0
+    return isinstance(value, Real) and not isinstance(value, bool | np.timedelta64) and isfinite(value) and float(value) > 0
 
 
 def is_whole(value: object) -> bool:
     """Whether it is a whole number."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)

@@ -7,8 +7,17 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, ticks_per_second
-from whimbrel.connect.instant import Instant, Moment, first_tick, moment
+from whimbrel.clock import (
+    INF,
+    Duration,
+    Instant,
+    Moment,
+    TickUnit,
+    duration_ticks,
+    format_instant,
+    parse_instant,
+    ticks_per_second,
+)
 from whimbrel.connect.timeline import time_unit
 from whimbrel.errors import PlanError
 
@@ -57,7 +66,12 @@ class ArrivalTime:
 
     def instant(self, value: Instant, *, where: str) -> int:
         """Nanoseconds of an instant as people write it."""
-        return self.nanoseconds(first_tick(value, self.type, self.name, where=where))
+        return self.nanoseconds(self.first_tick(value, where=where))
+
+    def first_tick(self, value: Instant, *, where: str) -> int:
+        """The first tick that is not before an instant."""
+        unit, zone = time_unit(self.type, self.name, where)
+        return parse_instant(value, unit, zone, name=self.name, where=where, rounding="up")
 
     def span(self, value: Duration, *, where: str) -> int:
         """Ticks of a duration that is longer than nothing."""
@@ -68,4 +82,4 @@ class ArrivalTime:
 
     def moment(self, nanoseconds: int) -> Moment:
         """What people read."""
-        return moment(self.ticks(nanoseconds), self.unit, time_unit(self.type, self.name, "")[1])
+        return format_instant(self.ticks(nanoseconds), self.unit, time_unit(self.type, self.name, "")[1])

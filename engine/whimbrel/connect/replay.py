@@ -13,11 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Ticks
-from whimbrel.clock import MIN_TIME
-from whimbrel.clock.duration import Duration
+from whimbrel.clock import MIN_TIME, Duration, Instant
 from whimbrel.connect.arrival_time import ArrivalTime
 from whimbrel.connect.follower import NEVER
-from whimbrel.connect.instant import Instant, first_tick
 from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.promise import promise
 from whimbrel.connect.replay_clock import INFINITE, ReplayClock, checked_speed
@@ -91,8 +89,8 @@ class Replay(Source):
         self._arrivals = ArrivalTime(type_, self._order)
         if clock is not None:
             clock.adopt(self._arrivals, where=where)
-        self._start = None if start is None else first_tick(start, type_, self._order, where=where)
-        self._end = None if end is None else first_tick(end, type_, self._order, where=where)
+        self._start = None if start is None else self._arrivals.first_tick(start, where=where)
+        self._end = None if end is None else self._arrivals.first_tick(end, where=where)
         self._every = None if every is None else self._arrivals.span(every, where=where)
         self.name = source.name
         self.schema = source.schema

@@ -9,10 +9,9 @@ from numbers import Real
 from typing import Literal, Protocol
 from weakref import WeakSet
 
-from whimbrel.clock import Duration, TickUnit, ticks_per_second
+from whimbrel.clock import Duration, Instant, Moment, TickUnit, ticks_per_second
 from whimbrel.connect.arrival_time import ArrivalTime
 from whimbrel.connect.follower import NEVER, Follower
-from whimbrel.connect.instant import Instant, Moment
 from whimbrel.errors import PlanError
 
 INFINITE = float("inf")

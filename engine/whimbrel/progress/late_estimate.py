@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Column
-from whimbrel.connect.instant import first_tick
+from whimbrel.clock import parse_instant
+from whimbrel.connect.timeline import time_unit
 from whimbrel.errors import PlanError
 from whimbrel.progress.compare import Comparison
 from whimbrel.progress.estimate import Estimate, bounds, column_of, with_columns
@@ -205,7 +206,7 @@ class LateSnapshot(LateEstimate):
     def _look(self) -> LateRows:
         table, newest = self._snapshot.table, self._snapshot.metrics.newest
         starts = column_of(table, "start")
-        tick = 0 if newest is None else first_tick(newest, starts.type, "start", where="progress(late=...)")
+        tick = 0 if newest is None else parse_instant(newest, *time_unit(starts.type, "start", ""))
         keys = None if self._late.key is None else column_of(table, self._late.key)
         rows = as_floats(column_of(table, ROWS))
         return self._late.look(tick, np.asarray(starts.values), rows, keys, self._alpha, counted=True)

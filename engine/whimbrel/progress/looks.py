@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 
-from whimbrel.clock.duration import Duration, duration_ticks
+from whimbrel.clock import Duration, duration_seconds
+from whimbrel.connect.arguments import is_whole
 from whimbrel.errors import PlanError
 from whimbrel.progress.arguments import check_number
 from whimbrel.progress.stop import percent
@@ -38,18 +38,20 @@ class Looks:
             raise PlanError("An answer is due every so many rows, every so many seconds, or at some shares.",
                             where="progress(every=, seconds=, at=)", hint="give one of them")
         where = f"progress(every={self.every!r})"
-        if isinstance(self.every, bool) or not isinstance(self.every, str | int | timedelta | None):
+        if isinstance(self.every, bool | float):
             raise PlanError(f"{self.every!r} is neither a share, nor a span of time, nor a number of rows.",
                             where=where, hint='such as every="1%", every="50ms" or every=10_000; shares: at=[0.1, 0.5]')
-        if isinstance(self.every, timedelta) or (isinstance(self.every, str) and "%" not in self.every):
+        if isinstance(self.every, str) and "%" in self.every:
+            percent(self.every, where=where)
+        elif is_whole(self.every):
+            self.every = int(self.every)  # type: ignore[call-overload]  # an integer, NumPy's or Python's
+        elif self.every is not None:
             try:
-                self.seconds = duration_ticks(self.every, "ns", where=where) / 1e9
+                self.seconds = duration_seconds(self.every, where=where)
             except PlanError:
                 raise PlanError(f"Cannot read {self.every!r} as a share or as a span of time.", where=where,
                                 hint='such as every="1%" or every="50ms"') from None
             self.every = None
-        elif isinstance(self.every, str):
-            percent(self.every, where=where)
         if self.seconds is not None:
             asked = f"progress(seconds={self.seconds!r})"
             check_number(self.seconds, what="number of seconds above 0", where=asked,

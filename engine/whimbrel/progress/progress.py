@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel import display
-from whimbrel.clock import Duration
-from whimbrel.connect.instant import Instant, first_tick
+from whimbrel.clock import Duration, Instant, parse_instant
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
 from whimbrel.kernels import patience
@@ -195,7 +194,8 @@ class Progress(Iterator[Estimate]):
             if not isinstance(between, tuple | list) or len(between) != 2:
                 raise PlanError(f"{between!r} is no range of time.", where=where,
                                 hint="between=(begin, end), the end not included")
-            first, end = (first_tick(time, schema.time_type, self.states.source.time, where=where) for time in between)
+            first, end = (parse_instant(time, schema.unit, schema.zone, name=self.states.source.time, where=where,
+                                        rounding="up") for time in between)
             if first >= end:
                 raise PlanError("The range of time is empty: its end is not behind its begin.", where=where,
                                 hint="between=(begin, end), the end not included")

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Schema
-from whimbrel.clock import INF
-from whimbrel.connect.instant import first_tick
+from whimbrel.clock import INF, parse_instant
 from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Col, Expr, lift, type_of
 from whimbrel.plan import Exact, Wanted
@@ -70,9 +69,6 @@ def _comparable(type_: pa.DataType) -> bool:
 
 
 def _tick(value: Any, schema: Schema) -> int:
-    if isinstance(value, np.datetime64) and schema.unit is not None:
-        return int(value.astype(f"datetime64[{schema.unit}]").astype(np.int64))
-    if isinstance(value, pa.Scalar):
-        return int(value.cast(schema.time_type).cast(pa.int64()).as_py())
-    return first_tick(int(value) if isinstance(value, np.integer) else value, schema.time_type, "start",
-                      where=f"behind(start={value!r})")
+    """A time of NumPy's is in UTC, as arrays of an answer hold it; another one without a zone is in the stream's."""
+    zone = None if isinstance(value, np.datetime64) else schema.zone
+    return parse_instant(value, schema.unit, zone, name="start", where=f"behind(start={value!r})")

@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from whimbrel.batch import Batch, table_from_batches, table_schema
-from whimbrel.clock import Duration, duration_ticks
+from whimbrel.clock import Duration, duration_seconds
 from whimbrel.errors import CheckpointError, DamagedCheckpointError, PlanError, SinkError, WhimbrelError
 from whimbrel.plan import Sink, Token
 from whimbrel.run.answer import in_order
@@ -55,14 +57,14 @@ class Checkpoints:
     def __post_init__(self) -> None:
         if not isinstance(self.folder, str | os.PathLike):
             raise PlanError(f"{self.folder!r} is no folder.", where="Checkpoints(...)", hint='such as "state/flights"')
-        if isinstance(self.every, Integral) or self.every_s <= 0:
+        if isinstance(self.every, Real) and not isinstance(self.every, np.timedelta64) or self.every_s <= 0:
             raise PlanError(f"every={self.every!r} is no period.", where="Checkpoints(...)", hint='such as every="10s"')
         if not isinstance(self.keep, Integral) or self.keep < 1:
             raise PlanError(f"keep={self.keep!r} keeps none.", where="Checkpoints(...)", hint="1 or more; default 3")
 
     @property
     def every_s(self) -> float:
-        return duration_ticks(self.every, "us", where="Checkpoints(...)") / 1e6
+        return duration_seconds(self.every, where="Checkpoints(...)")
 
 
 class Keeping:

@@ -9,10 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from whimbrel.batch import Schema
-from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock import INF, MIN_TIME, Moment, format_instant
 from whimbrel.connect.feeds.state import FeedState
-from whimbrel.connect.instant import Moment
-from whimbrel.connect.instant import moment as read_moment
 from whimbrel.run.work import Step
 
 
@@ -111,4 +109,4 @@ class Snapshot:
 
 def moment(ticks: int, schema: Schema) -> Moment:
     """Ticks as a time that people read; None before the first and after the last of times."""
-    return None if ticks in (MIN_TIME, INF) else read_moment(ticks, schema.unit, schema.zone)
+    return None if ticks in (MIN_TIME, INF) else format_instant(ticks, schema.unit, schema.zone)

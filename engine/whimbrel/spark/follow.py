@@ -44,7 +44,7 @@ class SparkRun:
         Spark's own handle.
     """
 
-    def __init__(self, plan: Node, sink: Sink, checkpoint: Path, partitions: int | None, *, every: str | None,
+    def __init__(self, plan: Node, sink: Sink, checkpoint: Path, partitions: int | None, *, every: Duration | None,
                  available_now: bool) -> None:
         trigger: dict[str, Any] = {"availableNow": True} if available_now else _each(every) if every else {}
         self._feed = _feed_of(plan)
@@ -186,17 +186,18 @@ class SparkRun:
         return MIN_TIME if latency is None else max(MIN_TIME, entry.newest - latency)
 
 
-def _each(every: str) -> dict[str, str]:
+def _each(every: Duration) -> dict[str, str]:
     """How often, as Spark says it: in our words or in its own.
 
     >>> _each("10s"), _each("10 seconds")
     ({'processingTime': '10000 milliseconds'}, {'processingTime': '10 seconds'})
     """
-    with suppress(PlanError):
-        return {"processingTime": f"{duration_ticks(every, 'ms')} milliseconds"}
-    if not re.fullmatch(r"\s*\d+ [a-z]+\s*", every):
+    if isinstance(every, str) and _SPARKS_OWN.fullmatch(every):
+        return {"processingTime": every}
+    ticks = 0 if is_whole(every) else duration_ticks(every, "ms", where=_WHERE)
+    if ticks <= 0:
         raise PlanError(f"{every!r} is no time from one micro-batch to the next.", where=_WHERE, hint='every="10s"')
-    return {"processingTime": every}
+    return {"processingTime": f"{ticks} milliseconds"}
 
 
 def _feed_of(plan: Node) -> SparkFeed:

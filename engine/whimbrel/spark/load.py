@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch
-from whimbrel.clock.duration import Duration
+from whimbrel.clock import Duration, Instant
 from whimbrel.connect import ColumnarSource
-from whimbrel.connect.instant import Instant
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, columns_of, lifetime_of, predicate
 from whimbrel.plan import Beat, Blocks, Disorder, Source

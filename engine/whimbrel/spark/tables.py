@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from whimbrel.batch import Schema
+from whimbrel.clock import Instant, format_instant, parse_instant
 from whimbrel.connect import Timeline
-from whimbrel.connect.instant import Instant, first_tick, moment
 from whimbrel.errors import MissingExtraError, PlanError, SchemaError, SourceError, near_match
 from whimbrel.expr import Col, Expr, type_of
 from whimbrel.spark.cause import short_cause
@@ -145,11 +145,11 @@ def in_time(between: tuple[Instant | None, Instant | None] | None, timeline: Tim
     type_ = schema.type_of(time)
     for compare, edge in zip((operator.ge, operator.lt), between, strict=True):
         if edge is not None:
-            tick = first_tick(edge, type_, time, where=timeline.where)
+            tick = parse_instant(edge, schema.unit, schema.zone, name=time, where=timeline.where, rounding="up")
             if pa.types.is_date(type_):  # a day that has begun by then is over
                 yield compare(Col(time), date(1970, 1, 1) + timedelta(days=-(-tick // _DAY_S)))
             else:
-                at: Any = moment(tick, schema.unit, schema.zone)
+                at: Any = format_instant(tick, schema.unit, schema.zone)
                 yield compare(Col(time), at)
 
 

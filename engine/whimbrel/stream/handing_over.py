@@ -7,12 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from whimbrel.clock import Duration, duration_ticks, quote_ticks
+from whimbrel.clock import Duration, Instant, duration_ticks, parse_instant, quote_ticks
 from whimbrel.connect.arguments import column_names
 from whimbrel.connect.feeds import Feed
 from whimbrel.connect.feeds.hand_over import HandOver
 from whimbrel.connect.feeds.seams import ByKey, ByOffset, ByTime, Seam
-from whimbrel.connect.instant import Instant, first_tick
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Source
 
@@ -61,7 +60,8 @@ def _seam(history: Source, feed: Feed, offset: str | None, within: str | None, k
             schema.type_of(within, where=where)
         return ByOffset(offset, within)
     if at is not None:
-        return ByTime(history.time, first_tick(at, schema.time_type, history.time, where=where))
+        return ByTime(history.time, parse_instant(at, schema.unit, schema.zone, name=history.time, where=where,
+                                                  rounding="up"))
     for key in keys:
         schema.type_of(key, where=where)
     if span is None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from whimbrel.clock.duration import Duration
+from whimbrel.clock import Duration, Instant
 from whimbrel.connect import ArrowSource, EdgeSource, ParquetSource, Partitions, Replay, ReplayClock, pandas_source
 from whimbrel.connect.files import FilePath
-from whimbrel.connect.instant import Instant
 from whimbrel.errors import PlanError
 from whimbrel.plan import Node, Source
 from whimbrel.stream.stream import Stream

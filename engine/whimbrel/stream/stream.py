@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from whimbrel import display
 from whimbrel.batch import Schema
-from whimbrel.clock import Duration
-from whimbrel.connect.instant import Instant
+from whimbrel.clock import Duration, Instant
 from whimbrel.elsewhere import STREAM, absent
 from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, check_key, check_name, named_columns, named_words, type_of

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from whimbrel.connect.instant import Instant
+from whimbrel.clock import Instant
 from whimbrel_workbench.frames import Playback
 from whimbrel_workbench.frames.status import State
 

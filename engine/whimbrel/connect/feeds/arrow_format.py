@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import ipc
 
-from whimbrel.connect.feeds.decoding import Format, Index, UnreadableError
+from whimbrel.connect.feeds.decoding import Format, Index
+from whimbrel.connect.feeds.unreadable import UnreadableError
 
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """With which a stream ends, where its writer has closed it."""

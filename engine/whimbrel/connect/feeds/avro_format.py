@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.connect.feeds.decoding import Format, Index, UnreadableError, reason, rows_of
+from whimbrel.connect.feeds.decoding import Format, Index, reason, rows_of
+from whimbrel.connect.feeds.unreadable import UnreadableError
 from whimbrel.errors import MissingExtraError, PlanError
 
 _MAGIC_BYTES = 5

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from whimbrel.connect.feeds.decoding import Format, Index, UnreadableError
+from whimbrel.connect.feeds.decoding import Format, Index
+from whimbrel.connect.feeds.unreadable import UnreadableError
 
 _NOT_ONE = "not one line: a quote is open, or it holds several"
 

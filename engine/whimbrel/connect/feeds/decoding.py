@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from whimbrel.connect.feeds.exact_times import exact_time, holds_times
+from whimbrel.connect.feeds.unreadable import UnreadableError
 from whimbrel.errors import PlanError, near_match
 
 Index = np.ndarray[Any, np.dtype[np.int64]]
@@ -24,10 +26,6 @@ UNREADABLE = (ValueError, KeyError, TypeError, LookupError, ArithmeticError, EOF
 _VALUE = re.compile(r"(?<=couldn't parse:).*|(?<=Could not convert ).*(?= with type )|(?<=Row #)\d+"
                     r"|(?<![\w<])(?<!class )(?!'utf-8')(?:'.*'|\".*\")|(?<![\w#.-])-?(?:0x[\da-f]+|\d[\d.]*)\b")
 """What libraries repeat of a message when they say what is wrong with it."""
-
-
-class UnreadableError(ValueError):
-    """A message is not what a format reads; what it says is of the format, and of no single message."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +140,8 @@ def rows_of(values: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBat
 
 
 def _array(values: list[Any], field: pa.Field) -> pa.Array:
+    if holds_times(field.type):
+        values = [None if value is None else exact_time(value, field.type, field.name) for value in values]
     array = pa.array(values, field.type)
     if (pa.types.is_integer(field.type) and not {int, type(None)}.issuperset(map(type, values))
             and array.to_pylist() != values):  # Arrow leaves fractions out

@@ -49,8 +49,8 @@ class Usual(TypedDict, total=False):
     ahead : str, timedelta or int
         How far a row's time may be ahead of the clock; rows beyond it become dead letters, so that one wrong clock
         does not make all others late. Integers are taken to be seconds since 1970.
-    idle_after : float
-        Seconds without a row after which time goes on without it, as fast as the clock does; or without a partition,
+    idle_after : str, timedelta or float (seconds)
+        How long without a row until time goes on without it, as fast as the clock does; or without a partition,
         as fast as the others do. Default: never, since rows that were held up, or tell of another time than now, would
         be late.
     queue_rows, queue_bytes : int
@@ -73,7 +73,7 @@ class Usual(TypedDict, total=False):
     late: str | None
     partition: str | Partitions | None
     ahead: Duration | None
-    idle_after: float | None
+    idle_after: float | Duration | None
     queue_rows: int
     queue_bytes: int
     overload: Overload | None

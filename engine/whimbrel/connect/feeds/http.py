@@ -14,8 +14,9 @@ from operator import itemgetter
 from typing import Any, Unpack
 from urllib.parse import urlencode, urlsplit
 
+from whimbrel.clock import Duration
 from whimbrel.connect.addresses import checked_url, without_secrets
-from whimbrel.connect.arguments import check_seconds
+from whimbrel.connect.arguments import checked_seconds
 from whimbrel.connect.feeds.client import Client, Delivery, Place, Pumped
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
@@ -45,7 +46,7 @@ class HttpFeed(Feed):
         A user and password in it, ``http://user:password@host``, are sent as basic authentication.
     time : str
         The event-time column.
-    every : float
+    every : str, timedelta or float (seconds)
         Seconds between two requests.
     cursor : str, optional
         A column that is larger in newer rows, in whatever order a page has them. The largest value goes into the
@@ -61,11 +62,11 @@ class HttpFeed(Feed):
 
     lost = (*Feed.lost, HTTPException)  # a body that ends before its length is no OSError
 
-    def __init__(self, url: str, *, time: str, every: float = 5.0, cursor: str | None = None,
-                 headers: Mapping[str, str] | None = None, format: str | Format = "json", schema: Fields | None = None,
-                 **told: Unpack[Usual]) -> None:
-        check_seconds("every", every, where=f"feeds.http({without_secrets(url)!r})")
-        self.url, self.every, self.cursor = checked_url(url, "http", "https"), every, cursor
+    def __init__(self, url: str, *, time: str, every: float | Duration = 5.0,
+                 cursor: str | None = None, headers: Mapping[str, str] | None = None,
+                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+        every_s = checked_seconds("every", every, where=f"feeds.http({without_secrets(url)!r})")
+        self.url, self.every, self.cursor = checked_url(url, "http", "https"), every_s, cursor
         self.headers = dict(headers or {})
         super().__init__("http", time=time, schema=schema,
                          format=format_of(format, f"feeds.http({without_secrets(url)!r})"), **told)

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import json
 
-from whimbrel.connect.feeds.decoding import Format, Index, UnreadableError
+from whimbrel.connect.feeds.decoding import Format, Index
+from whimbrel.connect.feeds.unreadable import UnreadableError
 
 _OPEN, _CLOSE = ord("{"), ord("}")
 

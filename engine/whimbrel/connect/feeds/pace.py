@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from whimbrel.connect.arguments import is_seconds, is_whole
+from whimbrel.connect.arguments import checked_seconds, is_seconds, is_whole
 from whimbrel.connect.feeds.overload import Overload
 from whimbrel.errors import PlanError
 
@@ -40,12 +40,12 @@ class Pace:
         PlanError
             When one of them cannot be.
         """
-        made = Pace(told.get("idle_after"), told.get("queue_rows", 1 << 18), told.get("queue_bytes", 64 << 20),
+        idle = told.get("idle_after")
+        idle_s = None if idle is None else checked_seconds("idle_after", idle, where=where)
+        made = Pace(idle_s, told.get("queue_rows", 1 << 18), told.get("queue_bytes", 64 << 20),
                     told.get("overload"), told.get("retry_s", (0.25, 5.0)), told.get("sample_s", 5.0))
         retry = made.retry_s
         for name, value, fine, hint in (
-                ("idle_after", made.idle_after_s, made.idle_after_s is None or is_seconds(made.idle_after_s),
-                 "seconds without a row, such as 5.0; or None"),
                 ("queue_rows", made.queue_rows, is_whole(made.queue_rows) and made.queue_rows >= 1,
                  "a whole number of rows, 1 or more"),
                 ("queue_bytes", made.queue_bytes, is_whole(made.queue_bytes) and made.queue_bytes >= 1,

@@ -12,8 +12,9 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from whimbrel.clock import Duration
 from whimbrel.connect.addresses import PATIENCE, checked_conninfo, shown_cause, without_secrets
-from whimbrel.connect.arguments import check_name, check_seconds
+from whimbrel.connect.arguments import check_name, checked_seconds
 from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place, size
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
@@ -50,7 +51,7 @@ class PostgresFeed(Feed):
         that comes later with a value equal to the last one read, or below it, is not found: see `settle`, or
         ``postgres_changes``. Rows of one value that are more than can be read at once are read in parts, by their
         number in the order of their texts: until then none of them may be added, changed or deleted.
-    every : float
+    every : str, timedelta or float (seconds)
         Seconds between two looks while there is nothing new.
     settle : str, optional
         Such as ``"2 seconds"``: rows whose time, by `settle_by`, is newer than that before the server's clock wait.
@@ -62,20 +63,21 @@ class PostgresFeed(Feed):
         What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
     """
 
-    def __init__(self, table: str, url: str, *, time: str, cursor: str, every: float = 0.5, settle: str | None = None,
-                 settle_by: str | None = None, schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+    def __init__(self, table: str, url: str, *, time: str, cursor: str, every: float | Duration = 0.5,
+                 settle: str | None = None, settle_by: str | None = None, schema: Fields | None = None,
+                 **told: Unpack[Usual]) -> None:
         try:
             import psycopg
         except ImportError:
             raise MissingExtraError("psycopg", "postgres", "feeds.postgres()") from None
         where = f"feeds.postgres({table!r})"
         check_name("table", table, where=where)
-        check_seconds("every", every, where=where)
+        every_s = checked_seconds("every", every, where=where)
         self.library: Any = psycopg
         remade = psycopg.errors  # a table that is made anew; one whose columns have other types than were prepared for
         self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError, remade.UndefinedTable,
                      remade.UndefinedColumn, remade.FeatureNotSupported)
-        self.table, self.url, self.cursor, self.every = table.split("."), checked_conninfo(url), cursor, every
+        self.table, self.url, self.cursor, self.every = table.split("."), checked_conninfo(url), cursor, every_s
         self.settle, self.settle_by = settle, settle_by or time
         told.setdefault("name", table)
         super().__init__("postgres", time=time, format=Records(),

@@ -9,8 +9,9 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
+from whimbrel.clock import Duration
 from whimbrel.connect.addresses import PATIENCE, checked_conninfo
-from whimbrel.connect.arguments import check_name, check_seconds
+from whimbrel.connect.arguments import check_name, checked_seconds
 from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place
 from whimbrel.connect.feeds.enforce import Fields
 from whimbrel.connect.feeds.feed import Feed, Usual
@@ -60,7 +61,7 @@ class PostgresChangesFeed(Feed):
     beside : sequence of {"change", "committed", "lsn"}
         Columns to add to the table's: "insert", "update" or "delete"; when its transaction was committed; and the place
         in the server's log.
-    every : float
+    every : str, timedelta or float (seconds)
         Seconds between two looks while there is nothing new.
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: all columns of the table whose types are known, but for generated ones: the log does not tell them.
@@ -71,8 +72,8 @@ class PostgresChangesFeed(Feed):
     forgets = True
 
     def __init__(self, table: str, url: str, *, time: str, slot: str = "whimbrel", publication: str | None = None,
-                 beside: Sequence[str] = ("change", "committed"), every: float = 0.1, schema: Fields | None = None,
-                 **told: Unpack[Usual]) -> None:
+                 beside: Sequence[str] = ("change", "committed"), every: float | Duration = 0.1,
+                 schema: Fields | None = None, **told: Unpack[Usual]) -> None:
         try:
             import psycopg
         except ImportError:
@@ -83,10 +84,10 @@ class PostgresChangesFeed(Feed):
                                 where=f"feeds.postgres_changes({table!r})", hint=near_match(name, list(_BESIDE)))
         where = f"feeds.postgres_changes({table!r})"
         check_name("table", table, where=where)
-        check_seconds("every", every, where=where)
+        every_s = checked_seconds("every", every, where=where)
         self.library: Any = psycopg
         self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError)
-        self.table, self.url, self.every = table.split("."), checked_conninfo(url), every
+        self.table, self.url, self.every = table.split("."), checked_conninfo(url), every_s
         self.slot, self.publication = slot, publication or slot
         told.setdefault("name", table)
         super().__init__("postgres_changes", time=time, format=Records(),

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.connect.feeds.decoding import Format, Index, UnreadableError, rows_of
+from whimbrel.connect.feeds.decoding import Format, Index, rows_of
+from whimbrel.connect.feeds.unreadable import UnreadableError
 from whimbrel.errors import PlanError
 
 

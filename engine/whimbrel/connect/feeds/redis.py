@@ -9,8 +9,9 @@ from typing import Any, Literal, Unpack
 
 import pyarrow as pa
 
+from whimbrel.clock import Duration
 from whimbrel.connect.addresses import checked_url
-from whimbrel.connect.arguments import check_choice, check_name, check_seconds
+from whimbrel.connect.arguments import check_choice, check_name, checked_seconds
 from whimbrel.connect.feeds.client import Client, Place
 from whimbrel.connect.feeds.decoding import Format, format_of
 from whimbrel.connect.feeds.enforce import Fields
@@ -43,7 +44,7 @@ class RedisFeed(Feed):
     consumer : str, optional
         Who this is, in the group: a name of its own for each reader, and the same one after a restart. Default: the
         machine's name.
-    claim_after : float or None
+    claim_after : str, timedelta, float (seconds) or None
         Seconds after which entries of a member of the group that is not heard of any more are taken over, from Redis
         6.2 on. One that lives keeps its own, however long its query lets it wait. None: entries wait for their own
         reader. Default: 60 seconds.
@@ -59,7 +60,7 @@ class RedisFeed(Feed):
 
     def __init__(self, stream: str, url: str = "redis://127.0.0.1:6379", *, time: str,
                  begin: Literal["earliest", "latest"] = "earliest", group: str | None = None,
-                 consumer: str | None = None, claim_after: float | None = 60.0, field: str | None = None,
+                 consumer: str | None = None, claim_after: float | Duration | None = 60.0, field: str | None = None,
                  format: str | Format = "json", with_id: bool = False, schema: Fields | None = None,
                  **told: Unpack[Usual]) -> None:
         try:
@@ -74,14 +75,13 @@ class RedisFeed(Feed):
         if consumer is not None and group is None:
             raise PlanError(f"consumer={consumer!r} is who reads in a group, and there is none.", where=where,
                             hint='give group="..." as well, or leave it out')
-        if claim_after is not None:
-            check_seconds("claim_after", claim_after, where=where)
+        claim_after_s = None if claim_after is None else checked_seconds("claim_after", claim_after, where=where)
         check_choice("begin", begin, ("earliest", "latest"), where=where)
         self.library: Any = redis
         self.lost = (OSError, EOFError, TimeoutError, redis.ConnectionError, redis.TimeoutError)
         self.stream, self.url, self.begin = stream, checked_url(url, "redis", "rediss", "unix"), begin
         self.group, self.consumer, self.field = group, platform.node() if consumer is None else consumer, field
-        self.claim_after_s, self.forgets = claim_after, group is not None
+        self.claim_after_s, self.forgets = claim_after_s, group is not None
         told.setdefault("name", stream)
         super().__init__("redis", time=time, schema=schema,
                          format=TextRecords() if field is None else format_of(format, where),
