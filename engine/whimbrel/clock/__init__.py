@@ -9,10 +9,10 @@ from whimbrel.clock.duration import (
     span_words,
     tell_ticks,
 )
-from whimbrel.clock.instant import Instant, Moment, format_instant, parse_instant
+from whimbrel.clock.instant import Instant, format_instant, parse_instant
 from whimbrel.clock.spans import round_spans
 from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
 
-__all__ = ["INF", "MIN_TIME", "Duration", "Instant", "Moment", "TickUnit", "duration_seconds", "duration_ticks",
+__all__ = ["INF", "MIN_TIME", "Duration", "Instant", "TickUnit", "duration_seconds", "duration_ticks",
            "format_instant", "parse_instant", "quote_ticks", "round_spans", "show_ticks", "span_words", "tell_ticks",
            "ticks_per_second"]

@@ -26,7 +26,7 @@ NUMPY_NS: Final = {"as": Fraction(1, 10**9), "fs": Fraction(1, 10**6), "ps": Fra
 
 _TEXT = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:ns|us|ms|s|m|h|d|w)\s*)+")
 _NUMBER_AND_UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h|d|w)")
-_CALENDAR = re.compile(r"[+-]?\s*\d*\s*(?:mo|mos|mon|months?|q|quarters?|qtr|y|yr|yrs|years?|M|MS|ME|Q|QS|QE|Y|YS|YE|A)")
+_CALENDAR = re.compile(r"[+-]?\s*[\d.]*\s*(?:mos?|mon|months?|q|quarters?|qtr|y|yrs?|years?|a|[MQY][SE]?|A)")
 _HINT = 'such as "250ms", "5m", "1h30m"; units: ns us ms s m h d w'
 
 
@@ -145,7 +145,7 @@ def _of_text(value: str, where: str) -> Fraction:
 
 
 def _calendar_error(text: str, where: str) -> PlanError:
-    return PlanError(f"{text} is not always equally long, so it is no duration.", where=where,
+    return PlanError(f"{text} is a calendar span: it is not always equally long.", where=where,
                      hint='group by the calendar: .group_by(y=col.t.dt.year, m=col.t.dt.month); '
                           'or give days, such as "30d"')
 

@@ -105,7 +105,7 @@ def _unpacked(value: Any, where: str) -> tuple[np.datetime64 | tuple[datetime, F
     """A time of NumPy's, which is in UTC if the value has a zone; or a datetime with a fraction of a second."""
     if isinstance(value, pa.Scalar) and (pa.types.is_timestamp(value.type) or pa.types.is_date(value.type)):
         type_ = value.type
-        unit = type_.unit if pa.types.is_timestamp(type_) else "D" if pa.types.is_date32(type_) else "ms"
+        unit: Any = type_.unit if pa.types.is_timestamp(type_) else "D" if pa.types.is_date32(type_) else "ms"
         return (np.datetime64("NaT") if value.value is None else np.datetime64(value.value, unit),
                 getattr(type_, "tz", None) is not None)
     if hasattr(value, "to_datetime64"):  # pandas: a datetime that shows no nanoseconds as one

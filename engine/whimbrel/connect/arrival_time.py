@@ -11,13 +11,13 @@ from whimbrel.clock import (
     INF,
     Duration,
     Instant,
-    Moment,
     TickUnit,
     duration_ticks,
     format_instant,
     parse_instant,
     ticks_per_second,
 )
+from whimbrel.clock.instant import Moment
 from whimbrel.connect.timeline import time_unit
 from whimbrel.errors import PlanError
 

@@ -9,7 +9,8 @@ from numbers import Real
 from typing import Literal, Protocol
 from weakref import WeakSet
 
-from whimbrel.clock import Duration, Instant, Moment, TickUnit, ticks_per_second
+from whimbrel.clock import Duration, Instant, TickUnit, ticks_per_second
+from whimbrel.clock.instant import Moment
 from whimbrel.connect.arrival_time import ArrivalTime
 from whimbrel.connect.follower import NEVER, Follower
 from whimbrel.errors import PlanError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from whimbrel.clock import Duration, duration_seconds
 from whimbrel.connect.arguments import is_whole
@@ -44,7 +45,7 @@ class Looks:
         if isinstance(self.every, str) and "%" in self.every:
             percent(self.every, where=where)
         elif is_whole(self.every):
-            self.every = int(self.every)  # type: ignore[call-overload]  # an integer, NumPy's or Python's
+            self.every = int(cast(int, self.every))
         elif self.every is not None:
             try:
                 self.seconds = duration_seconds(self.every, where=where)

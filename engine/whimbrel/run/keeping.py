@@ -57,7 +57,7 @@ class Checkpoints:
     def __post_init__(self) -> None:
         if not isinstance(self.folder, str | os.PathLike):
             raise PlanError(f"{self.folder!r} is no folder.", where="Checkpoints(...)", hint='such as "state/flights"')
-        if isinstance(self.every, Real) and not isinstance(self.every, np.timedelta64) or self.every_s <= 0:
+        if (isinstance(self.every, Real) and not isinstance(self.every, np.timedelta64)) or self.every_s <= 0:
             raise PlanError(f"every={self.every!r} is no period.", where="Checkpoints(...)", hint='such as every="10s"')
         if not isinstance(self.keep, Integral) or self.keep < 1:
             raise PlanError(f"keep={self.keep!r} keeps none.", where="Checkpoints(...)", hint="1 or more; default 3")

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from whimbrel.batch import Schema
-from whimbrel.clock import INF, MIN_TIME, Moment, format_instant
+from whimbrel.clock import INF, MIN_TIME, format_instant
+from whimbrel.clock.instant import Moment
 from whimbrel.connect.feeds.state import FeedState
 from whimbrel.run.work import Step
 

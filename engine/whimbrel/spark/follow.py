@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from whimbrel.batch import Schema, table_schema
-from whimbrel.clock import INF, MIN_TIME, duration_ticks
+from whimbrel.clock import INF, MIN_TIME, Duration, duration_ticks
+from whimbrel.connect.arguments import is_whole
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.optimize import optimize
 from whimbrel.plan import Disorder, Node, Source, check_shown
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 _WHERE = "start_on_spark(...)"
+_SPARKS_OWN = re.compile(r"\s*\d+ [a-z]+\s*")
 
 
 class SparkRun:

@@ -39,8 +39,10 @@ def exact_time(value: Any, type_: pa.DataType, name: str) -> Any:
     """
     if value is None or type(value) is int or isinstance(value, str | bytes):
         return value
-    if isinstance(value, Real) and not isinstance(value, int | np.integer) or hasattr(value, "as_tuple"):
-        raise UnreadableError(f"{name!r} is no whole number of {_unit(type_)}: a time that is a float says no unit")
+    if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
+        return int(value)
+    if (isinstance(value, Real) and not isinstance(value, int | np.integer)) or hasattr(value, "as_tuple"):
+        raise UnreadableError(f"{name!r} must be a whole number of {_unit(type_)}: a float has no unit")
     if pa.types.is_timestamp(type_):
         return _timestamp(value, type_, name)
     if pa.types.is_duration(type_):

@@ -8,6 +8,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ def test_no_password_goes_over_an_mqtts_wire_in_the_clear(begin: Callable[[str],
 
 @pytest.mark.parametrize(("told", "word"), [
     ({"reorder_latncy": "1h"}, "did you mean 'reorder_latency'"), ({"formt": "json"}, "did you mean 'format'"),
-    ({"retry_s": 3}, "retry_s=3 "), ({"retry_s": (5, 1)}, "retry_s="), ({"idle_after": "5s"}, "idle_after='5s'"),
+    ({"retry_s": 3}, "retry_s=3 "), ({"retry_s": (5, 1)}, "retry_s="), ({"idle_after": "soon"}, "idle_after='soon'"),
     ({"idle_after": -1}, "idle_after=-1"), ({"queue_rows": "10"}, "queue_rows='10'"), ({"queue_rows": 1.5}, "1.5"),
     ({"queue_rows": 0}, "queue_rows=0"), ({"sample_s": "1s"}, "sample_s='1s'"),
     ({"overload": "sample"}, "overload='sample'"),
@@ -131,7 +132,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     (lambda: wb.feeds.synthetic(seed="a"), "seed='a'"),  # type: ignore[arg-type]
     (lambda: wb.feeds.postgres(5, "", cursor="id", **TOLD), "table=5 is no name"),  # type: ignore[arg-type]
     (lambda: wb.feeds.redis("", **TOLD), "stream='' is no name"),
-    (lambda: wb.feeds.http("http://h", every="5s", **TOLD), "every='5s'"),  # type: ignore[arg-type]
+    (lambda: wb.feeds.http("http://h", every="soon", **TOLD), "every='soon'"),  # type: ignore[arg-type]
     (lambda: wb.feeds.mqtt("t", qos=5, **TOLD), "qos=5 (.|\n)*choices: 0, 1, 2"),  # type: ignore[arg-type]
     (lambda: wb.sinks.mqtt("t", qos=7), "qos=7"),  # type: ignore[arg-type]
     (lambda: wb.sinks.postgres("t", "", key="at"), r"key='at' (.|\n)*key=\['at'\]"),
@@ -161,3 +162,8 @@ def test_a_server_that_cannot_tell_a_schema_is_named(make: Callable[[], object])
 def test_a_server_is_asked_every_few_seconds_however_long_it_was_away() -> None:
     waits = Backoff(*Pace.of({}, "").retry_s)
     assert max(waits.wait_s() for _ in range(100)) <= 5
+
+
+@pytest.mark.parametrize("idle", [5, 5.0, "5s", timedelta(seconds=5), np.timedelta64(5_000, "ms")], ids=repr)
+def test_an_idle_time_is_a_duration_or_seconds(idle: Any) -> None:
+    assert Pace.of({"idle_after": idle}, "").idle_after_s == 5

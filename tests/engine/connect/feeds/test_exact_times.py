@@ -1,0 +1,63 @@
+"""Python values for columns of times: what would lose something on the way becomes a dead letter."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from tests.engine.connect.feeds.listen import PATIENCE_S
+from whimbrel.connect.feeds.decoding import decode
+from whimbrel.connect.feeds.records import Records
+
+S, US, NS = (pa.timestamp(unit) for unit in ("s", "us", "ns"))
+
+
+@pytest.mark.parametrize(("type_", "value"), [
+    *((type_, value)
+      for type_ in (S, US, NS, pa.duration("us"), pa.date32(), pa.date64(), pa.time32("s"), pa.time64("us"))
+      for value in (1.5, 2.0, np.float64(1.5), float("nan"), Decimal(1), Decimal("1.5"))),
+    (US, pd.Timestamp(1500)), (US, np.datetime64(1500, "ns")), (S, datetime(2024, 1, 1, 0, 0, 0, 5)),
+    (US, True), (pa.duration("us"), pd.Timedelta(1500)), (pa.duration("s"), timedelta(microseconds=5)),
+    (pa.duration("s"), np.timedelta64(1, "M")),
+    (pa.date32(), datetime(2024, 1, 1, 5)), (pa.time32("s"), time(0, 0, 0, 5)),
+    (NS, datetime(9999, 1, 1)), (pa.list_(US), [1.5]), (pa.struct({"a": US}), {"a": 1.5}),
+], ids=repr)
+def test_what_the_column_cannot_hold_is_refused(type_: pa.DataType, value: Any) -> None:
+    found = decode(Records(), [{"t": value}, {"t": None}], pa.schema({"t": type_}))
+    assert [number for number, _ in found.refused] == [0]
+    assert found.rows["t"].to_pylist() == [None]
+
+
+@pytest.mark.parametrize(("type_", "value", "ticks"), [
+    (US, 5, 5), (US, np.int64(5), 5), (US, datetime(1970, 1, 1, 0, 0, 0, 5), 5), (S, datetime(1970, 1, 1, 0, 0, 5), 5),
+    (NS, pd.Timestamp(1500), 1500), (US, pd.Timestamp(2000), 2), (NS, np.datetime64(2, "us"), 2000),
+    (S, date(1970, 1, 2), 86_400),
+    (NS, datetime(1970, 1, 1, 0, 0, 1), 10**9), (S, np.datetime64("1970-01-02"), 86_400),
+    (pa.timestamp("us", "Asia/Tokyo"), datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), 10**6),
+    (pa.timestamp("ns", "Asia/Tokyo"), pd.Timestamp(1500, tz="Asia/Tokyo"), 1500),
+    (pa.duration("ns"), pd.Timedelta(1500), 1500), (pa.duration("s"), np.timedelta64(1, "h"), 3600),
+    (pa.duration("ms"), timedelta(seconds=1), 1000), (US, pd.NaT, None), (US, np.datetime64("NaT"), None),
+], ids=repr)
+def test_what_it_can_hold_is_exact(type_: pa.DataType, value: Any, ticks: int | None) -> None:
+    found = decode(Records(), [{"t": value}], pa.schema({"t": type_}))
+    assert not found.refused
+    assert found.rows["t"].cast(pa.int64()).to_pylist() == [ticks]
+
+
+def test_seconds_as_a_float_are_no_microseconds_of_1970() -> None:
+    schema = pa.schema([("t", US), ("x", pa.int64())])
+    feed = wb.feeds.iterator(iter([{"t": 1704067200.5, "x": 1}, {"t": 1704067200_500_000, "x": 2}]), schema=schema,
+                             time="t", name="feed")
+    run = feed.start()
+    assert run.wait(PATIENCE_S)
+    assert run.snapshot().table["x"].to_pylist() == [2]
+    (reason, count), = run.metrics.feeds["feed"].dead.items()
+    assert count == 1
+    assert "must be a whole number of us" in reason
