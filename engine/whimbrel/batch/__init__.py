@@ -4,7 +4,7 @@ from whimbrel.batch.arrow import columns_from_arrow, record_batches, schema_from
 from whimbrel.batch.batch import Batch, Ticks
 from whimbrel.batch.column import Column, Mask, frozen, numpy_type
 from whimbrel.batch.plain import logical_type, plain_array, plain_type
-from whimbrel.batch.reach import check_reach
+from whimbrel.batch.reach import check_reach, elapsed
 from whimbrel.batch.schema import Field, Schema
 from whimbrel.batch.storage import Given, Storage, keep_freed_memory
 from whimbrel.batch.surroundings import surroundings
@@ -12,6 +12,7 @@ from whimbrel.batch.texts import text_buffers
 
 __all__ = [
     "Batch", "Column", "Field", "Given", "Mask", "Schema", "Storage", "Ticks", "check_reach", "columns_from_arrow",
+    "elapsed",
     "frozen", "keep_freed_memory", "logical_type", "numpy_type", "plain_array", "plain_type", "record_batches",
     "schema_from_arrow", "surroundings", "table_from_batches", "table_schema", "text_buffers",
 ]

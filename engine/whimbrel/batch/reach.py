@@ -1,13 +1,15 @@
-"""Times so near the ends of int64 that a window around them would wrap."""
+"""Times so near the ends of int64, or so far apart, that a sum or a difference would wrap."""
 
 from __future__ import annotations
 
-from whimbrel.batch.batch import Batch
+import numpy as np
+
+from whimbrel.batch.batch import Batch, Ticks
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 
 
-def check_reach(batch: Batch, ticks: int, where: str, *, in_order: bool = False) -> None:
+def check_reach(batch: Batch, ticks: int, where: str, *, in_order: bool = False, ends: bool = False) -> None:
     """Refuse rows that lie less than `ticks` from either end of time.
 
     Parameters
@@ -19,6 +21,8 @@ def check_reach(batch: Batch, ticks: int, where: str, *, in_order: bool = False)
         The operator, in the user's words.
     in_order : bool
         Whether rows are in the order of time.
+    ends : bool
+        Look at the ends of lifetimes, too, where they are known.
 
     Raises
     ------
@@ -29,7 +33,22 @@ def check_reach(batch: Batch, ticks: int, where: str, *, in_order: bool = False)
         return
     sync = batch.sync
     first, last = (sync[0], sync[-1]) if in_order else (sync.min(), sync.max())
-    for time in (int(first), int(last)):
+    times = [int(first), int(last)]
+    if ends:
+        known = batch.other[batch.other != INF]
+        times += [int(known.min()), int(known.max())] if len(known) else []
+    for time in times:
         if not MIN_TIME + ticks < time < INF - ticks:
             raise KernelError(f"The time {time} is too near the end of time for windows of {ticks} ticks.", where=where,
                               hint="such times are often placeholders; drop them with where(...) first")
+
+
+def elapsed(later: Ticks, earlier: Ticks) -> Ticks:
+    """Ticks from times to later ones; what int64 does not hold is its largest number.
+
+    >>> elapsed(np.array([5, INF]), np.array([3, -1])).tolist()
+    [2, 9223372036854775807]
+    """
+    with np.errstate(over="ignore"):
+        ticks = later - earlier
+    return np.where(ticks < 0, INF, ticks)

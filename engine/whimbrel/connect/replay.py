@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Ticks
-from whimbrel.clock import MIN_TIME, Duration, Instant
+from whimbrel.clock import INF, MIN_TIME, Duration, Instant
 from whimbrel.connect.arrival_time import ArrivalTime
 from whimbrel.connect.follower import NEVER
 from whimbrel.connect.partitions import Partitions, in_partitions
@@ -162,7 +162,7 @@ class Replay(Source):
         last = last if self._end is None else min(last, self._end - 1)
         if self._start is not None and last < self._start:
             return None
-        return last if self._every is None else _end_of_span(last, self._every)
+        return last if self._every is None else int(_end_of_span(last, self._every))
 
     def _rows(self, columns: Sequence[str], row: int) -> Generator[tuple[Batch, Ticks]]:
         """Batches of the log from a row on, up to the end of the replay, with the ticks at which their rows came."""
@@ -227,4 +227,4 @@ def _together(held: Sequence[tuple[Batch, Ticks]]) -> tuple[Batch, Ticks]:
 
 def _end_of_span(came: Any, span: int) -> Any:
     """The last tick of the span in which a row came."""
-    return came // span * span + (span - 1)
+    return np.minimum(came // span * span, INF - span) + (span - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Mask
+from whimbrel.batch import Batch, Mask, elapsed
 from whimbrel.clock import INF, MIN_TIME, round_spans, show_ticks, tell_ticks
 from whimbrel.disorder.judge import Judge
 from whimbrel.disorder.partition_time import PartitionTime
@@ -65,7 +65,7 @@ class Ingress(Judge):
         if self.time.newest == INF:  # looked for here, where the newest time is known, since a search reads every row
             raise self._without_end(batch, first)
         if moments is not None:
-            self._measure(moments.newest - batch.sync)
+            self._measure(elapsed(moments.newest, batch.sync))
             late = batch.sync < moments.current
             if late.any():
                 batch = self._late(batch, late, moments, first)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Schema, Ticks
+from whimbrel.batch import Batch, Schema, Ticks, elapsed
 from whimbrel.clock import INF, MIN_TIME, TickUnit
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.expr import Expr, trace
@@ -136,7 +136,10 @@ class AlterLifetime(Operator):
     def ends(self, batch: Batch, start: Ticks) -> Ticks:
         """The ends of these rows, now that they start then."""
         if self.duration is None:
-            return np.where(batch.other == INF, INF, end_after(start, batch.other - batch.sync))
+            lasts = elapsed(batch.other, batch.sync)
+            with np.errstate(over="ignore"):  # only where the first one holds
+                moved = end_after(batch.other, start - batch.sync)
+            return np.where(batch.other == INF, INF, np.where(lasts < INF, end_after(start, lasts), moved))
         if isinstance(self.duration, int):
             length = np.full(len(start), self.duration)
             return length if self.duration == INF else end_after(start, length)

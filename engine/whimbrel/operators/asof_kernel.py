@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, frozen
-from whimbrel.clock import INF
+from whimbrel.clock import INF, MIN_TIME
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.asof import (
     BACKWARD,
@@ -160,7 +160,7 @@ class AsofKernel(Kernel):
             latest_start[group[:past]] = before  # in time order: the last one stays
             latest = before == latest_start[group[:past]]
         if self.tolerance < INF:
-            latest &= earliest - before <= self.tolerance
+            latest &= before >= max(earliest - self.tolerance, MIN_TIME)
         return np.concatenate([np.flatnonzero(latest), np.arange(past, kept)])
 
     def _pass(self, time: int) -> None:

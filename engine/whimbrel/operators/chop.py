@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Schema
+from whimbrel.batch import Batch, Schema, check_reach
 from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels import Kernel
@@ -107,6 +107,7 @@ class ChopKernel(Kernel):
         batch = batch.compact()
         if not len(batch):
             return []
+        check_reach(batch, 2 * self.chop.period + abs(self.chop.offset), self.chop.show(), ends=True)
         self.rest = Batch.concat([self.rest, batch])
         return self._pieces_before(int(batch.sync[-1]))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.batch import Batch, Column, Field, Schema, elapsed
 from whimbrel.clock import INF
 from whimbrel.disorder import Judge, timekeeper
 from whimbrel.errors import SchemaError
@@ -108,7 +108,7 @@ class LateKernel(Judge):
         adjusted = (current < late.other) & self.adjusts
         self.late_adjusted += int(np.count_nonzero(adjusted))
         self.late_dropped += len(rows) - int(np.count_nonzero(adjusted))
-        late_by = np.maximum(moments.newest[rows], current) - late.sync
+        late_by = elapsed(np.maximum(moments.newest[rows], current), late.sync)
         length = self.schema.type_of(LATE_BY)
         return [replace(late, schema=self.schema, sync=current, ends=1,
                         columns=(*late.columns, Column(length, late_by), Column(pa.bool_(), adjusted)))]

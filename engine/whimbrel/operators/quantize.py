@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whimbrel.batch import Batch, Schema, Ticks
+from whimbrel.batch import Batch, Schema, Ticks, check_reach
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
@@ -136,6 +136,7 @@ class QuantizeKernel(Stateless):
 
     def apply(self, batch: Batch) -> Batch:
         windows, other = self.windows, batch.other
+        check_reach(batch, windows.size + windows.hop + abs(windows.offset), windows.show(), ends=True)
         ends = np.maximum(np.where(other == INF, batch.sync, other) + windows.hop - 1, batch.sync + windows.size)
         end = ends - (ends - windows.offset - windows.size) % windows.hop
         return batch.having(sync=self._start(batch.sync), ends=np.where(other == INF, INF, end), ids=None,

@@ -28,7 +28,7 @@ _assign = Compiled(assign_sessions)
 _PIECE_ROWS = 262_144
 """Most rows that pieces are put together to."""
 _NOTHING = frozen(np.zeros(0, np.bool_))
-LONG_AGO = MIN_TIME // 2
+LONG_AGO = MIN_TIME
 """A last event before every other, from which no duration overflows."""
 
 

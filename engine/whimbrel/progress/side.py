@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from whimbrel.batch import Batch
+from whimbrel.batch import Batch, elapsed
 from whimbrel.clock import INF
 from whimbrel.connect import ArrowSource
 from whimbrel.plan import Disorder, Excerpts, Source
@@ -89,5 +89,5 @@ def _longest(log: Source) -> int | None:
         if batch is not None and len(batch):
             if batch.other.max() == INF:
                 return None
-            longest = max(longest, int((batch.other - batch.sync).max()))
+            longest = max(longest, int(elapsed(batch.other, batch.sync).max()))
     return longest

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch
+from whimbrel.batch import Batch, elapsed
 from whimbrel.clock import Duration, duration_ticks, show_ticks, tell_ticks
 from whimbrel.disorder import Arrived, Disorderliness, measure_disorder, timekeeper
 from whimbrel.errors import PlanError
@@ -308,7 +308,7 @@ def lateness_of(source: Source, by: str | None = None) -> Lateness:
         for batch in parts:
             if batch is not None and len(batch):
                 batches.append(batch)
-                late_by.append(keeper.follow(batch).newest - batch.sync)
+                late_by.append(elapsed(keeper.follow(batch).newest, batch.sync))
     return Lateness(source, batches, np.concatenate(late_by), by)
 
 

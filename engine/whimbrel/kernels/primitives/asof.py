@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from whimbrel.kernels.primitives.elapsed import elapsed, middle
+
 Array = np.ndarray[Any, Any]
 
 INF = 2**63 - 1
@@ -39,7 +41,7 @@ def latest_match(
                     latest[group[passed]] = passed
                 passed += 1
             place = latest[mine] if mine >= 0 else -1
-            if place >= 0 and tolerance < INF and sync - start[place] > tolerance:
+            if place >= 0 and tolerance < INF and elapsed(sync, start[place]) > tolerance:
                 place = -1
         while place != FRESH:
             if done == out_left.shape[0]:
@@ -79,16 +81,17 @@ def asof_match(
             before, behind = -1, -1
             if group >= 0:
                 before, behind = around(sync, group, start, after, first)
-            if before >= 0 and ((direction == FORWARD and start[before] < sync) or sync - start[before] > tolerance):
+            if before >= 0 and ((direction == FORWARD and start[before] < sync)
+                                or elapsed(sync, start[before]) > tolerance):
                 before = -1
-            if behind >= 0 and (direction == BACKWARD or start[behind] - sync > tolerance):
+            if behind >= 0 and (direction == BACKWARD or elapsed(start[behind], sync) > tolerance):
                 behind = -1
             chosen, reach = before, sync
             if before >= 0:
-                distance = sync - start[before]
+                distance = elapsed(sync, start[before])
                 if direction == NEAREST:
-                    reach = sync + distance - 1 if distance > 0 else sync
-                    if behind >= 0 and start[behind] - sync < distance:
+                    reach = sync + min(distance - 1, INF - max(sync, 0)) if distance > 0 else sync
+                    if behind >= 0 and middle(start[before], start[behind]) < sync:
                         chosen, reach = behind, start[behind]
             elif behind >= 0:
                 chosen, reach = behind, start[behind]

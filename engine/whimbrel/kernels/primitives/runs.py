@@ -40,7 +40,7 @@ def advance_runs(
         moved = False
         while place >= 0:
             following = after[place]
-            reached = follow_all(states[place], follow) & bits if time < began[place] + within else 0
+            reached = follow_all(states[place], follow) & bits if time < ends_at(began[place], within) else 0
             if reached and alone[row]:
                 moved = True
                 done = arrive(reached, time, began[place], events[place] + 1, within, last, mine,
@@ -98,10 +98,15 @@ def arrive(reached: int, time: int, start: int, number: int, within: int, last: 
            done: int, out_sync: Array, out_end: Array, out_group: Array, out_first: Array, out_events: Array) -> int:
     """Write the match of a run, if it is in a last state now."""
     if reached & last:
-        out_sync[done], out_end[done], out_group[done] = time, start + within, mine
+        out_sync[done], out_end[done], out_group[done] = time, ends_at(start, within), mine
         out_first[done], out_events[done] = start, number
         done += 1
     return done
+
+
+def ends_at(start: int, within: int) -> int:
+    """When a run ends; beyond int64 at its last tick."""
+    return min(start, 2**63 - 1 - within) + within
 
 
 def drop_expired(now: int, within: int, scalars: Array, free: Array, head: Array, length: Array, after: Array,
@@ -114,7 +119,7 @@ def drop_expired(now: int, within: int, scalars: Array, free: Array, head: Array
         tail = -1
         while place >= 0:
             following = after[place]
-            if began[place] + within > now:
+            if ends_at(began[place], within) > now:
                 if tail < 0:
                     head[mine] = place
                 else:

@@ -43,7 +43,7 @@ def assign_sessions(sync: Array, group: Array, timeout: int, longest: int, last:
             if longest > 0:
                 cut[place] = time - time % longest + longest
                 # A session that goes on behind a cut is cut again a period later; a new one lasts a period at least.
-                if time - last[mine] >= timeout and time % longest != 0:
+                if last[mine] <= time - timeout and time % longest != 0:
                     cut[place] += longest
         last[mine] = time
         deadline[place] = min(time + timeout, cut[place])
@@ -81,7 +81,7 @@ def session_schedule(
             if longest > 0:
                 cells[cell + CUT] = time - time % longest + longest
                 # A session that goes on behind a cut is cut again a period later; a new one lasts a period at least.
-                if time - cells[cell + LAST] >= timeout and time % longest != 0:
+                if cells[cell + LAST] <= time - timeout and time % longest != 0:
                     cells[cell + CUT] += longest
             scalars[OLDEST] = min(scalars[OLDEST], time)
             scalars[DUE] = min(scalars[DUE], time + timeout, cells[cell + CUT])
