@@ -6,14 +6,18 @@ import gc
 import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from bench.sides import Ours, Ran, differ, ready, recorded
+from whimbrel.kernels import finish_compiling, patience
+
 REPEATS = 5
+_TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -47,18 +51,24 @@ class Row:
         return f"{ours}   {self.peer:<17}{self.peer_value:9.1f}   {ratio}{roof}   {self.rss_mb:,.0f} MB"
 
 
-def compare(workload: str, case: str, rows: int, ours: Callable[[], Any], peers: dict[str, Callable[[], Any]],
+Side = Callable[[], Any] | Ours[Any]
+
+
+def compare(workload: str, case: str, rows: int, ours: Side, peers: Mapping[str, Side],
             same: Callable[[Any, Any], bool], *, roof: str | None = None,
             after: Callable[[], None] = lambda: None) -> Iterator[Row]:
     """Run ours and every peer in turn, several times, once their answers agree.
+
+    Compiled code is ready before anything is timed. Where a function was compiled inside the times, they are taken
+    again.
 
     Parameters
     ----------
     workload, case : str
     rows : int
         Input rows that one run counts.
-    ours, peers : callable
-        Each returns its answer.
+    ours, peers : callable or Ours
+        Each returns its answer. A peer that this engine runs is an :class:`Ours`, and then so is our side.
     same : callable
         Whether an answer equals ours.
     roof : str, optional
@@ -69,25 +79,26 @@ def compare(workload: str, case: str, rows: int, ours: Callable[[], Any], peers:
     Raises
     ------
     AssertionError
-        When an answer differs; then no time is printed.
+        When an answer differs, when a peer runs the same plan as ours, or when functions are compiled inside the times
+        again and again; then no time is printed.
     """
-    answer = ours()  # also the warm-up: compiled code is loaded, pages are touched
+    sides = {name: ready(side) for name, side in {"ours": ours, **peers}.items()}
+    answer = warm(*sides["ours"])
     after()
-    for name, peer in peers.items():
-        assert same(answer, peer()), f"{workload} {case}: {name} gives another answer"
+    for name in peers:
+        assert same(answer, warm(*sides[name])), f"{workload} {case}: {name} gives another answer"
         after()
     del answer
-    times: dict[str, list[float]] = {name: [] for name in ("ours", *peers)}
-    gc.collect()
-    gc.freeze()  # libraries and data: to look through them before each run would take longer than most runs
-    for _ in range(REPEATS):
-        for name, run in (("ours", ours), *peers.items()):
-            gc.collect()
-            began = time.perf_counter()
-            run()
-            times[name].append(time.perf_counter() - began)
-            after()
-    gc.unfreeze()
+    differ(f"{workload} {case}", sides["ours"][1], {name: sides[name][1] for name in peers})
+    runs = {name: run for name, (run, _) in sides.items()}
+    del sides
+    for _ in range(_TRIES):
+        compiled = finish_compiling()
+        times = _in_turn(runs, after)
+        if finish_compiling() == compiled:
+            break
+    else:
+        raise AssertionError(f"{workload} {case}: functions were compiled inside the times, {_TRIES} times")
 
     def rate(name: str) -> float:
         return rows / statistics.median(times[name]) / 1e6
@@ -102,8 +113,37 @@ def compare(workload: str, case: str, rows: int, ours: Callable[[], Any], peers:
         )
 
 
-def taken(workload: str, case: str, ours: list[float], peer: str, theirs: list[float]) -> Row:
-    """A figure of seconds, taken in turn, whose answers were compared."""
+def warm(run: Callable[[], Any], ran: Ran) -> Any:
+    """Its answer, with every function compiled, pages touched, and its plans recorded."""
+    with recorded(ran), patience():
+        return run()
+
+
+def _in_turn(runs: Mapping[str, Callable[[], Any]], after: Callable[[], None]) -> dict[str, list[float]]:
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    gc.collect()
+    gc.freeze()  # libraries and data: to look through them before each run would take longer than most runs
+    for _ in range(REPEATS):
+        for name, run in runs.items():
+            gc.collect()
+            began = time.perf_counter()
+            run()
+            times[name].append(time.perf_counter() - began)
+            after()
+    gc.unfreeze()
+    return times
+
+
+def taken(workload: str, case: str, ours: list[float], peer: str, theirs: list[float], *,
+          ran: tuple[Ran, Ran]) -> Row:
+    """A figure of seconds, taken in turn, whose answers were compared; `ran` is what both sides were seen to run.
+
+    Raises
+    ------
+    AssertionError
+        When the peer ran the same plan as ours.
+    """
+    differ(f"{workload} {case}", ran[0], {peer: ran[1]})
     ratios = [their / our for our, their in zip(ours, theirs, strict=True)]
     return Row(workload=workload, case=case, metric="ms", ours=statistics.median(ours) * 1e3, peer=peer,
                peer_value=statistics.median(theirs) * 1e3, ratio=statistics.median(ratios), ratio_min=min(ratios),

@@ -14,7 +14,8 @@ import polars as pl
 import pyarrow as pa
 
 import whimbrel as wb
-from bench.compare import REPEATS, Row, same_rows, taken
+from bench.compare import REPEATS, Row, same_rows, taken, warm
+from bench.sides import Ours, collected, ready
 from whimbrel import col
 
 TERMS, KINDS, WINDOW = 1_000, 12, 2_000
@@ -28,7 +29,8 @@ class Question:
 
     Attributes
     ----------
-    query : Stream
+    query : callable
+        Builds the query.
     peers : dict of str to callable
         Each gives the whole answer.
     same : callable
@@ -36,29 +38,33 @@ class Question:
     """
 
     name: str
-    query: wb.Stream
-    peers: dict[str, Ask]
+    query: Callable[[], wb.Stream]
+    peers: dict[str, Ask | Ours[wb.Stream]]
     same: Callable[[pa.Table, pa.Table], bool]
 
 
 def ranged(rows: int) -> Iterator[Row]:
     """Time to a first answer, to intervals within an error, and to the end, beside what a peer takes for all."""
     for question in (_joined(rows), _nested(rows)):
-        exact = question.query.collect()
-        for name, peer in question.peers.items():
-            assert question.same(peer(), exact), f"{question.name}: {name} answers otherwise"
-        assert question.same(question.query.progress(every="1%").finish(), exact)
+        query = question.query()
+        mine = Ours(lambda query=query: query, lambda asked: asked.progress(every="1%").finish())
+        sides = {name: ready(side) for name, side in {"ours": mine, **question.peers}.items()}
+        exact = warm(*sides["ours"])
+        peers = {name: run for name, (run, _) in sides.items() if name != "ours"}
+        for name in peers:
+            assert question.same(warm(*sides[name]), exact), f"{question.name}: {name} answers otherwise"
         ours: list[dict[str, float]] = []
-        theirs: dict[str, list[float]] = {name: [] for name in question.peers}
+        theirs: dict[str, list[float]] = {name: [] for name in peers}
         for _ in range(REPEATS):
-            ours.append(_times(question.query))
-            for name, peer in question.peers.items():
+            ours.append(_times(query))
+            for name, peer in peers.items():
                 began = time.perf_counter()
                 peer()
                 theirs[name].append(time.perf_counter() - began)
         for goal in GOALS:
             for name, times in theirs.items():
-                yield taken("H", f"{question.name}, {goal}", [each[goal] for each in ours], name, times)
+                yield taken("H", f"{question.name}, {goal}", [each[goal] for each in ours], name, times,
+                            ran=(sides["ours"][1], sides[name][1]))
 
 
 def _times(query: wb.Stream) -> dict[str, float]:
@@ -79,10 +85,14 @@ def _joined(rows: int) -> Question:
                     "ms": chance.exponential(40, rows)})
     terms = pa.table({"term": np.arange(TERMS), "kind": np.arange(TERMS) % KINDS, "price": chance.uniform(1, 5, TERMS)})
     valid = {"since": np.zeros(TERMS, np.int64), "until": np.full(TERMS, rows)}
-    small = wb.from_arrow({name: terms[name] for name in terms.column_names} | valid, time="since", end="until",
-                          name="terms").select("term", "kind", "price")
-    query = wb.from_arrow(log, time="at", name="searches").join(small, on="term").group_by("kind").tumbling_window(
-        rows).aggregate(n=wb.count(), worth=wb.sum(col.ms * col.price), mean=wb.mean(col.ms))
+
+    def query() -> wb.Stream:
+        small = wb.from_arrow({name: terms[name] for name in terms.column_names} | valid, time="since", end="until",
+                              name="terms").select("term", "kind", "price")
+        searches = wb.from_arrow(log, time="at", name="searches").join(small, on="term")
+        return searches.group_by("kind").tumbling_window(rows).aggregate(
+            n=wb.count(), worth=wb.sum(col.ms * col.price), mean=wb.mean(col.ms))
+
     frame, beside = pl.from_arrow(log), pl.from_arrow(terms)
     assert isinstance(frame, pl.DataFrame)
     assert isinstance(beside, pl.DataFrame)
@@ -100,9 +110,12 @@ def _joined(rows: int) -> Question:
 def _nested(rows: int) -> Question:
     chance = np.random.default_rng(6)
     log = pa.table({"at": np.arange(rows), "term": chance.integers(0, 100, rows), "ms": chance.exponential(40, rows)})
-    query = wb.from_arrow(log, time="at", name="searches").group_by("term").tumbling_window(WINDOW).aggregate(
-        n=wb.count(), mean=wb.mean(col.ms)).tumbling_window(rows).aggregate(
-            windows=wb.count().where(col.n > 20), mean=wb.mean(col.mean))
+
+    def query() -> wb.Stream:
+        return wb.from_arrow(log, time="at", name="searches").group_by("term").tumbling_window(WINDOW).aggregate(
+            n=wb.count(), mean=wb.mean(col.ms)).tumbling_window(rows).aggregate(
+                windows=wb.count().where(col.n > 20), mean=wb.mean(col.mean))
+
     frame = pl.from_arrow(log)
     assert isinstance(frame, pl.DataFrame)
     asked = frame.lazy().group_by("term", pl.col("at") // WINDOW).agg(
@@ -116,6 +129,7 @@ def _nested(rows: int) -> Question:
                     same_rows("windows", "mean"))
 
 
-def _peers(query: wb.Stream, connection: duckdb.DuckDBPyConnection, sql: str, asked: pl.LazyFrame) -> dict[str, Ask]:
-    return {"one-shot": query.collect, "DuckDB one-shot": lambda: connection.sql(sql).to_arrow_table(),
+def _peers(query: Callable[[], wb.Stream], connection: duckdb.DuckDBPyConnection, sql: str,
+           asked: pl.LazyFrame) -> dict[str, Ask | Ours[wb.Stream]]:
+    return {"one-shot": collected(query, "whole"), "DuckDB one-shot": lambda: connection.sql(sql).to_arrow_table(),
             "Polars one-shot": lambda: asked.collect().to_arrow()}

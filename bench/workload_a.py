@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import whimbrel as wb
 from bench import limit, pricing
 from bench.compare import Row, compare, same_rows
+from bench.sides import Ours, collected
 from whimbrel import Stream, col
 from whimbrel.batch import Batch, table_from_batches
-from whimbrel.kernels import patience
 from whimbrel.optimize import optimize
 from whimbrel.run import Pipeline
 
@@ -104,10 +104,11 @@ def _tumbling(rows: int, keys: int, size: int) -> Iterator[Row]:
     random = np.random.default_rng(7)
     at, key, value = np.arange(rows), random.integers(0, keys, rows), random.random(rows)
     table = pa.table({"time": at, "key": key, "value": value})
-    query = (
-        wb.from_arrow(table, time="time")
-        .group_by("key").tumbling_window(size).aggregate(rows=wb.count(), total=wb.sum(col.value))
-    )
+
+    def query() -> Stream:
+        return wb.from_arrow(table, time="time").group_by("key").tumbling_window(size).aggregate(
+            rows=wb.count(), total=wb.sum(col.value))
+
     lazy = (
         _frame(table).lazy().group_by((pl.col("time") // size * size).alias("start"), "key")
         .agg(pl.len().alias("rows"), pl.col("value").sum().alias("total"))
@@ -123,10 +124,9 @@ def _tumbling(rows: int, keys: int, size: int) -> Iterator[Row]:
     }
     case = f"{keys:,} keys, {rows // size + (rows % size > 0)} windows"
     same = same_rows("start", "key", "rows", "total")
-    yield from compare("A grouped tumbling count+sum", case, rows, query.collect, peers, same, roof="limit loop")
+    yield from compare("A grouped tumbling count+sum", case, rows, query().collect, peers, same, roof="limit loop")
     del peers["limit loop"]
-    yield from compare("A the same, ours on 2 threads", case, rows, lambda: query.collect(threads=2),
-                       {"ours on one": query.collect, **peers}, same)
+    yield from _on_two_threads(case, rows, query, peers, same)
     connection.close()
 
 
@@ -148,18 +148,28 @@ def _hopping(rows: int, hour: int) -> Iterator[Row]:
     rows, hour, hop = rows // 10, hour // 10, hop // 10  # a key seldom comes twice: each row makes six
     table = log(rows)
     columns = [table[name].to_numpy() for name in ("time", "query", "value")]
-    stream, connection = wb.from_arrow(table, time="time"), _duckdb(log=table)
-    sums = stream.group_by("query").hopping_window(hour, hop).aggregate(total=wb.sum(col.value), emit="close")
+    connection = _duckdb(log=table)
+
+    def sums() -> Stream:
+        return wb.from_arrow(table, time="time").group_by("query").hopping_window(hour, hop).aggregate(
+            total=wb.sum(col.value), emit="close")
+
     grouped = f"SELECT query, time // {hop} AS pane, sum(value) AS s FROM log GROUP BY ALL"
     spread = f"""SELECT query, (pane + hop) * {hop} AS start, sum(s) AS total FROM ({grouped}), range(6) AS hops(hop)
                  GROUP BY ALL"""
     duckdb_spread: Peers = {"DuckDB, 2 threads": lambda: connection.sql(spread).to_arrow_table()}
     same = same_rows("start", "query", "total")
-    yield from compare("A hopping grouped sum", "1M keys, 1 h every 10 min", rows, sums.collect, duckdb_spread | {
+    yield from compare("A hopping grouped sum", "1M keys, 1 h every 10 min", rows, sums().collect, duckdb_spread | {
         "limit loop": lambda: limit.grouped_hopping(*columns, hour, hop, 1_000_000)}, same, roof="limit loop")
-    yield from compare("A the same, ours on 2 threads", "1M keys, 1 h every 10 min", rows,
-                       lambda: sums.collect(threads=2), {"ours on one": sums.collect, **duckdb_spread}, same)
+    yield from _on_two_threads("1M keys, 1 h every 10 min", rows, sums, duckdb_spread, same)
     connection.close()
+
+
+def _on_two_threads(case: str, rows: int, query: Callable[[], Stream], peers: Peers,
+                    same: Callable[[pa.Table, pa.Table], bool]) -> Iterator[Row]:
+    ours = Ours(query, lambda asked: asked.collect(threads=2), "2 threads")
+    yield from compare("A the same, ours on 2 threads", case, rows, ours,
+                       {"ours on one": collected(query, "1 thread"), **peers}, same)
 
 
 def _windows_that_began(ours: pa.Table, theirs: pa.Table) -> bool:
@@ -217,12 +227,14 @@ def _asof_join(rows: int) -> Iterator[Row]:
 
 def _pricing_summary(rows: int) -> Iterator[Row]:
     table = pricing.lineitem(rows)
-    query = pricing.summary(wb.from_arrow(table, time="ship"))
+
+    def query() -> Stream:
+        return pricing.summary(wb.from_arrow(table, time="ship"))
+
     connection = _duckdb(lineitem=table)
     peers: Peers = {"DuckDB, 2 threads": lambda: connection.sql(pricing.SQL.format("lineitem")).to_arrow_table()}
-    yield from compare("A TPC-H Q1", "lineitem-like", rows, query.collect, peers, pricing.same)
-    yield from compare("A the same, ours on 2 threads", "lineitem-like", rows, lambda: query.collect(threads=2),
-                       {"ours on one": query.collect, **peers}, pricing.same)
+    yield from compare("A TPC-H Q1", "lineitem-like", rows, query().collect, peers, pricing.same)
+    yield from _on_two_threads("lineitem-like", rows, query, peers, pricing.same)
     connection.close()
 
 
@@ -234,15 +246,14 @@ def _micro_batches(rows: int, size: int) -> Iterator[Row]:
         rows=wb.count(), total=wb.sum(col.value))
 
     def ours() -> pa.Table:
-        with patience():
-            pipeline = Pipeline(optimize(query.node))
-            source, = pipeline.sources
-            done: list[pa.Table] = []
-            for batch in source.read(source.schema.names):
-                assert batch is not None
-                for first in range(0, len(batch), MICRO_BATCH):
-                    done += _tables(query, pipeline.push(0, batch.slice(first, first + MICRO_BATCH))[0])
-            done += _tables(query, pipeline.finish(0)[0])
+        pipeline = Pipeline(optimize(query.node))
+        source, = pipeline.sources
+        done: list[pa.Table] = []
+        for batch in source.read(source.schema.names):
+            assert batch is not None
+            for first in range(0, len(batch), MICRO_BATCH):
+                done += _tables(query, pipeline.push(0, batch.slice(first, first + MICRO_BATCH))[0])
+        done += _tables(query, pipeline.finish(0)[0])
         return pa.concat_tables(done)
 
     def theirs() -> pa.Table:
@@ -289,26 +300,25 @@ def _ingress(rows: int) -> Iterator[Row]:
 def _latency_spectrum(rows: int) -> Iterator[Row]:
     """Rows between punctuations, through five operators; the rate at 100,000 is the yardstick of each other one."""
     table = log(rows).select(["time", "user", "value"])
-    query = (wb.from_arrow(table, time="time").where(col.value > 0.1).select("user", v=col.value * 2)
-             .tumbling_window(60_000).group_by("user").aggregate(total=wb.sum(col.v)))
     for every in (10, 100, 1_000, 10_000):
         some = table.slice(0, min(rows, every * 5_000))
-        yield from compare("A latency spectrum", f"{every:,} rows a batch", some.num_rows, _pushed(query, some, every),
-                           {"100,000 rows a batch": _pushed(query, some, 100_000)}, same_rows("start", "user", "total"))
+        yield from compare("A latency spectrum", f"{every:,} rows a batch", some.num_rows, _pushed(some, every),
+                           {"100,000 rows a batch": _pushed(some, 100_000)}, same_rows("start", "user", "total"))
 
 
-def _pushed(query: Stream, table: pa.Table, every: int) -> Callable[[], pa.Table]:
+def _pushed(table: pa.Table, every: int) -> Ours[tuple[Stream, list[Batch]]]:
     """The query over batches of so many rows; what is counted starts with the first push."""
-    stream = query.on(wb.from_arrow(table, time="time"))
-    with patience():
-        source, = Pipeline(optimize(stream.node)).sources
+    def build() -> tuple[Stream, list[Batch]]:
+        query = (wb.from_arrow(table, time="time").where(col.value > 0.1).select("user", v=col.value * 2)
+                 .tumbling_window(60_000).group_by("user").aggregate(total=wb.sum(col.v)))
+        source, = Pipeline(optimize(query.node)).sources
         whole = Batch.concat([batch for batch in source.read(source.schema.names) if batch is not None])
-    batches = [whole.slice(first, first + every) for first in range(0, len(whole), every)]
+        return query, [whole.slice(first, first + every) for first in range(0, len(whole), every)]
 
-    def run() -> pa.Table:
-        with patience():
-            pipeline = Pipeline(optimize(stream.node))
-            out = [batch for part in batches for batch in pipeline.push(0, part)[0]] + pipeline.finish(0)[0]
-        return pa.concat_tables(_tables(stream, out))
+    def run(built: tuple[Stream, list[Batch]]) -> pa.Table:
+        query, batches = built
+        pipeline = Pipeline(optimize(query.node))
+        out = [batch for part in batches for batch in pipeline.push(0, part)[0]] + pipeline.finish(0)[0]
+        return pa.concat_tables(_tables(query, out))
 
-    return run
+    return Ours(build, run, f"{every:,} rows a batch")

@@ -15,6 +15,7 @@ import pyarrow as pa
 import whimbrel as wb
 from bench import disordered
 from bench.compare import Row, compare
+from bench.sides import Ours, ready
 from whimbrel import col
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.kernels import patience
@@ -94,24 +95,26 @@ def _asked(log: Log, query: str) -> Iterator[Row]:
     def ask(source: Source) -> wb.Stream:
         return QUERIES[query](wb.Stream(Node(source)).tumbling_window(log.window))
 
-    def alone(which: int) -> Answers:
-        return _answers({which: ask(Promising(log.source, Disorder(log.latencies[which], "drop")))})
+    def alone(which: int) -> dict[int, wb.Stream]:
+        return {which: ask(Promising(log.source, Disorder(log.latencies[which], "drop")))}
 
-    def together() -> Answers:
-        return _answers(dict(enumerate(ask(log.source).at_latencies(*log.latencies))))
+    def together() -> dict[int, wb.Stream]:
+        return dict(enumerate(ask(log.source).at_latencies(*log.latencies)))
 
-    def basic() -> Answers:
+    def basic(queries: dict[int, wb.Stream]) -> Answers:
         with mock.patch.object(GroupAggregate, "to_states", return_value=None):
-            return together()
+            return _answers(queries)
 
-    ways = {"smallest only": lambda: alone(0), "largest only": lambda: alone(len(log.latencies) - 1), "basic": basic}
-    yield from compare("D", f"{log.name} {query}", log.source.rows or 0, together, ways, _same)
-    bytes_ = {way: _peaks(ask) for way, ask in {"together": together, **ways}.items()}
+    advanced = Ours(together, _answers)
+    ways = {"smallest only": Ours(lambda: alone(0), _answers),
+            "largest only": Ours(lambda: alone(len(log.latencies) - 1), _answers), "basic": Ours(together, basic)}
+    yield from compare("D", f"{log.name} {query}", log.source.rows or 0, advanced, ways, _same)
+    bytes_ = {way: _peaks(ready(side)[0]) for way, side in {"together": advanced, **ways}.items()}
     for way, (counted, grown) in bytes_.items():
         ratio = counted / bytes_["together"][0]
         print(f"      buffered at most, {way:<14} {counted / 1e6:9.1f} MB counted, {grown / 1e6:9.1f} MB the process "
               f"grew by; {ratio:7.1f} of the three together")
-    kept = [_counted(answer, query) for answer in together().tables.values()]
+    kept = [_counted(answer, query) for answer in _answers(together()).tables.values()]
     if query.startswith("Q1"):
         shares = ", ".join(f"{word}: {rows / (log.source.rows or 1):.4%}"
                            for word, rows in zip(log.words, kept, strict=True))

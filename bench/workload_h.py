@@ -18,11 +18,12 @@ import pyarrow.parquet as pq
 
 import whimbrel as wb
 from bench import pricing
-from bench.compare import REPEATS, Row, compare, same_rows, taken
+from bench.compare import REPEATS, Row, compare, same_rows, taken, warm
 from bench.coverage import HISTOGRAM, JOINED, KEPT, NESTED, RATIO, SUMS, coverage, datasets, membership
 from bench.hand_sampling import Asked
 from bench.progressivis_peer import MISSING, started
 from bench.ranged import ranged
+from bench.sides import Ours, Ran, collected, ready
 from whimbrel import col
 from whimbrel.kernels import patience
 
@@ -31,7 +32,7 @@ FEWER_ROWS, QUICK_FEWER_ROWS = 2_000_000, 200_000
 """For a peer that takes rows one by one, in Python."""
 TERMS = 1_000
 SHUFFLES, QUICK_SHUFFLES = 1_000, 4
-Peers = dict[str, Callable[[], Any]]
+Peers = dict[str, Callable[[], Any] | Ours[wb.Stream]]
 GOALS = {"first answer": np.inf, "to 5%": 0.05, "to 1%": 0.01}
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
@@ -79,8 +80,9 @@ def run(*, quick: bool) -> Iterator[Row]:
     with TemporaryDirectory() as folder, patience():
         for question in asked:
             path = _written(question, folder)
-            sources = {"memory": wb.from_arrow(question.table, time=question.time),
-                       "Parquet": wb.read_parquet(path, time=question.time)}
+            sources: dict[str, Callable[[], wb.Stream]] = {
+                "memory": lambda question=question: wb.from_arrow(question.table, time=question.time),
+                "Parquet": lambda question=question, path=path: wb.read_parquet(path, time=question.time)}
             for place, source in sources.items():
                 yield from _whole(place, source, question, path, rows)
                 if question is asked[0]:
@@ -120,25 +122,30 @@ def _popularity(source: wb.Stream, window: int) -> wb.Stream:
                                                                    mean=wb.mean(col.ms))
 
 
-def _whole(place: str, source: wb.Stream, question: Question, path: Path, rows: int) -> Iterator[Row]:
-    query, case = question.ask(source), f"{question.name}, {place}"
+def _whole(place: str, source: Callable[[], wb.Stream], question: Question, path: Path, rows: int) -> Iterator[Row]:
+    case = f"{question.name}, {place}"
+
+    def query() -> wb.Stream:
+        return question.ask(source())
+
     connection = duckdb.connect()
     connection.register("asked", question.table)
     sql = question.sql.format("asked" if place == "memory" else f"'{path}'")
     frame = _frame(question.table) if place == "memory" else pl.scan_parquet(path)
-    peers: Peers = {"one-shot": query.collect, "DuckDB one-shot": lambda: connection.sql(sql).to_arrow_table(),
+    one_shot = collected(query, "whole")
+    peers: Peers = {"one-shot": one_shot, "DuckDB one-shot": lambda: connection.sql(sql).to_arrow_table(),
                     "Polars one-shot": lambda: question.by_hand.exact(frame).to_arrow()}
     for every, shown in (("100%", "1 answer"), ("50%", "2 answers"), ("10%", "10 answers"), ("1%", "100 answers")):
-        yield from compare("H", f"{case}, {shown}", rows, partial(_answered, query, every), peers,
-                           question.same)
+        yield from compare("H", f"{case}, {shown}", rows, Ours(query, partial(_answered, every=every), shown),
+                           peers, question.same)
 
-    def unread() -> pa.Table:
-        for answer in query.progress(every="1%"):
+    def unread(asked: wb.Stream) -> pa.Table:
+        for answer in asked.progress(every="1%"):
             last = answer
         return last.table
 
-    one_shot: Peers = {"one-shot": query.collect}
-    yield from compare("H", f"{case}, 100 unread", rows, unread, one_shot, question.same)
+    yield from compare("H", f"{case}, 100 unread", rows, Ours(query, unread, "100 answers"), {"one-shot": one_shot},
+                       question.same)
     yield from _times_to(case, query, peers, question, path if place == "Parquet" else None)
     connection.close()
 
@@ -149,8 +156,10 @@ def _frame(table: pa.Table) -> pl.LazyFrame:
     return frame.lazy()
 
 
-def _times_to(case: str, query: wb.Stream, peers: Peers, question: Question, path: Path | None) -> Iterator[Row]:
+def _times_to(case: str, build: Callable[[], wb.Stream], peers: Peers, question: Question,
+              path: Path | None) -> Iterator[Row]:
     """Time to a first answer, and to errors of the commonest groups, beside what a peer takes for these, or for all."""
+    query = build()
     exact = _rows_by_key(query.collect(), question.keys)
     common = _common(exact, question)
     frame = pl.from_arrow(question.table)
@@ -166,17 +175,21 @@ def _times_to(case: str, query: wb.Stream, peers: Peers, question: Question, pat
             if widest(found.to_arrow()) <= error:
                 break
 
-    others: Peers = {"all 100 answers": partial(_answered, query), **peers}
-    runs: Peers = {**{goal: partial(_until, query, error, common, question) for goal, error in GOALS.items()},
-                   **{f"by hand {goal}": partial(by_hand, error) for goal, error in GOALS.items()}, **others}
-    times: dict[str, list[float]] = {name: [] for name in runs}
+    others: Peers = {"all 100 answers": Ours(build, _answered, "all 100 answers"), **peers}
+    goals: Peers = {goal: Ours(build, partial(_until, error=error, common=common, question=question), goal)
+                    for goal, error in GOALS.items()}
+    hands: Peers = {f"by hand {goal}": partial(by_hand, error) for goal, error in GOALS.items()}
+    sides = {name: ready(side) for name, side in {**goals, **hands, **others}.items()}
+    for run, ran in sides.values():
+        warm(run, ran)
+    times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(REPEATS):
-        for name, run in runs.items():
+        for name, (run, _) in sides.items():
             times[name].append(_seconds(run))
     for goal in GOALS:
-        for name in others:
-            yield taken("H", f"{case}, {goal}", times[goal], name, times[name])
-        yield taken("H", f"{case}, {goal}", times[goal], "Polars by hand", times[f"by hand {goal}"])
+        for name in (*others, f"by hand {goal}"):
+            yield taken("H", f"{case}, {goal}", times[goal], "Polars by hand" if name in hands else name, times[name],
+                        ran=(sides[goal][1], sides[name][1]))
     for answer in query.progress(at=SHARES):
         if not answer.final:
             found = answer.table
@@ -195,7 +208,7 @@ def _common(exact: dict[tuple[Any, ...], dict[str, Any]], question: Question) ->
     return [key for key, row in exact.items() if row[question.counted] >= question.table.num_rows / 50]
 
 
-def _until(query: wb.Stream, error: float, common: list[tuple[Any, ...]], question: Question) -> None:
+def _until(query: wb.Stream, *, error: float, common: list[tuple[Any, ...]], question: Question) -> None:
     """To the first answer that says to be as good as that."""
     for answer in query.progress(every="1%"):
         found = answer.table
@@ -233,7 +246,7 @@ def _beside_progressivis(question: Question, folder: str) -> Iterator[Row]:
         theirs: dict[str, list[float]] = {goal: [] for goal in ours}
         for _ in range(REPEATS):
             for goal, error in GOALS.items():
-                ours[goal].append(_seconds(partial(_until, query, error, common, question)))
+                ours[goal].append(_seconds(partial(_until, query, error=error, common=common, question=question)))
             ours["exact"].append(_seconds(partial(_answered, query)))
             seconds, found = peer.answered(path, truth)
             assert question.same(answer, found), "ProgressiVis gives another answer"
@@ -241,7 +254,7 @@ def _beside_progressivis(question: Question, folder: str) -> Iterator[Row]:
                 times.append(seconds[goal])
         for goal, times in ours.items():
             yield taken("H", f"searches, Parquet, {question.table.num_rows:,} rows, {goal}", times, "ProgressiVis",
-                       theirs[goal])
+                        theirs[goal], ran=(Ran(), Ran()))
 
 
 def _rows_by_key(table: pa.Table, keys: tuple[str, ...]) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -266,13 +279,15 @@ def _off(found: pa.Table, common: list[tuple[Any, ...]], question: Question,
                for key in common for name in question.values)
 
 
-def _steered(place: str, source: wb.Stream, rows: int) -> Iterator[Row]:
+def _steered(place: str, source: Callable[[], wb.Stream], rows: int) -> Iterator[Row]:
     """Time to windows of a chosen range, late in the log, within 2%: preferred, and in the order of time."""
     window = rows // 100
     first = rows * 9 // 10
-    query = source.tumbling_window(window).aggregate(n=wb.count(), total=wb.sum(col.clicks), mean=wb.mean(col.ms))
 
-    def seconds(*, steered: bool) -> float:
+    def build() -> wb.Stream:
+        return source().tumbling_window(window).aggregate(n=wb.count(), total=wb.sum(col.clicks), mean=wb.mean(col.ms))
+
+    def seconds(query: wb.Stream, *, steered: bool) -> float:
         began = time.perf_counter()
         progress = query.progress(every=1, order="random" if steered else "oldest")
         if steered:
@@ -285,9 +300,14 @@ def _steered(place: str, source: wb.Stream, rows: int) -> Iterator[Row]:
         assert same_rows("start", "n", "total", "mean")(progress.finish(), exact)
         return took
 
-    exact = query.collect()
+    exact = build().collect()
+    steered, in_order = (ready(Ours(build, partial(seconds, steered=first), "steered" if first else "in order"))
+                         for first in (True, False))
+    for run, ran in (steered, in_order):
+        warm(run, ran)
     ours, theirs = [], []
     for _ in range(REPEATS):
-        ours.append(seconds(steered=True))
-        theirs.append(seconds(steered=False))
-    yield taken("H", f"searches, {place}, 3 of 100 windows", ours, "in order of time", theirs)
+        ours.append(steered[0]())
+        theirs.append(in_order[0]())
+    yield taken("H", f"searches, {place}, 3 of 100 windows", ours, "in order of time", theirs,
+                ran=(steered[1], in_order[1]))

@@ -18,6 +18,7 @@ import whimbrel as wb
 from bench import feed_rates, kafka_log
 from bench.compare import Row, compare, same_rows
 from bench.figure import Figure
+from bench.sides import Ours, collected
 from tests.conftest import NEEDS
 from tests.engine.connect.feeds import servers
 from whimbrel import Stream, col
@@ -88,33 +89,39 @@ def _kafka(table: pa.Table, *, quick: bool) -> Iterator[Row | Figure]:
 
 
 def _replay(table: pa.Table) -> Iterator[Row]:
-    log = wb.from_arrow(table, time="at", name="log")
-    counts = _counts(log)
-    replayed = counts.on(wb.replay(log, speed=float("inf"), reorder_latency=0))
-    yield from compare("K replay", "as fast as possible", len(table), replayed.collect,
-                       {"batch run": counts.collect}, same_rows("start", "key", "n", "total"))
+    def log() -> Stream:
+        return wb.from_arrow(table, time="at", name="log")
+
+    def replayed() -> Stream:
+        return _counts(wb.replay(log(), speed=float("inf"), reorder_latency=0))
+
+    yield from compare("K replay", "as fast as possible", len(table), collected(replayed, "replayed"),
+                       {"batch run": collected(lambda: _counts(log()))}, same_rows("start", "key", "n", "total"))
 
 
 def _recovery(table: pa.Table) -> Iterator[Row]:
     """Until the last windows are there, after a process has died at nine tenths of a log."""
-    log = wb.from_arrow(table, time="at", name="log")
-    counts, read = _counts(log), len(table) * 9 // 10
+    def log() -> Stream:
+        return wb.from_arrow(table, time="at", name="log")
+
+    read = len(table) * 9 // 10
 
     def last(answer: pa.Table) -> pa.Table:
         return answer.filter(pc.equal(answer["start"], pc.max(answer["start"])))
 
     with tempfile.TemporaryDirectory() as folder:
-        run = _counts(Stream(Node(Halting(log.sources[0], read)))).start()
+        run = _counts(Stream(Node(Halting(log().sources[0], read)))).start()
         while run.metrics.rows < read:
             time.sleep(0.01)
         run.checkpoint(f"{folder}/point")
         run.stop()
 
-        def again() -> pa.Table:
+        def again(counts: Stream) -> pa.Table:
             later = wb.restore(f"{folder}/point", counts)
             later.wait(600)
             return last(later.snapshot().table)
 
-        yield from compare("K recovery", "from a checkpoint at 90%", len(table), again,
-                           {"from the beginning": lambda: last(counts.collect())},
+        yield from compare("K recovery", "from a checkpoint at 90%", len(table),
+                           Ours(lambda: _counts(log()), again, "from a checkpoint"),
+                           {"from the beginning": Ours(lambda: _counts(log()), lambda counts: last(counts.collect()))},
                            same_rows("start", "key", "n", "total"))

@@ -1,7 +1,18 @@
 """What moves rows: contracts, handwritten primitives, generated text, and the compiler behind them."""
 
 from whimbrel.kernels.cache import cache_directory, foundation, keeps_code
-from whimbrel.kernels.compile import Compiled, Thrift, Tier, forced_tier, load_text, patience, refusal, tier, watched
+from whimbrel.kernels.compile import (
+    Compiled,
+    Thrift,
+    Tier,
+    finish_compiling,
+    forced_tier,
+    load_text,
+    patience,
+    refusal,
+    tier,
+    watched,
+)
 from whimbrel.kernels.contract import Kernel, Stateless
 from whimbrel.kernels.kept_rows import kept_rows
 from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, encode_keys
@@ -11,7 +22,7 @@ from whimbrel.kernels.time_order import ascends, ordered, time_order, with_gaps
 
 __all__ = [
     "FIXED", "ColumnKeys", "Compiled", "IntegerKeys", "Kernel", "KeyTable", "Parts", "Stateless", "Thrift", "Tier",
-    "ascends", "cache_directory", "encode_keys", "forced_tier", "foundation", "keeps_code", "kept_rows", "load_text",
-    "marked", "ordered", "patience", "refusal", "restored", "spread", "state_of", "tier", "time_order", "watched",
-    "with_gaps",
+    "ascends", "cache_directory", "encode_keys", "finish_compiling", "forced_tier", "foundation", "keeps_code",
+    "kept_rows", "load_text", "marked", "ordered", "patience", "refusal", "restored", "spread", "state_of", "tier",
+    "time_order", "watched", "with_gaps",
 ]

@@ -57,6 +57,11 @@ def tier(name: Tier) -> Iterator[None]:
         _forced = before
 
 
+def finish_compiling() -> int:
+    """Wait until nothing is left to compile; how many functions this process has compiled or loaded so far."""
+    return _compiler.drain()
+
+
 @contextlib.contextmanager
 def patience(most_s: float = math.inf) -> Iterator[None]:
     """Wait for the compiler rather than start interpreted, so many seconds in all: right when only the end matters."""
@@ -348,6 +353,7 @@ class _Compiler:
         self._asked = itertools.count()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self.compiled = 0
 
     def submit(self, unit: Compiled, signature: tuple[Any, ...], done: threading.Event, awaited: bool) -> None:
         self._work.put((not awaited, next(self._asked), unit, signature, done))
@@ -359,11 +365,16 @@ class _Compiler:
     def _serve(self) -> None:
         while True:
             _, _, unit, signature, done = self._work.get()
-            if done.is_set():  # asked for once more by somebody who waited
-                continue
-            with contextlib.suppress(Exception):  # kept by the unit and raised where it is called
-                unit.compile(signature)
-            done.set()
+            if not done.is_set():  # else asked for once more by somebody who waited
+                with contextlib.suppress(Exception):  # kept by the unit and raised where it is called
+                    unit.compile(signature)
+                self.compiled += 1
+                done.set()
+            self._work.task_done()
+
+    def drain(self) -> int:
+        self._work.join()
+        return self.compiled
 
 
 _compiler = _Compiler()

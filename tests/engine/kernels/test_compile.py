@@ -204,6 +204,15 @@ def test_what_is_waited_for_is_compiled_first() -> None:
     go_on.set()
     assert all(event.wait(10) for event in events.values())
     assert done == ["a", "c", "b"]
+    assert compiler.drain() == 3  # what was asked for twice is compiled once
+
+
+def test_the_compiler_can_be_waited_for() -> None:
+    before = compile.finish_compiling()
+    unit = load_text(TEXT.replace("double", "waited_for"), "waited_for", {})
+    assert doubled(unit) == [0, 2, 4]  # interpreted, and asked for
+    assert compile.finish_compiling() == before + 1
+    assert unit.ready(np.arange(3), np.zeros(3, np.int64))
 
 
 def test_processes_that_start_together_share_a_cold_cache(tmp_path: Path) -> None:
