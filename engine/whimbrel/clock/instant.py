@@ -43,6 +43,8 @@ def parse_instant(value: Instant, unit: TickUnit, zone: str | None, *, name: str
         The user's call, for the error.
     rounding : {"up", "exact"}
         What becomes of an instant between two ticks: the later tick, which begins the same range of rows; or an error.
+        The same for a local time that comes twice when clocks go back: the first one, or an error; a date is always its
+        first moment.
 
     Raises
     ------
@@ -68,6 +70,8 @@ def parse_instant(value: Instant, unit: TickUnit, zone: str | None, *, name: str
     if aware and zone is None:
         raise PlanError(f"{shown(value)} has a time zone, but {name!r} has none.", where=where,
                         hint="leave the zone out: the column holds local times")
+    if rounding == "exact" and zone is not None and not aware:
+        _check_told(value, seconds, _tzinfo(zone), name, where)
     ticks = seconds * per_second
     if ticks.denominator != 1 and rounding == "exact":
         raise PlanError(f"{shown(value)} is between two ticks of {name!r} ({unit}).", where=where,
@@ -142,6 +146,17 @@ def _of_numpy(value: np.datetime64, where: str) -> Fraction:
         year, month = divmod(number if unit == "M" else 12 * number, 12)
         return Fraction(_days(1970 + year, 1 + month) * 86_400)
     return number * NUMPY_NS[unit] / 10**9
+
+
+def _check_told(value: Any, seconds: Fraction, zone: tzinfo, name: str, where: str) -> None:
+    """Refuse a local time that is two instants, unless its ``fold`` says that the second one is meant."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return
+    local = datetime.fromtimestamp(seconds.numerator // seconds.denominator, zone)
+    later = local.replace(fold=1).utcoffset()
+    if local.fold == 0 and local.utcoffset() != later:
+        raise PlanError(f"{shown(value)} comes twice on the clock of {name!r}: clocks go back.", where=where,
+                        hint=f"say which: {local.isoformat()} or {local.replace(fold=1).isoformat()}")
 
 
 def _days(year: int, month: int) -> int:

@@ -108,3 +108,14 @@ def test_midnights_that_come_twice_or_never_are_the_first_moment_of_their_day() 
     assert datetime.fromtimestamp(twice, UTC) == datetime(2024, 11, 3, 4, tzinfo=UTC)
     never = parse_instant(date(2024, 3, 10), "s", "America/Havana")
     assert datetime.fromtimestamp(never, UTC) == datetime(2024, 3, 10, 5, tzinfo=UTC)
+
+
+def test_a_local_time_that_comes_twice_is_the_first_one_or_refused() -> None:
+    text, zone = "2024-11-03T00:30", "America/Havana"
+    assert parse_instant(text, "s", zone, rounding="up") == 1_730_608_200
+    assert parse_instant(datetime(2024, 11, 3, 0, 30, fold=1), "s", zone) == 1_730_611_800
+    assert parse_instant(f"{text}-05:00", "s", zone) == 1_730_611_800
+    for value in (text, datetime(2024, 11, 3, 0, 30), pd.Timestamp(text), np.datetime64(text)):
+        with pytest.raises(PlanError, match="comes twice") as caught:
+            parse_instant(value, "s", zone)
+        assert "2024-11-03T00:30:00-04:00 or 2024-11-03T00:30:00-05:00" in caught.value.hint

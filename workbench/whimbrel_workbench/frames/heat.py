@@ -16,7 +16,7 @@ from whimbrel_workbench.frames.labels import Labels, labels, natural
 from whimbrel_workbench.frames.result import Floats, Result, StageCodes
 from whimbrel_workbench.frames.stages import Stages
 from whimbrel_workbench.frames.style import Style
-from whimbrel_workbench.frames.times import positions
+from whimbrel_workbench.frames.times import instants, positions
 
 MOST_KEYS: Final = 30
 MOST_CELLS: Final = 6_000
@@ -39,6 +39,8 @@ class Heat:
         The row of each cell.
     left, right : array of float
         Where each cell begins and ends on the x axis.
+    instant : array of str
+        The start of its row in ticks; empty for a cell of several rows.
     values : array of float
     stage, before, changed : arrays
         As those of a :class:`~whimbrel_workbench.frames.Line`.
@@ -53,6 +55,7 @@ class Heat:
     row: Places
     left: Floats
     right: Floats
+    instant: NDArray[np.str_]
     values: Floats
     stage: StageCodes
     before: Floats
@@ -90,7 +93,7 @@ class Heat:
             return None
         names = tuple(name for name, stays in zip(self.names, kept, strict=True) if stays)
         row = (np.cumsum(there) - 1)[self.row[cells]]
-        columns = ("left", "right", "values", "stage", "before", "changed")
+        columns = ("left", "right", "instant", "values", "stage", "before", "changed")
         arrays = {name: getattr(self, name)[cells] for name in columns}
         hidden = tuple(name for name in self.names if name not in names)
         return replace(self, names=names, row=row, others=self.others + hidden, **arrays)
@@ -135,7 +138,9 @@ def heat(result: Result, named: Labels, columns: Columns, memory: HeatMemory, st
         left, kind = start[rows], result.table.schema.field("start").type
         right = _until(place[rows], left, positions(result.table.column("end"))[rows])
         per_cell = _width(memory.per_cell, place[rows], left, calendar=pa.types.is_timestamp(kind))
-    cells = _Cells(place[rows], left, right, y[rows], result.stage[rows], result.values_before(columns.value)[rows])
+    instant = np.array(instants(result.table), np.str_)[rows]
+    cells = _Cells(place[rows], left, right, instant, y[rows], result.stage[rows],
+                   result.values_before(columns.value)[rows])
     if per_cell or along:
         cells = cells.merged(per_cell)
     calendar = kind is not None and bool(pa.types.is_timestamp(kind))
@@ -143,7 +148,8 @@ def heat(result: Result, named: Labels, columns: Columns, memory: HeatMemory, st
          else grown(memory.x, float(cells.left.min()), float(cells.right.max()), calendar=calendar))
     shade = grown(memory.shade, float(cells.values.min()), float(cells.values.max()), log=bool(style.logz))
     frame = Heat(
-        names=names, columns=across, row=cells.row, left=cells.left, right=cells.right, values=cells.values,
+        names=names, columns=across, row=cells.row, left=cells.left, right=cells.right,
+        instant=cells.instant, values=cells.values,
         stage=cells.stage, before=cells.before, changed=np.zeros(len(cells.row), np.bool_), per_cell=per_cell,
         value=columns.value, along=columns.x or "start", keys=columns.keys, calendar=calendar,
         zone=kind.tz if kind is not None and calendar else None, x=limited(x, style.xlim),
@@ -160,6 +166,7 @@ class _Cells:
     row: Places
     left: Floats
     right: Floats
+    instant: NDArray[np.str_]
     values: Floats
     stage: StageCodes
     before: Floats
@@ -175,7 +182,8 @@ class _Cells:
         was = np.where(np.isnan(before), values, before)
         mean, mean_before = (np.add.reduceat(each, first) / count for each in (values, was))
         revised = np.logical_or.reduceat(~np.isnan(before), first)
-        return _Cells(row[first], left[first], left[first] + (width or 1.0), mean,
+        return _Cells(row[first], left[first], left[first] + (width or 1.0),
+                      np.where(count == 1, self.instant[order][first], ""), mean,
                       np.minimum.reduceat(self.stage[order], first), np.where(revised, mean_before, np.nan))
 
 

@@ -18,7 +18,7 @@ from whimbrel_workbench.frames.looks import changed_points
 from whimbrel_workbench.frames.result import Floats, Result, StageCodes
 from whimbrel_workbench.frames.stages import OPEN, Stages
 from whimbrel_workbench.frames.style import Style
-from whimbrel_workbench.frames.times import positions
+from whimbrel_workbench.frames.times import positions, ticks
 
 MOST_POINTS: Final = 2_000
 """Points of one line: two per pixel of a wide cell."""
@@ -26,7 +26,7 @@ MOST_POINTS: Final = 2_000
 MOST_LINES: Final = 6
 _MOST_REVISIONS: Final = 100
 
-_ALONG: Final = ("x", "y", "stage", "joined", "before", "changed", "low", "high")
+_ALONG: Final = ("x", "instant", "y", "stage", "joined", "before", "changed", "low", "high")
 _MOST_REACH: Final = 0.25
 """Of the height of the picture: intervals that reach farther go out of it, and must not squeeze it."""
 
@@ -45,6 +45,8 @@ class Line:
         Which colour and marker it has; kept during a run.
     x, y : array of float
         Starts of the lifetimes (axis positions) and values; never null.
+    instant : array of int
+        The starts as ticks.
     stage : array of int
         How final each value is: a number of ``stages``.
     joined : array of bool
@@ -63,6 +65,7 @@ class Line:
     place: int
     x: Floats
     y: Floats
+    instant: NDArray[np.int64]
     stage: StageCodes
     joined: Bools
     before: Floats
@@ -199,6 +202,7 @@ def lines(result: Result, named: Labels, columns: Columns, memory: LineMemory,
         return None, memory
     table = result.table
     start, end = positions(table.column("start")), positions(table.column("end"))
+    instant = ticks(table)
     y, before, stage = result.values(columns.value), result.values_before(columns.value), result.stage
     low, high = result.interval(columns.value)
     totals = np.bincount(named.codes, np.nan_to_num(np.abs(y)), len(named.names))
@@ -212,8 +216,9 @@ def lines(result: Result, named: Labels, columns: Columns, memory: LineMemory,
             rows = np.flatnonzero((named.codes == named.names.index(name)) & shown)
             if len(rows):
                 joined = np.zeros(len(rows), np.bool_)
-                line = Line(name, place, start[rows], y[rows], stage[rows], joined, before[rows], joined, low[rows],
-                            high[rows], result.stages, int(np.count_nonzero(~np.isnan(before[rows]))))
+                line = Line(name, place, start[rows], y[rows], instant[rows], stage[rows], joined, before[rows],
+                            joined, low[rows], high[rows], result.stages,
+                            int(np.count_nonzero(~np.isnan(before[rows]))))
                 drawn.append(_in_time(line, end[rows]).thinned(MOST_POINTS))
     if not drawn:
         return None, LineMemory(places, memory.x, memory.y)

@@ -11,7 +11,7 @@ import numpy as np
 from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.result import Result
-from whimbrel_workbench.frames.times import positions
+from whimbrel_workbench.frames.times import instants, positions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,9 @@ class Mark:
         What stands on an x axis of names, as words.
     at : float, optional
         Position on any other x axis; without one the newest row is meant.
+    instant : str, optional
+        Ticks of the row's start, as a text, since a page's numbers do not hold all of them. Positions are by the clock
+        on the wall, and an hour of it may come twice.
     value : float, optional
         Position on the value axis.
     to : float, optional
@@ -35,6 +38,7 @@ class Mark:
     key: str | None = None
     along: str | None = None
     at: float | None = None
+    instant: str | None = None
     value: float | None = None
     to: float | None = None
 
@@ -44,7 +48,7 @@ class Mark:
         try:
             told = json.loads(said)
             known = {each.name: told.get(each.name) for each in fields(cls)}
-            for name in ("key", "along"):
+            for name in ("key", "along", "instant"):
                 known[name] = None if known[name] is None else str(known[name])
             for name in ("at", "value", "to"):
                 known[name] = None if known[name] is None else float(known[name])
@@ -73,6 +77,8 @@ def row_of(result: Result, columns: Columns, mark: Mark) -> int | None:
             if words not in found.names:
                 return None
             there &= found.codes == found.names.index(words)
+    if mark.instant:
+        there &= np.array(instants(table), np.str_) == mark.instant
     near = np.flatnonzero(there)
     if mark.at is not None:
         near = _nearest(near, positions(table.column(columns.x or "start")), mark.at)

@@ -17,7 +17,7 @@ from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.numbers import interval_words, value_words
 from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.stages import Stages
-from whimbrel_workbench.frames.times import positions, words
+from whimbrel_workbench.frames.times import instants, positions, words
 from whimbrel_workbench.frames.values import floats
 
 MOST_ROWS: Final = 15
@@ -147,10 +147,10 @@ def rows(result: Result, columns: Columns) -> Rows:
 
 def _marks(shown: pa.Table, columns: Columns) -> list[str]:
     keys = labels(shown, columns.keys)
-    at = positions(shown.column(columns.x or "start")).tolist()
     value = floats(shown.column(columns.value)).tolist() if columns.value is not None else [nan] * len(shown)
-    return [json.dumps({"key": keys.names[code], "at": x, "value": None if isnan(y) else y})
-            for code, x, y in zip(keys.codes.tolist(), at, value, strict=True)]
+    at = positions(shown.column(columns.x)).tolist() if columns.x else [None] * len(shown)
+    return [json.dumps({"key": keys.names[code], "at": x, "instant": start, "value": None if isnan(y) else y})
+            for code, x, start, y in zip(keys.codes.tolist(), at, instants(shown), value, strict=True)]
 
 
 def _cells(result: Result, name: str) -> list[str]:

@@ -26,18 +26,36 @@ def positions(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return floats(column.cast(pa.int64())) / per_ms
 
 
-def tick_at(position: float, kind: pa.DataType) -> int:
+def ticks(table: pa.Table) -> NDArray[np.int64]:
+    """When rows start, in ticks: instants, where a position is by the clock on the wall."""
+    start = table.column("start")
+    whole = start.cast(pa.int64()) if pa.types.is_timestamp(start.type) else start
+    return np.asarray(whole.fill_null(0), np.int64) if whole.null_count else np.asarray(whole, np.int64)
+
+
+def instants(table: pa.Table) -> list[str]:
+    """The same as texts: a page's numbers do not hold all ticks.
+
+    >>> instants(pa.table({"start": pa.array([2**62], pa.timestamp("ns", "Europe/Berlin"))}))
+    ['4611686018427387904']
+    """
+    return list(map(str, ticks(table).tolist()))
+
+
+def tick_at(position: float, kind: pa.DataType, *, last: bool = False) -> int:
     """The tick of a column that stands at an axis position: where :func:`positions` would put it.
+
+    Of two, in an hour that comes twice, the first one or the `last`.
 
     >>> tick_at(90_000.0, pa.timestamp("s")), tick_at(3_600_000.0, pa.timestamp("s", "Europe/Berlin"))
     (90, 0)
     """
     if not pa.types.is_timestamp(kind):
         return round(position)
-    ticks = round(position * {"s": 1e-3, "ms": 1.0, "us": 1e3, "ns": 1e6}[kind.unit])
-    wall = pa.scalar(ticks, pa.timestamp(kind.unit))
+    tick = round(position * {"s": 1e-3, "ms": 1.0, "us": 1e3, "ns": 1e6}[kind.unit])
+    wall = pa.scalar(tick, pa.timestamp(kind.unit))
     if kind.tz is not None:
-        wall = pc.assume_timezone(wall, kind.tz, ambiguous="earliest", nonexistent="earliest")
+        wall = pc.assume_timezone(wall, kind.tz, ambiguous="latest" if last else "earliest", nonexistent="earliest")
     return int(wall.cast(pa.int64()).as_py())
 
 

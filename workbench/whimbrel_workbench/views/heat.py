@@ -24,7 +24,7 @@ from whimbrel_workbench.views.shades import palette_of
 from whimbrel_workbench.views.ticks import name_ticks, number_hover, scale_ticks
 
 _ROW_PX: Final = 22
-_CELLS: Final = ("left", "right", "top", "bottom", "value", "key", "state")
+_CELLS: Final = ("left", "right", "top", "bottom", "value", "key", "instant", "state")
 _INKS: Final = ("#000000", "#ffffff")
 """On light cells, and on dark ones."""
 _SCALES_PX: Final = (7, 5, 4)
@@ -37,7 +37,7 @@ class HeatView:
 
     def __init__(self, picture: Heat, host: Host) -> None:
         self._style, self._columns = host.style, picture.columns
-        self._along = {"along": "along"} if picture.columns else {"at": "left"}
+        self._along = {"along": "along"} if picture.columns else {"at": "left", "instant": "instant"}
         when = ("@left{%F %H:%M}" if picture.calendar else "@left{0,0}") if not picture.columns else "@along"
         at = {"@left": "datetime"} if picture.calendar else {}
         self._hover = HoverTool(tooltips=[("", "@key"), ("", "@value{custom}"), (picture.along, when), ("", "@state"),
@@ -169,7 +169,7 @@ def _cells(picture: Heat) -> dict[str, Any]:
         notes[at] = f"revised from {picture.before[at]:,.4g}"
     return {
         **_edges(picture, slice(None)), "value": picture.values, "key": [picture.names[place] for place in places],
-        "state": [words[stage] for stage in stages],
+        "instant": picture.instant.tolist(), "state": [words[stage] for stage in stages],
         "along": [picture.columns[int(at)] for at in picture.left] if picture.columns else [""] * len(places),
         "revised": notes,
     }

@@ -57,7 +57,8 @@ class LinesView:
         pick = Pick(host)
         self._panel = self._follow.panel(pick.panel)
         pick.listen(self._panel[0], self._figure, {
-            self._marks: {"key": "key", "at": "start"}, **{path: {"key": "key", "at": ""} for path in self._paths}},
+            self._marks: {"key": "key", "instant": "instant"},
+            **{path: {"key": "key", "at": "", "value": ""} for path in self._paths}},
                     stretches=True)
         self.draw(picture)
 
@@ -89,7 +90,7 @@ class LinesView:
                                        line_dash=dash, line_join="round", line_alpha="strength")
 
     def _add_marks(self) -> GlyphRenderer:
-        names = ("start", "value", "words", "size", "key", "colour", "marker", "fullness", "state")
+        names = ("start", "value", "words", "size", "key", "instant", "colour", "marker", "fullness", "state")
         return self._figure.scatter("start", "value", source=ColumnDataSource({name: [] for name in names}),
                                     size="size", marker="marker", line_color="colour", line_width=1.5,
                                     fill_color="colour", fill_alpha="fullness")
@@ -177,6 +178,7 @@ def _marks(picture: Lines, style: Style) -> dict[str, Any]:
         "words": [words_of(line, place) for line, at in chosen for place in at.tolist()],
         "size": [style.size or (7.0 if len(line.x) <= MOST_MARKED else 5.0) for line, at in chosen for _ in at],
         "key": [line.label for line, at in chosen for _ in at],
+        "instant": [str(tick) for line, at in chosen for tick in line.instant[at].tolist()],
         "marker": [marker(line.place) for line, at in chosen for _ in at],
         "fullness": [picture.stages.fullness(stage) for stage in stages],
         "state": [picture.stages.words(stage) for stage in stages],

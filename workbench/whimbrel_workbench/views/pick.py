@@ -24,7 +24,7 @@ _TAPPED: Final = """
     if (index == null) return
     const said = {asked: Date.now()}
     for (const [name, column] of Object.entries(columns[sources.indexOf(source)])) {
-        said[name] = column === "" ? geometries.x : source.data[column][index]
+        said[name] = column === "" ? (name === "at" ? geometries.x : geometries.y) : source.data[column][index]
     }
     figure.tags = [JSON.stringify(said)]
 """
@@ -73,7 +73,7 @@ class Pick:
         chart : panel.pane.Bokeh
         fig : bokeh figure
         marks : mapping of renderer to mapping of str to str
-            For each renderer where a mark's fields stand in its data; "" is where the mouse is on the x axis.
+            For each renderer where a mark's fields stand in its data; "" is where the mouse is on the axis.
         stretches : bool
             Whether a stretch of the x axis may be dragged over, where the host asks for that too.
         """
