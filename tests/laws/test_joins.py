@@ -37,12 +37,22 @@ QUERIES = {
     "asof_tolerance": ".asof_join(t.select('y'), tolerance=3)",
     "asof_forward": ".asof_join(t, on='k2', tolerance=6, direction='forward')",
     "asof_nearest": ".asof_join(t, on='key', tolerance=8, direction='nearest')",
+    "asof_strict": ".asof_join(t, on='key', strict=True)",
+    "asof_strict_tolerance": ".asof_join(t.select('y'), tolerance=3, strict=True)",
+    "asof_strict_forward": ".asof_join(t, on='k2', tolerance=6, direction='forward', strict=True, nulls_equal=True)",
+    "asof_strict_nearest": ".asof_join(s, on='key', tolerance=8, direction='nearest', strict=True, suffix='_2')",
+    "join_full_nulls": ".join(t, on=['key', 'x'], how='full', nulls_equal=True)",
+    "join_nulls_where": ".join(t, on='key', where=col.x < col.x_right, nulls_equal=True)",
+    "semi_join_nulls": ".semi_join(t, on='k2', nulls_equal=True)",
+    "anti_join_nulls": ".anti_join(t, on=['key', 'flag'], nulls_equal=True)",
+    "clip_nulls": ".sliding_window(30).clip(s, on='key', nulls_equal=True)",
+    "asof_nulls": ".asof_join(t, on='key', nulls_equal=True)",
     "asof_then": ".asof_join(t, on='key', tolerance=9, direction='nearest')"
                  ".join(t, on='key', how='left', suffix='_2', allow_lookahead=True)",
 }
 
 GROWING = ("join_full_itself", "join_full_where", "semi_join", "anti_join_where", "clip_by_key", "asof_backward",
-           "asof_forward", "asof_nearest")
+           "asof_forward", "asof_nearest", "asof_strict", "asof_strict_forward", "asof_strict_nearest", "clip_nulls")
 
 
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
@@ -78,11 +88,13 @@ def binary_queries(draw: st.DrawFn) -> Query:
     key, condition = draw(KEYS), draw(CONDITIONS)
     how = draw(st.sampled_from(("inner", "left", "right", "full")))
     direction, tolerance = draw(st.sampled_from(("backward", "forward", "nearest"))), draw(st.integers(0, 12))
+    nulls, strict = (draw(st.sampled_from(("", f", {option}=True"))) for option in ("nulls_equal", "strict"))
     words = draw(st.sampled_from((
-        f".join({right}, on={key}, how={how!r}{condition})", f".cross_join({right}{condition})",
-        f".semi_join({right}, on={key}{condition})", f".anti_join({right}, on={key}{condition})",
-        f".clip({right}, on={key})", f".clip({right})",
-        f".asof_join({right}, on={key}, tolerance={tolerance}, direction={direction!r})", f".asof_join({right})")))
+        f".join({right}, on={key}, how={how!r}{condition}{nulls})", f".cross_join({right}{condition})",
+        f".semi_join({right}, on={key}{condition}{nulls})", f".anti_join({right}, on={key}{condition}{nulls})",
+        f".clip({right}, on={key}{nulls})", f".clip({right})",
+        f".asof_join({right}, on={key}, tolerance={tolerance}, direction={direction!r}{strict}{nulls})",
+        f".asof_join({right}{strict})")))
     after = draw(st.sampled_from(("", ".aggregate(n=wb.count(), s=wb.sum(col.x))",
                                   ".anti_join(t, on='key', allow_lookahead=True)")))
     return Query((before, words, after))

@@ -37,11 +37,16 @@ class AsofJoin(Operator):
     Parameters
     ----------
     on : tuple of (str, str)
-        Pairs of key columns, left and right. A null key matches nothing. None: all events have one key.
+        Pairs of key columns, left and right. None: all events have one key.
     tolerance : int, optional
         Most ticks between the two starts. Forward and nearest need one: a left event waits so long for a right one.
     direction : {"backward", "forward", "nearest"}
-        An equal start is a match in every direction; of two equally near ones the earlier one is taken.
+        An equal start is a match in every direction, unless it is `strict`; of two equally near ones the earlier one is
+        taken.
+    strict : bool
+        Whether an equal start is no match.
+    nulls_equal : bool
+        Whether a null key matches a null key. Without it a null key matches nothing.
     suffix : str
         Added to right columns whose name the left has too.
     unit : {"s", "ms", "us", "ns"} or None
@@ -62,6 +67,11 @@ class AsofJoin(Operator):
     >>> quotes = wb.from_arrow({"at": [0, 7], "price": [1.5, 2.5]}, time="at").select("price")
     >>> trades.asof_join(quotes).collect().to_pylist()
     [{'start': 3, 'end': 4, 'n': 100, 'price': 1.5}, {'start': 9, 'end': 10, 'n': 200, 'price': 2.5}]
+
+    The price before that of the same instant:
+
+    >>> quotes.asof_join(quotes, strict=True).collect().to_pylist()[1]
+    {'start': 7, 'end': 8, 'price': 2.5, 'price_right': 1.5}
     """
 
     arity: ClassVar[int] = 2
@@ -69,6 +79,8 @@ class AsofJoin(Operator):
     on: Pairs = ()
     tolerance: int | None = None
     direction: Direction = "backward"
+    strict: bool = False
+    nulls_equal: bool = False
     suffix: str = "_right"
     unit: TickUnit = None
 
@@ -109,24 +121,28 @@ class AsofJoin(Operator):
         end = wanted.end if self.direction == "backward" else later(wanted.end, tolerance)
         found = theirs.starts(start, end)
         if self.direction == "backward" and self.row.pinned(theirs):
-            found = replace(found, latest_before=later(first, 1))
+            found = replace(found, latest_before=first if self.strict else later(first, 1))
         return mine, found
 
     def kernel(self, *upstream: Schema) -> Kernel:
         left, right = upstream
         tolerance = INF if self.tolerance is None else self.tolerance
-        return AsofKernel(self.row, (left, right), self.schema(left, right), _DIRECTIONS[self.direction], tolerance)
+        return AsofKernel(self.row, (left, right), self.schema(left, right), _DIRECTIONS[self.direction], tolerance,
+                          strict=self.strict, nulls_equal=self.nulls_equal)
 
     def show(self) -> str:
         words = [self.row.show()] if self.on else []
         words += [f"tolerance={quote_ticks(self.tolerance, self.unit)}"] if self.tolerance is not None else []
         words += [f"direction={self.direction!r}"] if self.direction != "backward" else []
+        words += ["strict=True"] if self.strict else []
+        words += ["nulls_equal=True"] if self.nulls_equal else []
         return f"asof_join({', '.join(words)})"
 
 
 @fluent
 def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance: Duration | None = None,
-              direction: Direction = "backward", suffix: str = "_right") -> AsofJoin:
+              direction: Direction = "backward", strict: bool = False, nulls_equal: bool = False,
+              suffix: str = "_right") -> AsofJoin:
     """Give each event the latest right one up to its start. See :class:`whimbrel.operators.AsofJoin`.
 
     Parameters
@@ -138,6 +154,10 @@ def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance:
         Most time between the two starts.
     direction : {"backward", "forward", "nearest"}
         The latest right start up to the left one, the first from it on, or the nearer of the two.
+    strict : bool
+        True: an equal start is no match, so that an event sees what held before it. By default it is one.
+    nulls_equal : bool
+        True: a null key matches a null key. By default it matches nothing, as in SQL.
     suffix : str
         Added to right columns whose name the left has too.
     """
@@ -152,4 +172,4 @@ def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance:
         raise PlanError("A tolerance cannot be less than nothing.", where=f"asof_join(tolerance={tolerance!r})",
                         hint="how far back a match may be, such as 10; without one, as far as there are rows")
     return AsofJoin(on=() if on is None else key_pairs(on, "asof_join"), tolerance=ticks, direction=direction,
-                    suffix=suffix, unit=schema.unit)
+                    strict=strict, nulls_equal=nulls_equal, suffix=suffix, unit=schema.unit)

@@ -51,14 +51,19 @@ class AsofKernel(Kernel):
         See ``kernels.primitives.asof``.
     tolerance : int
         Most ticks between the two starts.
+    strict : bool
+        Whether an equal start is no match.
+    nulls_equal : bool
+        Whether a null key matches a null key.
     """
 
     def __init__(self, row: JoinedRow, upstream: tuple[Schema, Schema], schema: Schema, direction: int,
-                 tolerance: int) -> None:
-        self.schema, self.direction, self.tolerance = schema, direction, tolerance
+                 tolerance: int, *, strict: bool, nulls_equal: bool) -> None:
+        self.schema, self.direction, self.tolerance, self.strict = schema, direction, tolerance, strict
         self.keys = KeyTable([upstream[0].type_of(mine) for mine, _ in row.on])
         theirs = [old for side, old, _ in row.columns(*upstream) if side == 1]
-        self.left, self.right = (Side(upstream[side], [pair[side] for pair in row.on], ()) for side in (0, 1))
+        self.left, self.right = (Side(upstream[side], [pair[side] for pair in row.on], (), nulls_equal=nulls_equal)
+                                 for side in (0, 1))
         self.store = RowStore(upstream[1].select(theirs))
         self.start, self.after = np.zeros(_SLOTS_AT_FIRST, np.int64), np.zeros(_SLOTS_AT_FIRST, np.int64)
         self.group = np.zeros(_SLOTS_AT_FIRST, np.int32)
@@ -99,11 +104,11 @@ class AsofKernel(Kernel):
         while done == _ROOM:
             left, right = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.int64)
             if self.direction == BACKWARD:
-                done = int(_latest_match(cursor, self.tolerance, len(self.store), rows.sync, groups, self.start,
-                                         self.group, self.after, self.last, left, right))
+                done = int(_latest_match(cursor, self.tolerance, self.strict, len(self.store), rows.sync, groups,
+                                         self.start, self.group, self.after, self.last, left, right))
             else:
-                done = int(_match(cursor, self.direction, self.tolerance, self.right.frontier, rows.sync, groups,
-                                  self.start, self.after, self.first, left, right))
+                done = int(_match(cursor, self.direction, self.tolerance, self.strict, self.right.frontier, rows.sync,
+                                  groups, self.start, self.after, self.first, left, right))
             if done:
                 each_once = left[done - 1] - left[0] == done - 1
                 mine = rows.slice(int(left[0]), int(left[0]) + done) if each_once else rows.take(left[:done])
@@ -167,7 +172,7 @@ class AsofKernel(Kernel):
         """Let right rows up to a time be passed, as a left row without a key does."""
         cursor = np.array([0, FRESH, self.passed])
         row, nobody = frozen(np.full(1, time)), frozen(np.full(1, -1, np.int32))
-        _latest_match(cursor, self.tolerance, len(self.store), row, nobody, self.start, self.group, self.after,
+        _latest_match(cursor, self.tolerance, False, len(self.store), row, nobody, self.start, self.group, self.after,
                       self.last, np.empty(1, np.int64), np.empty(1, np.int64))
         self.passed = int(cursor[PASSED])
 

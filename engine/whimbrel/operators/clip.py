@@ -38,7 +38,9 @@ class Clip(Operator):
     Parameters
     ----------
     on : tuple of (str, str)
-        Pairs of key columns, left and right. A null key matches nothing. None: every right start ends every left event.
+        Pairs of key columns, left and right. None: every right start ends every left event.
+    nulls_equal : bool
+        Whether a null key matches a null key. Without it a null key matches nothing.
 
     Notes
     -----
@@ -58,6 +60,7 @@ class Clip(Operator):
     arity: ClassVar[int] = 2
 
     on: Pairs = ()
+    nulls_equal: bool = False
 
     def schema(self, *upstream: Schema) -> Schema:
         left, right = upstream
@@ -88,14 +91,16 @@ class Clip(Operator):
 
     def kernel(self, *upstream: Schema) -> Kernel:
         left, right = upstream
-        return ClipKernel(self.on, left, right)
+        return ClipKernel(self.on, left, right, nulls_equal=self.nulls_equal)
 
     def show(self) -> str:
-        return f"clip({JoinedRow(self.on).show() if self.on else ''})"
+        words = [JoinedRow(self.on).show()] if self.on else []
+        words += ["nulls_equal=True"] if self.nulls_equal else []
+        return f"clip({', '.join(words)})"
 
 
 @fluent
-def clip(schema: Schema, right: Schema, on: On | None = None) -> Clip:
+def clip(schema: Schema, right: Schema, on: On | None = None, *, nulls_equal: bool = False) -> Clip:
     """End each event at the first start of a matching one of `right`. See :class:`whimbrel.operators.Clip`.
 
     Parameters
@@ -103,17 +108,20 @@ def clip(schema: Schema, right: Schema, on: On | None = None) -> Clip:
     right : Stream
     on : str, list of str, or dict, optional
         Key columns; a dict pairs left names with right ones. None: whatever starts ends all.
+    nulls_equal : bool
+        True: a null key matches a null key. By default it matches nothing, as in SQL.
     """
-    return Clip(on=() if on is None else key_pairs(on, "clip"))
+    return Clip(on=() if on is None else key_pairs(on, "clip"), nulls_equal=nulls_equal)
 
 
 class ClipKernel(Kernel):
     """A right start covers what is left of the left events that it ends."""
 
-    def __init__(self, on: Pairs, left: Schema, right: Schema) -> None:
+    def __init__(self, on: Pairs, left: Schema, right: Schema, *, nulls_equal: bool) -> None:
         self.schema = left
         self.keys = KeyTable([left.type_of(mine) for mine, _ in on])
-        self.sides = [Side(left, [mine for mine, _ in on], left.names), Side(right, [theirs for _, theirs in on], ())]
+        self.sides = [Side(left, [mine for mine, _ in on], left.names, nulls_equal=nulls_equal),
+                      Side(right, [theirs for _, theirs in on], (), nulls_equal=nulls_equal)]
         self.coverage = Coverage(covered=False)
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:

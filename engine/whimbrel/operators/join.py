@@ -35,7 +35,7 @@ class Join(Operator):
     Parameters
     ----------
     on : tuple of (str, str)
-        Pairs of key columns, left and right. A null key matches nothing. None: every pair that overlaps.
+        Pairs of key columns, left and right. None: every pair that overlaps.
     how : {"inner", "left", "right", "full"}
         Besides the pairs: the parts of lifetimes, left, right or both, in which an event has no partner. The columns
         of the other side are null there, except keys of the same name on both sides, which keep their value.
@@ -43,6 +43,8 @@ class Join(Operator):
         Part of what makes a pair, over the columns of the joined row; null counts as false.
     suffix : str
         Added to right columns whose name the left has too.
+    nulls_equal : bool
+        Whether a null key matches a null key. Without it a null key matches nothing.
 
     Notes
     -----
@@ -71,6 +73,7 @@ class Join(Operator):
     how: How = "inner"
     condition: Expr | None = None
     suffix: str = "_right"
+    nulls_equal: bool = False
 
     @property
     def row(self) -> JoinedRow:
@@ -110,18 +113,20 @@ class Join(Operator):
 
     def kernel(self, *upstream: Schema) -> Kernel:
         left, right = upstream
-        return JoinKernel(self.row, (left, right), self.schema(left, right), self.condition, _LONELY_SIDES[self.how])
+        return JoinKernel(self.row, (left, right), self.schema(left, right), self.condition, _LONELY_SIDES[self.how],
+                          nulls_equal=self.nulls_equal)
 
     def show(self) -> str:
         words = [self.row.show()] if self.on else []
         words += [f"how={self.how!r}"] if self.how != "inner" else []
         words += [f"where={self.condition.show()}"] if self.condition is not None else []
+        words += ["nulls_equal=True"] if self.nulls_equal else []
         return f"{'join' if self.on else 'cross_join'}({', '.join(words)})"
 
 
 @fluent
 def join(schema: Schema, right: Schema, on: On, *, how: How = "inner", where: Condition | None = None,
-         suffix: str = "_right") -> Join:
+         suffix: str = "_right", nulls_equal: bool = False) -> Join:
     """Pair events that have equal keys and are active at the same time. See :class:`whimbrel.operators.Join`.
 
     Parameters
@@ -135,12 +140,15 @@ def join(schema: Schema, right: Schema, on: On, *, how: How = "inner", where: Co
         Part of what makes a pair, over the columns of the joined row, such as ``col.price < col.price_right``.
     suffix : str
         Added to right columns whose name the left has too.
+    nulls_equal : bool
+        True: a null key matches a null key. By default it matches nothing, as in SQL.
     """
     if how not in _LONELY_SIDES:
         raise PlanError(f"A join is 'inner', 'left', 'right' or 'full', not {how!r}.", where=f"join(how={how!r})",
                         hint='"full" keeps both sides' if how in ("outer", "full outer") else
                         "events with or without a partner: semi_join, anti_join")
-    return Join(on=key_pairs(on, "join"), how=how, condition=traced(where, "join"), suffix=suffix)
+    return Join(on=key_pairs(on, "join"), how=how, condition=traced(where, "join"), suffix=suffix,
+                nulls_equal=nulls_equal)
 
 
 @fluent

@@ -28,16 +28,18 @@ class JoinKernel(Kernel):
         Part of what makes a pair.
     lonely : sequence of int
         Sides (0 or 1) whose rows are kept while they have no partner.
+    nulls_equal : bool
+        Whether a null key matches a null key.
     """
 
     def __init__(self, row: JoinedRow, upstream: tuple[Schema, Schema], schema: Schema, condition: Expr | None,
-                 lonely: Sequence[int]) -> None:
+                 lonely: Sequence[int], *, nulls_equal: bool = False) -> None:
         self.schema = schema
         columns = [(side, old) for side, old, _ in row.columns(*upstream)]
         shared = {mine for mine, theirs in row.on if mine == theirs}
         kept = [[name for name in upstream[side].names
                  if (side, name) in columns or (side in lonely and name in shared)] for side in (0, 1)]
-        self.pairing = Pairing(row.on, upstream, kept, schema, columns, condition)
+        self.pairing = Pairing(row.on, upstream, kept, schema, columns, condition, nulls_equal=nulls_equal)
         self.coverages = {side: Coverage(covered=False) for side in lonely}
         # Where each column of a row without a partner comes from; None is null.
         self.lonely_columns = {side: [name if home == side or (name in shared and home == 0) else None

@@ -55,6 +55,8 @@ class Pairing:
         Side and name there of each column of the joined rows.
     condition : Expr, optional
         Over the joined rows.
+    nulls_equal : bool
+        Whether a null key matches a null key.
 
     Attributes
     ----------
@@ -63,10 +65,11 @@ class Pairing:
     """
 
     def __init__(self, on: Pairs, upstream: Sequence[Schema], kept: Sequence[Sequence[str]], schema: Schema,
-                 columns: Sequence[tuple[int, str]], condition: Expr | None) -> None:
+                 columns: Sequence[tuple[int, str]], condition: Expr | None, *, nulls_equal: bool = False) -> None:
         self.schema, self.columns, self.condition = schema, tuple(columns), condition
         self.keys = KeyTable([upstream[0].type_of(mine) for mine, _ in on])
-        self.sides = [Side(upstream[side], [pair[side] for pair in on], kept[side]) for side in (0, 1)]
+        self.sides = [Side(upstream[side], [pair[side] for pair in on], kept[side], nulls_equal=nulls_equal)
+                      for side in (0, 1)]
         self.new = [Batch.empty(schema) for schema in upstream]
         self.base = [0, 0]
 

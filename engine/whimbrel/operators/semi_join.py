@@ -28,13 +28,15 @@ class SemiJoin(Operator):
     Parameters
     ----------
     on : tuple of (str, str)
-        Pairs of key columns, left and right. A null key matches nothing.
+        Pairs of key columns, left and right.
     anti : bool
         Whether the parts without a match are kept.
     condition : Expr, optional
         Part of what makes a match, over the columns of the joined row; null counts as false.
     suffix : str
         In the condition, added to right columns whose name the left has too.
+    nulls_equal : bool
+        Whether a null key matches a null key. Without it a null key matches nothing.
 
     Notes
     -----
@@ -59,6 +61,7 @@ class SemiJoin(Operator):
     anti: bool
     condition: Expr | None = None
     suffix: str = "_right"
+    nulls_equal: bool = False
 
     @property
     def row(self) -> JoinedRow:
@@ -98,12 +101,13 @@ class SemiJoin(Operator):
 
     def show(self) -> str:
         condition = f", where={self.condition.show()}" if self.condition is not None else ""
-        return f"{'anti_join' if self.anti else 'semi_join'}({self.row.show()}{condition})"
+        nulls = ", nulls_equal=True" if self.nulls_equal else ""
+        return f"{'anti_join' if self.anti else 'semi_join'}({self.row.show()}{condition}{nulls})"
 
 
 @fluent
 def semi_join(schema: Schema, right: Schema, on: On, *, where: Condition | None = None,
-              suffix: str = "_right") -> SemiJoin:
+              suffix: str = "_right", nulls_equal: bool = False) -> SemiJoin:
     """Keep events while there is a matching right one. See :class:`whimbrel.operators.SemiJoin`.
 
     Parameters
@@ -115,13 +119,16 @@ def semi_join(schema: Schema, right: Schema, on: On, *, where: Condition | None 
         Part of what makes a match, over left and right columns, such as ``col.price < col.price_right``.
     suffix : str
         In `where`, added to right columns whose name the left has too.
+    nulls_equal : bool
+        True: a null key matches a null key. By default it matches nothing, as in SQL.
     """
-    return SemiJoin(on=key_pairs(on, "semi_join"), anti=False, condition=traced(where, "semi_join"), suffix=suffix)
+    return SemiJoin(on=key_pairs(on, "semi_join"), anti=False, condition=traced(where, "semi_join"), suffix=suffix,
+                    nulls_equal=nulls_equal)
 
 
 @fluent
 def anti_join(schema: Schema, right: Schema, on: On, *, where: Condition | None = None,
-              suffix: str = "_right") -> SemiJoin:
+              suffix: str = "_right", nulls_equal: bool = False) -> SemiJoin:
     """Keep events while there is no matching right one. See :class:`whimbrel.operators.SemiJoin`.
 
     Parameters
@@ -133,22 +140,25 @@ def anti_join(schema: Schema, right: Schema, on: On, *, where: Condition | None 
         Part of what makes a match, over left and right columns, such as ``col.price < col.price_right``.
     suffix : str
         In `where`, added to right columns whose name the left has too.
+    nulls_equal : bool
+        True: a null key matches a null key. By default it matches nothing, as in SQL.
     """
-    return SemiJoin(on=key_pairs(on, "anti_join"), anti=True, condition=traced(where, "anti_join"), suffix=suffix)
+    return SemiJoin(on=key_pairs(on, "anti_join"), anti=True, condition=traced(where, "anti_join"), suffix=suffix,
+                    nulls_equal=nulls_equal)
 
 
 @fluent
 def where_exists(schema: Schema, right: Schema, on: On, *, where: Condition | None = None,
-                 suffix: str = "_right") -> SemiJoin:
+                 suffix: str = "_right", nulls_equal: bool = False) -> SemiJoin:
     """Another name of :meth:`semi_join`."""
-    return semi_join(schema, right, on, where=where, suffix=suffix)
+    return semi_join(schema, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal)
 
 
 @fluent
 def where_not_exists(schema: Schema, right: Schema, on: On, *, where: Condition | None = None,
-                     suffix: str = "_right") -> SemiJoin:
+                     suffix: str = "_right", nulls_equal: bool = False) -> SemiJoin:
     """Another name of :meth:`anti_join`."""
-    return anti_join(schema, right, on, where=where, suffix=suffix)
+    return anti_join(schema, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal)
 
 
 class SemiJoinKernel(Kernel):
@@ -161,7 +171,7 @@ class SemiJoinKernel(Kernel):
         fields = [Field(name, (left, right)[side].type_of(old)) for side, old, name in columns]
         theirs = [old for side, old, _ in columns if side == 1]
         self.pairing = Pairing(join.on, (left, right), (left.names, theirs), left.with_fields(fields),
-                               [(side, old) for side, old, _ in columns], join.condition)
+                               [(side, old) for side, old, _ in columns], join.condition, nulls_equal=join.nulls_equal)
         self.coverage = Coverage(covered=not join.anti)
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:

@@ -31,11 +31,13 @@ class Side:
     keys : sequence of str
     kept : sequence of str
         Columns to remember of active rows.
+    nulls_equal : bool
+        Whether a null key is a key as any other.
 
     Attributes
     ----------
     ends, group : numpy.ndarray
-        Per slot: when the row ends; the id of its key (-1 where one is null).
+        Per slot: when the row ends; the id of its key (-1 where that is null, and nulls match nothing).
     blocks : numpy.ndarray
         Per key: where its block begins, its first row stands, and its block ends; whether rows end in another order.
     slots, used : numpy.ndarray
@@ -44,8 +46,8 @@ class Side:
         Whether all rows so far last one tick, as they say together.
     """
 
-    def __init__(self, schema: Schema, keys: Sequence[str], kept: Sequence[str]) -> None:
-        self.schema, self.keys, self.kept = schema, tuple(keys), tuple(kept)
+    def __init__(self, schema: Schema, keys: Sequence[str], kept: Sequence[str], *, nulls_equal: bool = False) -> None:
+        self.schema, self.keys, self.kept, self.nulls_equal = schema, tuple(keys), tuple(kept), nulls_equal
         self.waiting: list[Batch] = []
         self.nothing = Batch.empty(schema)
         self.frontier = MIN_TIME
@@ -87,12 +89,12 @@ class Side:
         return Batch.concat(gone) if gone else self.nothing
 
     def groups(self, rows: Batch, table: KeyTable) -> Array:
-        """Ids of the keys; -1 where one is null."""
+        """Ids of the keys; -1 where one is null, unless nulls are equal."""
         if not len(rows):
             return frozen(np.empty(0, np.int32))
         columns = [rows.column(name) for name in self.keys]
         ids = table.ids(columns, len(rows))
-        for column in columns:
+        for column in () if self.nulls_equal else columns:
             if column.valid is not None or not column.fixed:
                 missing: Mask = ~column.validity()
                 ids[missing] = -1

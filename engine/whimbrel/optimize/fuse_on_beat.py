@@ -175,7 +175,7 @@ class _Loop:
         pairs = {(left.index(one), right.index(other)) for one, other in op.on or ()}
         if mine is None or theirs is None or pairs != set(zip(mine, theirs, strict=True)):
             return None
-        if pairs and op.how == "left":
+        if pairs and (op.how == "left" or op.nulls_equal):
             return None
         if op.condition is not None and (op.how != "inner" or not inlinable(op.condition, node.schema)):
             return None

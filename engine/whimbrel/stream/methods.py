@@ -80,7 +80,8 @@ class Methods:
         return self._unary(operators.alter_lifetime, start=start, duration=duration)
 
     def asof_join(self, right: Stream, *, on: On | None = None, tolerance: Duration | None = None,
-                  direction: Direction = "backward", suffix: str = "_right", allow_lookahead: bool = False) -> Stream:
+                  direction: Direction = "backward", strict: bool = False, nulls_equal: bool = False,
+                  suffix: str = "_right", allow_lookahead: bool = False) -> Stream:
         """Give each event the latest right one up to its start. See :class:`whimbrel.operators.AsofJoin`.
 
         Parameters
@@ -92,13 +93,17 @@ class Methods:
             Most time between the two starts.
         direction : {"backward", "forward", "nearest"}
             The latest right start up to the left one, the first from it on, or the nearer of the two.
+        strict : bool
+            True: an equal start is no match, so that an event sees what held before it. By default it is one.
+        nulls_equal : bool
+            True: a null key matches a null key. By default it matches nothing, as in SQL.
         suffix : str
             Added to right columns whose name the left has too.
         allow_lookahead : bool
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.asof_join, right, on=on, tolerance=tolerance, direction=direction, suffix=suffix,
-                            allow_lookahead=allow_lookahead)
+        return self._binary(operators.asof_join, right, on=on, tolerance=tolerance, direction=direction, strict=strict,
+                            nulls_equal=nulls_equal, suffix=suffix, allow_lookahead=allow_lookahead)
 
     def assume(self, *, duration: Duration | None = None, periodic: Duration | None = None,
                non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> Stream:
@@ -125,7 +130,8 @@ class Methods:
         """Cut each event at a grid of `period`. See :class:`whimbrel.operators.Chop`."""
         return self._unary(operators.chop, period, offset=offset)
 
-    def clip(self, right: Stream, on: On | None = None, *, allow_lookahead: bool = False) -> Stream:
+    def clip(self, right: Stream, on: On | None = None, *, nulls_equal: bool = False,
+             allow_lookahead: bool = False) -> Stream:
         """End each event at the first start of a matching one of `right`. See :class:`whimbrel.operators.Clip`.
 
         Parameters
@@ -133,10 +139,12 @@ class Methods:
         right : Stream
         on : str, list of str, or dict, optional
             Key columns; a dict pairs left names with right ones. None: whatever starts ends all.
+        nulls_equal : bool
+            True: a null key matches a null key. By default it matches nothing, as in SQL.
         allow_lookahead : bool
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.clip, right, on, allow_lookahead=allow_lookahead)
+        return self._binary(operators.clip, right, on, nulls_equal=nulls_equal, allow_lookahead=allow_lookahead)
 
     def clip_duration(self, longest: Duration) -> Stream:
         """Let no event last longer than this. See :class:`whimbrel.operators.ClipDuration`."""
@@ -212,7 +220,7 @@ class Methods:
         return self._unary(operators.extend, by)
 
     def join(self, right: Stream, on: On, *, how: How = "inner", where: Condition | None = None,
-             suffix: str = "_right", allow_lookahead: bool = False) -> Stream:
+             suffix: str = "_right", nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
         """Pair events that have equal keys and are active at the same time. See :class:`whimbrel.operators.Join`.
 
         Parameters
@@ -226,10 +234,12 @@ class Methods:
             Part of what makes a pair, over the columns of the joined row, such as ``col.price < col.price_right``.
         suffix : str
             Added to right columns whose name the left has too.
+        nulls_equal : bool
+            True: a null key matches a null key. By default it matches nothing, as in SQL.
         allow_lookahead : bool
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.join, right, on, how=how, where=where, suffix=suffix,
+        return self._binary(operators.join, right, on, how=how, where=where, suffix=suffix, nulls_equal=nulls_equal,
                             allow_lookahead=allow_lookahead)
 
     def cross_join(self, right: Stream, *, where: Condition | None = None, suffix: str = "_right",
@@ -348,7 +358,7 @@ class Methods:
         return self._unary(operators.select_many, column, values, times=times, split=split, item_type=item_type)
 
     def semi_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
-                  allow_lookahead: bool = False) -> Stream:
+                  nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
         """Keep events while there is a matching right one. See :class:`whimbrel.operators.SemiJoin`.
 
         Parameters
@@ -360,13 +370,16 @@ class Methods:
             Part of what makes a match, over left and right columns, such as ``col.price < col.price_right``.
         suffix : str
             In `where`, added to right columns whose name the left has too.
+        nulls_equal : bool
+            True: a null key matches a null key. By default it matches nothing, as in SQL.
         allow_lookahead : bool
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.semi_join, right, on, where=where, suffix=suffix, allow_lookahead=allow_lookahead)
+        return self._binary(operators.semi_join, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal,
+                            allow_lookahead=allow_lookahead)
 
     def anti_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
-                  allow_lookahead: bool = False) -> Stream:
+                  nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
         """Keep events while there is no matching right one. See :class:`whimbrel.operators.SemiJoin`.
 
         Parameters
@@ -378,21 +391,24 @@ class Methods:
             Part of what makes a match, over left and right columns, such as ``col.price < col.price_right``.
         suffix : str
             In `where`, added to right columns whose name the left has too.
+        nulls_equal : bool
+            True: a null key matches a null key. By default it matches nothing, as in SQL.
         allow_lookahead : bool
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.anti_join, right, on, where=where, suffix=suffix, allow_lookahead=allow_lookahead)
+        return self._binary(operators.anti_join, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal,
+                            allow_lookahead=allow_lookahead)
 
     def where_exists(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
-                     allow_lookahead: bool = False) -> Stream:
+                     nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
         """Another name of :meth:`semi_join`."""
-        return self._binary(operators.where_exists, right, on, where=where, suffix=suffix,
+        return self._binary(operators.where_exists, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal,
                             allow_lookahead=allow_lookahead)
 
     def where_not_exists(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
-                         allow_lookahead: bool = False) -> Stream:
+                         nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
         """Another name of :meth:`anti_join`."""
-        return self._binary(operators.where_not_exists, right, on, where=where, suffix=suffix,
+        return self._binary(operators.where_not_exists, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal,
                             allow_lookahead=allow_lookahead)
 
     def session_window(self, timeout: Duration, max_duration: Duration | None = None, *,

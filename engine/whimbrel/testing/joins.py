@@ -21,6 +21,7 @@ class _Row:
     right: Sequence[str]
     suffix: str
     where: Term | None = None
+    nulls_equal: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -30,9 +31,9 @@ class _Row:
         return name + self.suffix if name in self.left else name
 
     def match(self, left: Payload, right: Payload) -> bool:
-        """A null key matches nothing, not even another null; a condition that is null is not true."""
+        """A null key matches nothing, or with `nulls_equal` a null key; a condition that is null is not true."""
         keys = [(left[mine], right[theirs]) for mine, theirs in self.pairs.items()]
-        return all(mine is not None and mine == theirs for mine, theirs in keys) and (
+        return all((self.nulls_equal or mine is not None) and mine == theirs for mine, theirs in keys) and (
             self.where is None or self.where(self.both(left, right)) is True)
 
     def both(self, left: Payload | None, right: Payload | None) -> Payload:
@@ -59,8 +60,8 @@ class JoinWords:
         return tuple(self.facts[0][2]) if self.facts else self.columns
 
     def join(self, right: Self, on: On, *, how: str = "inner", where: Term | None = None,
-             suffix: str = "_right", allow_lookahead: bool = False) -> Self:
-        row = self._row(right, on, suffix, where)
+             suffix: str = "_right", nulls_equal: bool = False, allow_lookahead: bool = False) -> Self:
+        row = self._row(right, on, suffix, where, nulls_equal)
         facts = oracle.join(self.facts, right.facts, lambda _: (), lambda _: (), lambda a, b: {"left": a, "right": b})
         joined = [(start, end, row.both(**pair)) for start, end, pair in facts if row.match(**pair)]
         if how in ("left", "full"):
@@ -75,13 +76,13 @@ class JoinWords:
         return self.join(right, (), **options)
 
     def semi_join(self, right: Self, on: On, *, where: Term | None = None, suffix: str = "_right",
-                  allow_lookahead: bool = False) -> Self:
-        row = self._row(right, on, suffix, where)
+                  nulls_equal: bool = False, allow_lookahead: bool = False) -> Self:
+        row = self._row(right, on, suffix, where, nulls_equal)
         return self._of(oracle.semi_join(self.facts, right.facts, row.match), self.names)
 
     def anti_join(self, right: Self, on: On, *, where: Term | None = None, suffix: str = "_right",
-                  allow_lookahead: bool = False) -> Self:
-        row = self._row(right, on, suffix, where)
+                  nulls_equal: bool = False, allow_lookahead: bool = False) -> Self:
+        row = self._row(right, on, suffix, where, nulls_equal)
         return self._of(oracle.anti_join(self.facts, right.facts, row.match), self.names)
 
     def where_exists(self, right: Self, on: On, **options: Any) -> Self:
@@ -90,19 +91,22 @@ class JoinWords:
     def where_not_exists(self, right: Self, on: On, **options: Any) -> Self:
         return self.anti_join(right, on, **options)
 
-    def clip(self, right: Self, on: On = (), *, allow_lookahead: bool = False) -> Self:
-        return self._of(oracle.clip(self.facts, right.facts, self._row(right, on, "_right").match), self.names)
+    def clip(self, right: Self, on: On = (), *, nulls_equal: bool = False, allow_lookahead: bool = False) -> Self:
+        row = self._row(right, on, "_right", nulls_equal=nulls_equal)
+        return self._of(oracle.clip(self.facts, right.facts, row.match), self.names)
 
     def asof_join(self, right: Self, *, on: On = (), tolerance: int | None = None, direction: str = "backward",
-                  suffix: str = "_right", allow_lookahead: bool = False) -> Self:
-        row = self._row(right, on, suffix)
+                  strict: bool = False, nulls_equal: bool = False, suffix: str = "_right",
+                  allow_lookahead: bool = False) -> Self:
+        row = self._row(right, on, suffix, nulls_equal=nulls_equal)
         reach = INF if tolerance is None else tolerance
-        return self._of(oracle.asof_join(self.facts, right.facts, row.match, row.both, reach, direction), row.names)
+        facts = oracle.asof_join(self.facts, right.facts, row.match, row.both, reach, direction, strict=strict)
+        return self._of(facts, row.names)
 
-    def _row(self, right: Self, on: On, suffix: str, where: Term | None = None) -> _Row:
+    def _row(self, right: Self, on: On, suffix: str, where: Term | None = None, nulls_equal: bool = False) -> _Row:
         names = [on] if isinstance(on, str) else on
         pairs = names if isinstance(names, Mapping) else {name: name for name in names}
-        return _Row(pairs, self.names, right.names, suffix, where)
+        return _Row(pairs, self.names, right.names, suffix, where, nulls_equal)
 
     def _of(self, facts: list[Fact], columns: tuple[str, ...]) -> Self:
         return replace(self, facts=facts, columns=columns)  # type: ignore[type-var]

@@ -395,6 +395,8 @@ class Plan:
         words += [("asof_join", ""), ("asof_join", f", tolerance={self.number(1, 9)}"),
                   ("asof_join", f", tolerance=6, direction={self.pick(['forward', 'nearest'])!r}")]
         word, options = self.pick(words)
+        options += self.pick(["", ", strict=True"]) if word == "asof_join" else ""
+        options += self.pick(["", ", nulls_equal=True"])
         both = Plan(self.draw, columns=self.columns | joined)
         condition = f", where={both.predicate(0)}" if word == "join" and self.maybe() else ""
         self.add(f".{word}({right}, on={on}{options}{condition}, suffix={suffix!r}, allow_lookahead=True)")
@@ -404,7 +406,8 @@ class Plan:
         right, columns = self._other()
         if on := self._on(columns):
             word = self.pick(["semi_join", "anti_join", "clip", "where_exists", "where_not_exists"])
-            self.add(f".{word}({right}, on={on}, allow_lookahead=True)")
+            nulls = self.pick(["", ", nulls_equal=True"])
+            self.add(f".{word}({right}, on={on}{nulls}, allow_lookahead=True)")
 
     def _union(self) -> None:
         right, columns = self._other()

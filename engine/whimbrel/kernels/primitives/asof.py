@@ -20,20 +20,20 @@ FRESH = -2
 
 
 def latest_match(
-    cursor: Array, tolerance: int, right: int, left_sync: Array, left_group: Array, start: Array, group: Array,
-    after: Array, latest: Array, out_left: Array, out_right: Array,
+    cursor: Array, tolerance: int, strict: bool, right: int, left_sync: Array, left_group: Array, start: Array,
+    group: Array, after: Array, latest: Array, out_left: Array, out_right: Array,
 ) -> int:
     """Write, for left rows in time order, every right row of the latest instant up to theirs; -1 if there is none.
 
-    A merge of both sides in time: each of the `right` slots in turn becomes its key's latest, and nothing is searched.
-    Simultaneous ones of a key hang behind the first of them. Stops when room runs out. Returns the number of pairs
-    written.
+    With `strict` it is the latest instant before theirs. A merge of both sides in time: each of the `right` slots in
+    turn becomes its key's latest, and nothing is searched. Simultaneous ones of a key hang behind the first of them.
+    Stops when room runs out. Returns the number of pairs written.
     """
     done, passed, place = 0, cursor[PASSED], cursor[PLACE]
     for row in range(cursor[LEFT], left_sync.shape[0]):
         if place == FRESH:
             sync, mine = left_sync[row], left_group[row]
-            while passed < right and start[passed] <= sync:
+            while passed < right and (start[passed] < sync or (start[passed] == sync and not strict)):
                 after[passed] = -1
                 if passed > 0 and start[passed - 1] == start[passed]:
                     hang_behind(passed, start, after, latest, group[passed])
@@ -66,13 +66,14 @@ def hang_behind(slot: int, start: Array, after: Array, latest: Array, group: int
 
 
 def asof_match(
-    cursor: Array, direction: int, tolerance: int, known: int, left_sync: Array, left_group: Array,
+    cursor: Array, direction: int, tolerance: int, strict: bool, known: int, left_sync: Array, left_group: Array,
     start: Array, after: Array, first: Array, out_left: Array, out_right: Array,
 ) -> int:
     """Write, for left rows in time order, every right row of the instant that is nearest; -1 if there is none.
 
-    Right rows of one key hang in a chain in time order; no further one can come before `known`. Stops at the first
-    left row that right rows still to come might match, or when room runs out. Returns the number of pairs written.
+    With `strict` an equal instant is none of them. Right rows of one key hang in a chain in time order; no further one
+    can come before `known`. Stops at the first left row that right rows still to come might match, or when room runs
+    out. Returns the number of pairs written.
     """
     done = 0
     while cursor[LEFT] < left_sync.shape[0]:
@@ -80,7 +81,7 @@ def asof_match(
         if cursor[PLACE] == FRESH:
             before, behind = -1, -1
             if group >= 0:
-                before, behind = around(sync, group, start, after, first)
+                before, behind = around(sync, group, strict, start, after, first)
             if before >= 0 and ((direction == FORWARD and start[before] < sync)
                                 or elapsed(sync, start[before]) > tolerance):
                 before = -1
@@ -116,21 +117,26 @@ def asof_match(
     return done
 
 
-def around(sync: int, group: int, start: Array, after: Array, first: Array) -> tuple[int, int]:
+def around(sync: int, group: int, strict: bool, start: Array, after: Array, first: Array) -> tuple[int, int]:
     """The first right rows of the latest instant up to `sync`, and of the first one from `sync` on; -1 if none.
 
-    Moves the chain's beginning on to the former: left rows come in time order, so none will ask for earlier ones.
+    With `strict` of the latest instant before `sync` and of the first one after it. Moves the chain's beginning on to
+    the former: left rows come in time order, so none will ask for earlier ones.
     """
     place = first[group]
-    if place < 0 or start[place] > sync:
-        return -1, place
-    following = place
-    while following >= 0 and start[following] <= sync:
-        if start[following] != start[place]:
-            place = following
+    before, following = -1, place
+    while following >= 0 and (start[following] < sync or (start[following] == sync and not strict)):
+        if before < 0 or start[following] != start[before]:
+            before = following
         following = after[following]
-    first[group] = place
-    return (place, place) if start[place] == sync else (place, following)
+    if before >= 0:
+        first[group] = before
+    if strict:
+        while following >= 0 and start[following] == sync:
+            following = after[following]
+    elif before >= 0 and start[before] == sync:
+        following = before
+    return before, following
 
 
 def hang_last(base: int, group: Array, after: Array, first: Array, last: Array) -> None:

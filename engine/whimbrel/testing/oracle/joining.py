@@ -75,10 +75,12 @@ def clip(left: Iterable[Fact], right: Iterable[Fact], match: Match) -> list[Fact
 
 
 def asof_join(left: Iterable[Fact], right: Iterable[Fact], match: Match,
-              combine: Callable[[Payload, Payload | None], Payload], tolerance: Time, direction: str) -> list[Fact]:
+              combine: Callable[[Payload, Payload | None], Payload], tolerance: Time, direction: str, *,
+              strict: bool = False) -> list[Fact]:
     """Left events with the right value that is nearest in time.
 
     "Latest right value at or before the left start, with tolerance", or the first one from it on, or the nearer.
+    With `strict` an equal instant is no match: "latest right value strictly before the left start", and so on.
     The left lifetime is kept. Of two instants equally near the earlier one is taken; all right facts of that instant
     make a row. Without a match the right side is null.
     """
@@ -86,6 +88,7 @@ def asof_join(left: Iterable[Fact], right: Iterable[Fact], match: Match,
     answer: list[Fact] = []
     for start, end, payload in left:
         near = {begin for begin, _, other in right if match(payload, other) and abs(begin - start) <= tolerance
+                and (begin != start or not strict)
                 and (direction != "backward" or begin <= start) and (direction != "forward" or begin >= start)}
         instant = min(near, key=lambda begin: (abs(begin - start), begin), default=None)
         found: list[Payload | None] = [other for begin, _, other in right if begin == instant and match(payload, other)]
