@@ -94,6 +94,8 @@ class ColumnKeys:
         return self.null_id
 
     def _word_ids(self, array: pa.Array) -> Array:
+        if pa.types.is_null(array.type):  # Arrow makes a null a word of these, and it is none
+            return np.full(len(array), self._id_of_no_word(), np.int32) if len(array) else np.empty(0, np.int32)
         coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
         known, ids = self._seen
         if known is None or not _same_memory(known, coded.dictionary):
@@ -102,11 +104,19 @@ class ColumnKeys:
         codes = Column.from_arrow(coded.indices)
         if codes.valid is None:
             return ids[codes.values] if len(ids) else np.zeros(len(codes), np.int32)
+        return np.append(ids, np.int32(self._id_of_no_word()))[np.where(codes.valid, codes.values, len(ids))]
+
+    def _id_of_no_word(self) -> int:
         self.null_id = self._words.setdefault(None, len(self._words))
-        return np.append(ids, np.int32(self.null_id))[np.where(codes.valid, codes.values, len(ids))]
+        return self.null_id
 
     def _learn(self, words: pa.Array) -> Array:
-        """The ids of words; those not seen before get the next ones, also where a dictionary has one twice."""
+        """The ids of words; those not seen before get the next ones, also where a dictionary has one twice.
+
+        A null among them is no word: its id is that of all nulls, and it is left out of the dictionary.
+        """
+        if words.null_count:
+            self._id_of_no_word()
         before = len(self._words)
         ids = np.array([self._words.setdefault(word, len(self._words)) for word in words.to_pylist()], np.int32)
         new = np.zeros(len(ids), np.bool_)

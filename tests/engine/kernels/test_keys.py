@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whimbrel.batch import Column
-from whimbrel.kernels import IntegerKeys, KeyTable, tier
+from whimbrel.kernels import IntegerKeys, KeyTable, restored, state_of, tier
 from whimbrel.kernels.primitives.table import slot_of
 
 EXTREME = st.sampled_from([-(2**63), 2**63 - 1, -1, 0, 1, 2**32]) | st.integers(-(2**63), 2**63 - 1)
@@ -111,3 +111,21 @@ def test_dictionaries_may_share_their_letters() -> None:
     ids = [table.ids([Column.from_arrow(pa.DictionaryArray.from_arrays(pa.array([0, 1]), each))], 2).tolist()
            for each in words]
     assert ids == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("words", [
+    pa.nulls(3), pa.nulls(3).dictionary_encode(),
+    pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2]), pa.array(["a", None, "b"])),
+    pa.DictionaryArray.from_arrays(pa.array([1, 0]), pa.array([None, "a"])),
+])
+def test_a_null_among_words_is_no_word(words: pa.Array) -> None:
+    type_ = words.type.value_type if pa.types.is_dictionary(words.type) else words.type
+    column = Column(type_, words)
+    table, again = KeyTable([type_]), KeyTable([type_])
+    ids = table.ids([column], len(words))
+    restored(again, state_of(table))
+    values = words.to_pylist()
+    assert len(table) == len(again) == len(set(values))
+    for keys in (table, again):
+        assert keys.ids([column], len(words)).tolist() == ids.tolist()
+        assert keys.values(ids)[0].to_arrow().to_pylist() == values
