@@ -4,7 +4,9 @@ from whimbrel.clock.duration import (
     Duration,
     duration_seconds,
     duration_ticks,
+    grid_offset,
     quote_ticks,
+    show_grid,
     show_ticks,
     span_words,
     tell_ticks,
@@ -13,6 +15,6 @@ from whimbrel.clock.instant import Instant, format_instant, parse_instant
 from whimbrel.clock.spans import round_spans
 from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
 
-__all__ = ["INF", "MIN_TIME", "Duration", "Instant", "TickUnit", "duration_seconds", "duration_ticks",
-           "format_instant", "parse_instant", "quote_ticks", "round_spans", "show_ticks", "span_words", "tell_ticks",
-           "ticks_per_second"]
+__all__ = ["INF", "MIN_TIME", "Duration", "Instant", "TickUnit", "duration_seconds", "duration_ticks", "format_instant",
+           "grid_offset", "parse_instant", "quote_ticks", "round_spans", "show_grid", "show_ticks", "span_words",
+           "tell_ticks", "ticks_per_second"]

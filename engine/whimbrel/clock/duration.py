@@ -27,6 +27,8 @@ NUMPY_NS: Final = {"as": Fraction(1, 10**9), "fs": Fraction(1, 10**6), "ps": Fra
 _TEXT = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:ns|us|ms|s|m|h|d|w)\s*)+")
 _NUMBER_AND_UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h|d|w)")
 _CALENDAR = re.compile(r"[+-]?\s*[\d.]*\s*(?:mos?|mon|months?|q|quarters?|qtr|y|yrs?|years?|a|[MQY][SE]?|A)")
+_WEEKS = re.compile(r"\d+\s*w")
+_MONDAY = "4d"
 _HINT = 'such as "250ms", "5m", "1h30m"; units: ns us ms s m h d w'
 
 
@@ -88,6 +90,36 @@ def duration_seconds(value: float | Duration, *, where: str = "") -> float:
     if isinstance(value, Real) and not isinstance(value, bool | np.timedelta64):
         return float(value)
     return float(exact_nanoseconds(value, where=where) / 10**9)  # type: ignore[arg-type]  # no number is left here
+
+
+def grid_offset(step: Duration, unit: TickUnit, offset: Duration | None = None, *, where: str = "") -> int:
+    """Where a grid of such steps begins, in ticks: weeks on a Monday (1970-01-05), others at the epoch.
+
+    A step that is said in weeks (``"1w"``, ``numpy.timedelta64(1, "W")``) is the calendar's; ``"7d"`` is a duration.
+
+    >>> grid_offset("1w", "s") // 86_400, grid_offset("7d", "s"), grid_offset("1w", "s", "1d") // 86_400
+    (4, 0, 1)
+    """
+    if offset is not None:
+        return duration_ticks(offset, unit, where=where)
+    weeks = isinstance(step, str) and _WEEKS.fullmatch(step.strip())
+    if weeks or (isinstance(step, np.timedelta64) and np.datetime_data(step.dtype)[0] == "W"):
+        return duration_ticks(_MONDAY, unit, where=where)
+    return 0
+
+
+def show_grid(step: int, offset: int, unit: TickUnit, *others: int) -> tuple[str, ...]:
+    """A grid as the user would write it: its step, other spans in ticks, and ``offset=`` where it must be said.
+
+    >>> show_grid(604_800, 345_600, "s"), show_grid(604_800, 0, "s"), show_grid(3_600, 60, "s", 7_200)
+    (("'1w'",), ("'7d'",), ("'1h'", "'2h'", "offset='1m'"))
+    """
+    week = 604_800 * (ticks_per_second(unit) or 0)
+    weekly = bool(week) and step % week == 0
+    monday = weekly and offset == 4 * week // 7
+    step_words = repr(f"{7 * step // week}d") if weekly and not monday else quote_ticks(step, unit)
+    words = (step_words if each == step else quote_ticks(each, unit) for each in (step, *others))
+    return (*words, *((f"offset={quote_ticks(offset, unit)}",) if offset and not monday else ()))
 
 
 def shown(value: Any) -> str:

@@ -25,25 +25,40 @@ def calendar(expr: Call, x: Value, scope: Scope) -> Value:
     """The functions of ``.dt``."""
     if expr.function != "dt.floor":
         return from_arrow(_PARTS[expr.function](x.arrow()).cast(pa.int64()))
-    step_ticks = np.int64(floor_ticks(expr, x.type))
+    step, begin = (np.int64(ticks) for ticks in floor_ticks(expr, x.type))
     if x.type.tz in (None, "UTC"):
-        return _floored(expr, x, step_ticks, scope)
+        return _floored(expr, x, step, begin, scope)
     wall = from_arrow(pc.local_timestamp(x.arrow()))
-    floored = _floored(expr, wall, step_ticks, scope)
-    # The offset of the time itself tells the two hours apart that share a name when clocks go back.
+    floored = _floored(expr, wall, step, begin, scope)
+    first, last = (_instants(floored, x.type.tz, ambiguous, expr) for ambiguous in ("earliest", "latest"))
+    # A point that comes twice parts two steps only where a step ends before the point comes again.
+    twice = (last != first) & (last - first >= step)
+    if not np.any(twice):
+        return Value(x.type, first, x.valid)
     near = Value(x.type, floored.data - (wall.data - x.data), x.valid)
     same_offset = from_arrow(pc.local_timestamp(near.arrow())).data == floored.data
-    if np.all(same_offset):
-        return near
-    try:
-        # A midnight that clocks skip becomes the first moment after it.
-        far = from_arrow(pc.assume_timezone(floored.arrow(), x.type.tz, ambiguous="earliest", nonexistent="latest"))
-    except pa.ArrowInvalid as error:
-        raise KernelError(str(error).splitlines()[0], where=expr.show()) from None
-    return Value(x.type, np.where(same_offset, near.data, far.data), x.valid)
+    return Value(x.type, np.where(twice & same_offset, near.data, first), x.valid)
 
 
-def _floored(expr: Call, x: Value, step_ticks: np.int64, scope: Scope) -> Value:
-    data, bad = ints.subtract(x.data, x.data % step_ticks)
+def _instants(wall: Value, zone: str, ambiguous: str, expr: Call) -> Any:
+    """When a clock of a zone shows these times; of a time that it skips, the first moment after it.
+
+    Few times are different, and of those in order each is looked up once.
+    """
+    def found(times: Any) -> Any:
+        try:
+            return from_arrow(pc.assume_timezone(times, zone, ambiguous=ambiguous, nonexistent="latest")).data
+        except pa.ArrowInvalid as error:
+            raise KernelError(str(error).splitlines()[0], where=expr.show()) from None
+
+    if not wall.data.ndim or not len(wall.data):
+        return found(wall.arrow())
+    begins = np.flatnonzero(np.append(True, wall.data[1:] != wall.data[:-1]))
+    each = Value(wall.type, wall.data[begins])
+    return np.repeat(found(each.arrow()), np.diff(np.append(begins, len(wall.data))))
+
+
+def _floored(expr: Call, x: Value, step: np.int64, begin: np.int64, scope: Scope) -> Value:
+    data, bad = ints.subtract(x.data, (x.data % step - begin % step) % step)
     scope.refuse(bad, x.valid, expr)
     return Value(x.type, data, x.valid)

@@ -99,5 +99,9 @@ class TimeFunctions:
         return Call("dt.weekday", (self.x,))
 
     def floor(self, duration: Duration) -> Expr:
-        """The last point of a grid not after the time; the grid starts at 1970-01-01 of the column's own clock."""
+        """The last point of a grid not after the time, on the column's own clock.
+
+        The grid starts at 1970-01-01; one of weeks (``"1w"``, not ``"7d"``) on a Monday. A day or another step that is
+        longer than an hour that comes twice, when clocks go back, has that hour in it twice.
+        """
         return Call("dt.floor", (self.x,), (duration,))

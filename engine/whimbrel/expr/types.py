@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from whimbrel.batch import Schema
-from whimbrel.clock import duration_ticks
+from whimbrel.clock import duration_ticks, grid_offset
 from whimbrel.errors import ExpressionError, WhimbrelError, near_match
 from whimbrel.expr.kinds import is_bool, is_number, is_ordered, is_text
 from whimbrel.expr.literals import finer, literal_beside, literal_type
@@ -338,15 +338,15 @@ def in_type(expr: Call, x: pa.DataType) -> pa.DataType:
     return reduce(lambda one, other: common_type(expr, (expr, one), (expr, other)), types, x)
 
 
-def floor_ticks(expr: Call, x: pa.DataType) -> int:
-    """The step of ``dt.floor`` in ticks of the column."""
+def floor_ticks(expr: Call, x: pa.DataType) -> tuple[int, int]:
+    """The step of ``dt.floor`` in ticks of the column, and where its grid begins."""
     try:
         ticks = duration_ticks(expr.options[0], x.unit)
     except WhimbrelError as error:
         raise ExpressionError(error.what, where=expr.show(), hint=error.hint) from None
     if ticks <= 0:
         raise ExpressionError("dt.floor takes a positive duration.", where=expr.show())
-    return ticks
+    return ticks, grid_offset(expr.options[0], x.unit)
 
 
 def cast_type(expr: Expr, x: pa.DataType, target: pa.DataType) -> pa.DataType:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Schema, check_reach
-from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, quote_ticks
+from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, grid_offset, show_grid
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Beat, Exact, Given, Operator, Properties, Reach, Wanted, ceil_to, floor_to, fluent
@@ -29,7 +29,7 @@ class Chop(Operator):
     period : int, > 0
         Ticks from one point of the grid to the next.
     offset : int
-        Shifts the grid, in ticks.
+        Where the grid begins, in ticks. Default: the epoch; a Monday for a period in weeks (``"1w"``).
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
 
@@ -84,16 +84,15 @@ class Chop(Operator):
         return ChopKernel(self, upstream[0])
 
     def show(self) -> str:
-        offset = f", offset={quote_ticks(self.offset, self.unit)}" if self.offset else ""
-        return f"chop({quote_ticks(self.period, self.unit)}{offset})"
+        return f"chop({', '.join(show_grid(self.period, self.offset, self.unit))})"
 
 
 @fluent
-def chop(schema: Schema, period: Duration, *, offset: Duration = 0) -> Chop:
+def chop(schema: Schema, period: Duration, *, offset: Duration | None = None) -> Chop:
     """Cut each event at a grid of `period`. See :class:`whimbrel.operators.Chop`."""
     where = f"chop({period!r})"
     return Chop(period=duration_ticks(period, schema.unit, where=where),
-                offset=duration_ticks(offset, schema.unit, where=where), unit=schema.unit)
+                offset=grid_offset(period, schema.unit, offset, where=where), unit=schema.unit)
 
 
 class ChopKernel(Kernel):

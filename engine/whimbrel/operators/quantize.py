@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, Ticks, check_reach
-from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
+from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, grid_offset, quote_ticks, show_grid
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import Beat, Exact, Given, Operator, Properties, Wanted, ceil_to, earlier, fluent
@@ -35,7 +35,7 @@ class Quantize(Operator):
     hop : int, > 0
         Ticks from one window to the next; at most `size`.
     offset : int
-        Shifts the grid, in ticks.
+        Where the grid begins, in ticks. Default: the epoch; a Monday for a hop in weeks (``"1w"``).
     progress : int, optional
         Ticks from one partial result to the next; divides `hop`.
     unit : {"s", "ms", "us", "ns"} or None
@@ -103,29 +103,28 @@ class Quantize(Operator):
         return QuantizeKernel(self)
 
     def show(self) -> str:
-        spans = (self.size, self.hop) if self.progress is None else (self.size, self.hop, self.progress)
-        text = ", ".join(quote_ticks(ticks, self.unit) for ticks in spans)
-        text += f", offset={quote_ticks(self.offset, self.unit)}" if self.offset else ""
-        return f"{'quantize' if self.progress is None else 'progressive_window'}({text})"
+        hop, size, *offset = show_grid(self.hop, self.offset, self.unit, self.size)
+        words = [size, hop, *([] if self.progress is None else [quote_ticks(self.progress, self.unit)]), *offset]
+        return f"{'quantize' if self.progress is None else 'progressive_window'}({', '.join(words)})"
 
 
 @fluent
-def quantize(schema: Schema, size: Duration, hop: Duration, *, offset: Duration = 0) -> Quantize:
+def quantize(schema: Schema, size: Duration, hop: Duration, *, offset: Duration | None = None) -> Quantize:
     """Let each event last for all the windows that it is part of. See :class:`whimbrel.operators.Quantize`."""
     return _windows(f"quantize({size!r}, {hop!r})", schema, size=size, hop=hop, offset=offset)
 
 
 @fluent
 def progressive_window(schema: Schema, size: Duration, hop: Duration, progress: Duration, *,
-                       offset: Duration = 0) -> Quantize:
+                       offset: Duration | None = None) -> Quantize:
     """Windows with early partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
     where = f"progressive_window({size!r}, {hop!r}, {progress!r})"
     return _windows(where, schema, size=size, hop=hop, progress=progress, offset=offset)
 
 
-def _windows(where: str, schema: Schema, **spans: Duration) -> Quantize:
+def _windows(where: str, schema: Schema, offset: Duration | None, **spans: Duration) -> Quantize:
     ticks: dict[str, Any] = {name: duration_ticks(span, schema.unit, where=where) for name, span in spans.items()}
-    return Quantize(**ticks, unit=schema.unit)
+    return Quantize(**ticks, offset=grid_offset(spans["hop"], schema.unit, offset, where=where), unit=schema.unit)
 
 
 class QuantizeKernel(Stateless):

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, Ticks, check_reach
-from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
+from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, grid_offset, quote_ticks, show_grid
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import (
@@ -53,7 +53,8 @@ class HoppingWindow(Operator):
     hop : int, > 0
         Ticks from one window to the next. Events in the gaps are dropped when hop > size.
     offset : int
-        Shifts the grid, in ticks.
+        Shifts the grid, in ticks. Without it the grid begins at the epoch, and one whose hop is said in weeks
+        (``"1w"``, not ``"7d"``) on a Monday.
     label : {"start", "end"}
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
@@ -123,31 +124,31 @@ class HoppingWindow(Operator):
         return HoppingKernel(self)
 
     def show(self) -> str:
-        def words(ticks: int) -> str:
-            return quote_ticks(ticks, self.unit)
-
-        text = words(self.size) if self.hop == self.size else f"{words(self.size)}, {words(self.hop)}"
-        text += f", offset={words(self.offset)}" if self.offset else ""
-        text += f", label={self.label!r}" if self.label != "start" else ""
-        return f"{'tumbling' if self.hop == self.size else 'hopping'}_window({text})"
+        hop, size, *offset = show_grid(self.hop, self.offset, self.unit, self.size)
+        words = [size, *([hop] if self.hop != self.size else []), *offset]
+        words += [f"label={self.label!r}"] if self.label != "start" else []
+        return f"{'tumbling' if self.hop == self.size else 'hopping'}_window({', '.join(words)})"
 
 
 @fluent
-def tumbling_window(schema: Schema, size: Duration, *, offset: Duration = 0, label: Label = "start") -> HoppingWindow:
+def tumbling_window(schema: Schema, size: Duration, *, offset: Duration | None = None,
+                    label: Label = "start") -> HoppingWindow:
     """Round lifetimes to adjacent windows of `size`. See :class:`whimbrel.operators.HoppingWindow`."""
     return _window(f"tumbling_window({size!r})", schema, size, size, offset, label)
 
 
 @fluent
-def hopping_window(schema: Schema, size: Duration, hop: Duration, *, offset: Duration = 0,
+def hopping_window(schema: Schema, size: Duration, hop: Duration, *, offset: Duration | None = None,
                    label: Label = "start") -> HoppingWindow:
     """Round lifetimes to windows of `size`, one every `hop`. See :class:`whimbrel.operators.HoppingWindow`."""
     return _window(f"hopping_window({size!r}, {hop!r})", schema, size, hop, offset, label)
 
 
-def _window(where: str, schema: Schema, size: Duration, hop: Duration, offset: Duration, label: Label) -> HoppingWindow:
-    size, hop, offset = (duration_ticks(span, schema.unit, where=where) for span in (size, hop, offset))
-    return HoppingWindow(size=size, hop=hop, offset=offset, label=label, unit=schema.unit)
+def _window(where: str, schema: Schema, size: Duration, hop: Duration, offset: Duration | None,
+            label: Label) -> HoppingWindow:
+    begin = grid_offset(hop, schema.unit, offset, where=where)
+    size, hop = (duration_ticks(span, schema.unit, where=where) for span in (size, hop))
+    return HoppingWindow(size=size, hop=hop, offset=begin, label=label, unit=schema.unit)
 
 
 class HoppingKernel(Stateless):

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, elapsed
-from whimbrel.clock import Duration, duration_ticks, show_ticks, tell_ticks
+from whimbrel.clock import Duration, duration_ticks, grid_offset, show_ticks, tell_ticks
 from whimbrel.disorder import Arrived, Disorderliness, measure_disorder, timekeeper
 from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
@@ -136,7 +136,7 @@ class Lateness:
                             hint='such as missing("1m", after=["0s", "5s", "1m"])')
         ages, found = np.array(ticks), []
         for kind, number in self.arrived.kinds.items():
-            shares = self.arrived.missing(size, size, 0, kind=number)
+            shares = self.arrived.missing(size, size, grid_offset(window, unit), kind=number)
             rows = np.full(len(ages), np.median(shares.rows) if shares.windows else 1.0)
             most = shares.most(ages, rows, 1 - confidence)
             columns = {"after": self._shown(ticks), "expected": shares.expected(ages),

@@ -126,7 +126,7 @@ class Methods:
         return self._unary(operators.assume, duration=duration, periodic=periodic, non_overlapping=non_overlapping,
                            start_edges=start_edges, per=per)
 
-    def chop(self, period: Duration, *, offset: Duration = 0) -> Stream:
+    def chop(self, period: Duration, *, offset: Duration | None = None) -> Stream:
         """Cut each event at a grid of `period`. See :class:`whimbrel.operators.Chop`."""
         return self._unary(operators.chop, period, offset=offset)
 
@@ -280,11 +280,12 @@ class Methods:
         """A point of one tick where each event ends. See :class:`whimbrel.operators.PointAtEnd`."""
         return self._unary(operators.point_at_end)
 
-    def quantize(self, size: Duration, hop: Duration, *, offset: Duration = 0) -> Stream:
+    def quantize(self, size: Duration, hop: Duration, *, offset: Duration | None = None) -> Stream:
         """Let each event last for all the windows that it is part of. See :class:`whimbrel.operators.Quantize`."""
         return self._unary(operators.quantize, size, hop, offset=offset)
 
-    def progressive_window(self, size: Duration, hop: Duration, progress: Duration, *, offset: Duration = 0) -> Stream:
+    def progressive_window(self, size: Duration, hop: Duration, progress: Duration, *,
+                           offset: Duration | None = None) -> Stream:
         """Windows with early partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
         return self._unary(operators.progressive_window, size, hop, progress, offset=offset)
 
@@ -501,11 +502,12 @@ class Methods:
         """
         return self._unary(operators.where, *conditions)
 
-    def tumbling_window(self, size: Duration, *, offset: Duration = 0, label: Label = "start") -> Stream:
+    def tumbling_window(self, size: Duration, *, offset: Duration | None = None, label: Label = "start") -> Stream:
         """Round lifetimes to adjacent windows of `size`. See :class:`whimbrel.operators.HoppingWindow`."""
         return self._unary(operators.tumbling_window, size, offset=offset, label=label)
 
-    def hopping_window(self, size: Duration, hop: Duration, *, offset: Duration = 0, label: Label = "start") -> Stream:
+    def hopping_window(self, size: Duration, hop: Duration, *, offset: Duration | None = None,
+                       label: Label = "start") -> Stream:
         """Round lifetimes to windows of `size`, one every `hop`. See :class:`whimbrel.operators.HoppingWindow`."""
         return self._unary(operators.hopping_window, size, hop, offset=offset, label=label)
 

@@ -1,0 +1,115 @@
+"""Grids that are said in weeks begin on Mondays, in every operator that has a grid; those of seven days do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+
+FIRST = datetime(2024, 4, 25, 12)
+"""A Thursday."""
+
+DAYS = [FIRST + timedelta(days=day) for day in range(30)]
+
+
+def log(times: list[datetime] = DAYS, unit: str = "us") -> wb.Stream:
+    return wb.from_arrow(pa.table({"t": pa.array(times, pa.timestamp(unit)), "x": range(len(times))}), time="t",
+                         name="log")
+
+
+def monday(time: datetime) -> datetime:
+    return datetime.combine(time.date() - timedelta(days=time.weekday()), datetime.min.time())
+
+
+def starts(query: wb.Stream) -> list[datetime]:
+    return query.aggregate(n=wb.count()).collect()["start"].to_pylist()
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("week", ["1w", " 1 w ", np.timedelta64(1, "W")])
+def test_tumbling_weeks_begin_on_mondays(week: Any, unit: str) -> None:
+    assert starts(log(unit=unit).tumbling_window(week)) == sorted(set(map(monday, DAYS)))
+
+
+@pytest.mark.parametrize("days", ["7d", "168h", timedelta(weeks=1), pd.Timedelta("7D"), np.timedelta64(7, "D")])
+def test_seven_days_are_a_plain_duration(days: Any) -> None:
+    assert all(start.weekday() == 3 for start in starts(log().tumbling_window(days)))
+
+
+WEEKLY: list[Callable[[wb.Stream], wb.Stream]] = [
+    lambda log: log.hopping_window("2w", "1w"), lambda log: log.hopping_window("10d", "1w"),
+    lambda log: log.tumbling_window("2w"), lambda log: log.tumbling_window("1w", label="end"),
+    lambda log: log.quantize("2w", "1w"), lambda log: log.progressive_window("1w", "1w", "1w"),
+]
+
+
+@pytest.mark.parametrize("window", WEEKLY)
+def test_all_windows_agree(window: Callable[[wb.Stream], wb.Stream]) -> None:
+    assert all(start == monday(start) for start in starts(window(log())))
+
+
+def test_an_offset_is_from_the_epoch() -> None:
+    assert all(start.weekday() == 3 for start in starts(log().tumbling_window("1w", offset=0)))
+    assert all(start.weekday() == 6 for start in starts(log().tumbling_window("1w", offset="3d")))
+
+
+def test_days_within_weeks_are_days() -> None:
+    assert starts(log().hopping_window("1w", "1d"))[:2] == [datetime(2024, 4, 25), datetime(2024, 4, 26)]
+
+
+def test_gaps_are_filled_and_latencies_merged_on_the_same_grid() -> None:
+    sparse = log([DAYS[0], DAYS[-1]]).tumbling_window("1w").aggregate(n=wb.count(), fill=True).collect()
+    assert sparse["start"].to_pylist() == [monday(DAYS[0]) + timedelta(weeks=week) for week in range(5)]
+    late = wb.from_arrow(pa.table({"t": DAYS}), time="t", reorder_latency="1d")
+    for band in late.tumbling_window("1w").aggregate(n=wb.count()).at_latencies("0s", "1d"):
+        assert band.collect()["start"].to_pylist() == sorted(set(map(monday, DAYS)))
+
+
+def test_chop_cuts_at_mondays() -> None:
+    whole = log(DAYS[:1]).set_duration("20d").chop("1w").collect()["start"].to_pylist()
+    assert [start == monday(start) for start in whole] == [False, True, True, True]
+
+
+def test_floor_agrees_with_windows() -> None:
+    floors = log().select(w=col.t.dt.floor("1w"), d=col.t.dt.floor("7d")).collect()
+    assert floors["w"].to_pylist() == list(map(monday, DAYS))
+    assert all(day.weekday() == 3 for day in floors["d"].to_pylist())
+    by_key = log().group_by(w=col.t.dt.floor("1w")).tumbling_window("1000d").aggregate(n=wb.count()).collect()
+    windows = log().tumbling_window("1w").aggregate(n=wb.count()).collect()
+    assert by_key.sort_by("w")["n"].to_pylist() == windows["n"].to_pylist()
+
+
+def test_before_the_epoch() -> None:
+    early = [datetime(1969, 12, day, 5) for day in range(20, 31)]
+    assert starts(log(early).tumbling_window("1w")) == sorted(set(map(monday, early)))
+    assert log(early).select(w=col.t.dt.floor("1w")).collect()["w"].to_pylist() == list(map(monday, early))
+
+
+@pytest.mark.parametrize(("query", "text"), [
+    (lambda log: log.tumbling_window("1w"), "tumbling_window('1w')"),
+    (lambda log: log.tumbling_window("7d"), "tumbling_window('7d')"),
+    (lambda log: log.tumbling_window("1w", offset="1d"), "tumbling_window('7d', offset='1d')"),
+    (lambda log: log.tumbling_window("1h", offset="5m"), "tumbling_window('1h', offset='5m')"),
+    (lambda log: log.hopping_window("14d", "1w"), "hopping_window('2w', '1w')"),
+    (lambda log: log.chop("1w"), "chop('1w')"), (lambda log: log.chop("7d"), "chop('7d')"),
+    (lambda log: log.quantize("1w", "1w"), "quantize('1w', '1w')"),
+])
+def test_the_plan_says_which_grid_it_is(query: Callable[[wb.Stream], wb.Stream], text: str) -> None:
+    shown = query(log()).node.op.show()
+    assert shown == text
+    again = eval(f"log.{shown}", {"log": log()})  # what is shown can be written
+    assert again.node.op.show() == text
+    assert again.node.op.offset == query(log()).node.op.offset
+
+
+def test_a_week_is_none_where_time_counts_plain_integers() -> None:
+    with pytest.raises(wb.WhimbrelError, match="counts plain integers"):
+        wb.from_arrow({"t": [1]}, time="t").tumbling_window("1w")
