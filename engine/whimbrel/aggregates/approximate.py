@@ -19,6 +19,7 @@ from whimbrel.aggregates.ordered import check_ordered
 from whimbrel.aggregates.quantile import FINEST, check_numbers
 from whimbrel.batch import Column
 from whimbrel.errors import MissingExtraError
+from whimbrel.kernels.between import as_float, between_floats, between_integers
 from whimbrel.kernels.keys import encode_keys
 from whimbrel.kernels.primitives import bags
 from whimbrel.plan import Aggregate, Bag, Sketch, Summary
@@ -131,9 +132,10 @@ class ApproximateQuantile(Approximate):
         share = Fraction(self.q).limit_denominator(FINEST)
         if removable:
             return Bag(bags.BETWEEN, share.numerator, share.denominator)
-        return Sketch(encode=floats, exact=functools.partial(quantile_sorted, share), of_nothing=None,
-                      new=functools.partial(QuantileSummary, self.q, self.k),
-                      load=functools.partial(QuantileSummary.from_bytes, self.q))
+        turned = pa.types.is_uint64(input_type)
+        return Sketch(encode=numbers, exact=functools.partial(quantile_sorted, share, turned=turned), of_nothing=None,
+                      new=functools.partial(QuantileSummary, self.q, self.k, turned=turned),
+                      load=functools.partial(QuantileSummary.from_bytes, self.q, turned=turned))
 
 
 class DistinctSummary(Summary):
@@ -171,33 +173,41 @@ class DistinctSummary(Summary):
         return cls(0, datasketches.hll_sketch.deserialize(written))
 
 
+_DIGEST_UNIT = 2.0**64
+"""Numbers are kept in it, so that none times how many there are is more than any float; the smallest are rounded."""
+
+
 class QuantileSummary(Summary):
     """A t-digest of the finite numbers, and how many others there were: -inf, inf, NaN."""
 
-    def __init__(self, q: float, k: int, digest: Any = None, others: Array | None = None) -> None:
+    def __init__(self, q: float, k: int, digest: Any = None, others: Array | None = None, *,
+                 turned: bool = False) -> None:
         import datasketches
 
-        self.q = q
+        self.q, self.turned = q, turned
         self.digest = datasketches.tdigest_double(k) if digest is None else digest
         self.others = np.zeros(3, np.int64) if others is None else others
 
     def add(self, values: Array) -> None:
+        values = values.astype(np.float64) + (2.0**63 if self.turned else 0.0)
         finite = np.isfinite(values)
         if not finite.all():
             found = [values == -np.inf, values == np.inf, np.isnan(values)]
             self.others = self.others + np.array([each.sum() for each in found])
-        self.digest.update(values[finite])
+        self.digest.update(values[finite] / _DIGEST_UNIT)
         self.digest.compress()  # at the same places always: written down and read again it goes on as before
 
     def result(self) -> float:
         lowest, highest, nans = self.others.tolist()
         inside = self.digest.get_total_weight()
         way = self.q * (lowest + inside + highest + nans - 1)
+        if inside == 0 and lowest - 1 < way < lowest:  # from -inf to inf, or to NaN
+            return np.nan
         if way < lowest:
             return -np.inf
         if way > lowest + inside - 1:
             return np.inf if way <= lowest + inside + highest - 1 else np.nan
-        return float(self.digest.get_quantile((way - lowest) / max(inside - 1, 1)))
+        return float(self.digest.get_quantile((way - lowest) / max(inside - 1, 1))) * _DIGEST_UNIT
 
     def merge(self, other: Self) -> None:
         self.digest.merge(other.digest)
@@ -205,16 +215,17 @@ class QuantileSummary(Summary):
         self.others = self.others + other.others
 
     def fork(self) -> Self:
-        return type(self)(self.q, 0, copy.copy(self.digest), self.others)
+        return type(self)(self.q, 0, copy.copy(self.digest), self.others, turned=self.turned)
 
     def to_bytes(self) -> bytes:
         return self.others.tobytes() + bytes(self.digest.serialize())
 
     @classmethod
-    def from_bytes(cls, q: float, written: bytes) -> QuantileSummary:
+    def from_bytes(cls, q: float, written: bytes, *, turned: bool = False) -> QuantileSummary:
         import datasketches
 
-        return cls(q, 0, datasketches.tdigest_double.deserialize(written[24:]), np.frombuffer(written[:24], np.int64))
+        return cls(q, 0, datasketches.tdigest_double.deserialize(written[24:]), np.frombuffer(written[:24], np.int64),
+                   turned=turned)
 
 
 def fingerprints(column: Column) -> Array:
@@ -234,9 +245,12 @@ def _fingerprint(word: Any) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little", signed=True)
 
 
-def floats(column: Column) -> Array:
-    """Numbers as float64."""
-    return np.asarray(column.values).astype(np.float64)
+def numbers(column: Column) -> Array:
+    """Numbers as float64, integers as int64: unsigned ones of 64 bits less 2**63."""
+    values = np.asarray(column.values)
+    if values.dtype == np.uint64:
+        return (values ^ np.uint64(1 << 63)).view(np.int64)
+    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
 
 
 def count_distinct_sorted(values: Array, begin: Array, end: Array) -> Array:
@@ -247,10 +261,11 @@ def count_distinct_sorted(values: Array, begin: Array, end: Array) -> Array:
     return before[end] - before[begin]
 
 
-def quantile_sorted(share: Fraction, values: Array, begin: Array, end: Array) -> Array:
+def quantile_sorted(share: Fraction, values: Array, begin: Array, end: Array, *, turned: bool = False) -> Array:
     """The value at a share of the way from the first to the last of each group."""
     way = share.numerator * (end - begin - 1)
     place, rest = begin + way // share.denominator, way % share.denominator
     low, high = values[place], values[np.minimum(place + 1, end - 1)]
-    with np.errstate(invalid="ignore"):
-        return np.where((rest == 0) | (low == high), low, low + (high - low) * (rest / share.denominator))
+    if values.dtype.kind == "f":
+        return between_floats(low, high, rest, share.denominator)
+    return as_float(*between_integers(low, high, rest, share.denominator), share.denominator, turned=turned)

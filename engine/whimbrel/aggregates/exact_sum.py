@@ -71,6 +71,14 @@ def exact_total(state: State) -> Any:
     return (total + error) * (_HUGE_UNIT if low >= _HUGE else 1.0)
 
 
+def exact_share(state: State, rows: Any) -> Any:
+    """The sum divided by a number of rows: floats hold it also where they do not hold the sum."""
+    total, error, low, _, odd, up = state
+    if odd > 0:
+        return np.inf if up == odd else -np.inf if up == -odd else np.nan
+    return (total + error) / rows * (_HUGE_UNIT if low >= _HUGE else 1.0)
+
+
 def is_spoiled(state: State) -> Any:
     return are_gone(state[2], state[3])
 

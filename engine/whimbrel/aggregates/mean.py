@@ -10,11 +10,13 @@ import pyarrow as pa
 from whimbrel.aggregates.exact_sum import (
     NO_SUM,
     add_exactly,
-    exact_total,
+    exact_share,
     is_spoiled,
     merge_exact,
     subtract_exactly,
+    two_sum,
 )
+from whimbrel.aggregates.whole_sum import NO_WHOLE_SUM, whole_both, whole_in, whole_out
 from whimbrel.errors import ExpressionError
 from whimbrel.plan import Aggregate, State, Steps
 
@@ -23,13 +25,15 @@ from whimbrel.plan import Aggregate, State, Steps
 class Mean(Aggregate):
     """Mean of the values that are not null, as a float; null when there is none.
 
+    The sum of integers is exact, however large they are; that of floats never leaves what floats can hold.
+
         time     0    5    10
         in       2────────         mean over [0, 5) is 2.0, over [5, 10) is 2.5
                       3────
 
     Notes
     -----
-    State: a sum and a number of rows a group; where rows also leave, rounding errors are kept too.
+    State: two sums and a number of rows a group; where floats also leave, rounding errors are kept too.
 
     Examples
     --------
@@ -40,6 +44,7 @@ class Mean(Aggregate):
     """
 
     name: ClassVar[str] = "mean"
+    takes_turned: ClassVar[bool] = True
 
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         assert input_type is not None
@@ -49,24 +54,56 @@ class Mean(Aggregate):
                               hint="mean takes numbers and bools")
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+        if not pa.types.is_floating(input_type):
+            result = whole_average_turned if pa.types.is_uint64(input_type) else whole_average
+            return Steps(init=NO_WHOLE_SUM, accumulate=whole_in, deaccumulate=whole_out, merge=whole_both,
+                         result=result, additive=True)
         if not removable:
-            return Steps(init=(0.0, 0), accumulate=average_in, merge=average_both, result=average, additive=True)
+            return Steps(init=(0.0, 0, 0.0), accumulate=average_in, merge=average_both, result=average, additive=True)
         return Steps(init=(*NO_SUM, 0), accumulate=exact_in, deaccumulate=exact_out, merge=exact_both,
                      result=exact_average, additive=True, spoiled=is_spoiled)
 
 
+HUGE = 2.0**960
+"""Of smaller floats 2**63 can be added up."""
+
+HUGE_UNIT = 2.0**64
+
+
 def average_in(state: State, value: Any) -> State:
-    return (state[0] + value, state[1] + 1)
+    """Add to (sum, rows, sum of huge values in a unit of their own); without a branch, so that many are one step."""
+    small = value if -HUGE < value < HUGE else 0.0
+    return (state[0] + small, state[1] + 1, state[2] + (value - small) / HUGE_UNIT)
 
 
 def average_both(left: State, right: State) -> State:
-    return (left[0] + right[0], left[1] + right[1])
+    return (left[0] + right[0], left[1] + right[1], left[2] + right[2])
 
 
 def average(state: State) -> Any:
     if state[1] == 0:
         return None
-    return state[0] / state[1]
+    if state[2] == 0:
+        return state[0] / state[1]
+    return (state[0] / HUGE_UNIT + state[2]) / state[1] * HUGE_UNIT
+
+
+def whole_average(state: State) -> Any:
+    if state[1] == 0:
+        return None
+    return (state[0] + state[2]) / state[1]
+
+
+def whole_average_turned(state: State) -> Any:
+    """Of unsigned integers, each less 2**63: the sum of them, in two floats, has that much for each row more."""
+    if state[1] == 0:
+        return None
+    all_turned = _TURNED * state[1]
+    large, off = two_sum(state[2], all_turned)
+    return (large + (off + state[0])) / state[1]
+
+
+_TURNED = 2.0**63
 
 
 def exact_in(state: State, value: Any) -> State:
@@ -84,4 +121,4 @@ def exact_both(left: State, right: State) -> State:
 def exact_average(state: State) -> Any:
     if state[6] == 0:
         return None
-    return exact_total(state[:6]) / state[6]
+    return exact_share(state[:6], state[6])

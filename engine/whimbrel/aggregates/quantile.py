@@ -30,6 +30,9 @@ def check_numbers(aggregate: Aggregate, input_type: pa.DataType | None) -> None:
 class Quantile(Aggregate):
     """Value below which a share `q` of the values lies; null when there is none. Nulls are left out, NaN is largest.
 
+    Between integers it is exact, however large they are; from a number to an infinity it is that infinity, and from
+    -inf to inf NaN.
+
         time     0    5    10
         in       2────────         median over [0, 5) is 2, over [5, 10) is 2.5
                       3────

@@ -10,6 +10,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
+from whimbrel.kernels.between import as_float, between_floats, between_integers
 from whimbrel.kernels.primitives import bags
 from whimbrel.operators.bag_values import FixedValues, WordValues
 from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, extend
@@ -157,11 +158,14 @@ class BagMeasure(Measurement):
         return self._lists(ends, Column(self.type.value_type, pairs))
 
     def _between(self, told: Array, valid: Mask) -> Column:
-        below, above, rest = told.reshape(-1, 3).T
-        low, high = (np.asarray(self.values.decode(np.ascontiguousarray(keys)).values).astype(np.float64)
-                     for keys in (below, above))
-        with np.errstate(invalid="ignore"):
-            between = np.where((rest == 0) | (low == high), low, low + (high - low) * (rest / self.bag.whole))
+        below, above, rest = (np.ascontiguousarray(part) for part in told.reshape(-1, 3).T)
+        low = self.values.decode(below)
+        if pa.types.is_floating(low.type):
+            first, last = (np.asarray(each.values).astype(np.float64) for each in (low, self.values.decode(above)))
+            between = between_floats(first, last, rest, self.bag.whole)
+        else:
+            between = as_float(*between_integers(below, above, rest, self.bag.whole), self.bag.whole,
+                               turned=pa.types.is_uint64(low.type))
         return Column(pa.float64(), between, None if valid.all() else valid.copy())
 
     def _make_room(self) -> None:

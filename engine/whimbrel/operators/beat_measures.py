@@ -34,7 +34,7 @@ def is_short(step: Slid, measure: Measure) -> bool:
         return step.width <= _FEW_PLACES_TWICE
     own = algebra.accumulate.__module__.startswith("whimbrel.aggregates.")
     plain = steps.additive and (len(steps.init) == 1 or isinstance(steps.init[0], float)) and not steps.timed
-    return own and plain and len(steps.init) <= 2 and step.width * (2 + len(steps.init)) <= _FEW_STEPS
+    return own and plain and len(steps.init) <= 3 and step.width * (2 + len(steps.init)) <= _FEW_STEPS
 
 
 def fresh_state(algebra: Steps | TwoPasses) -> str:

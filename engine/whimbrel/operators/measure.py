@@ -145,7 +145,7 @@ class Measure(Measurement):
         return frozen(self._wide(np.asarray(column.values))), NO_MASK if valid is None else frozen(valid)
 
     def _wide(self, values: Array) -> Array:
-        if self.unsigned and self.aggregate.chooses:
+        if self.unsigned and (self.aggregate.chooses or self.aggregate.takes_turned):
             return (values ^ _SIGN).view(np.int64)
         if self.unsigned and values.size and values.max() > 2**63 - 1:
             raise KernelError("A value is above the largest int64.", where=self.aggregate.show(),

@@ -122,6 +122,9 @@ class Aggregate(Reduced, ABC):
     chooses: ClassVar[bool] = False
     """Whether its value is one of those that it reads, found by comparing them: any numbers in that order do."""
 
+    takes_turned: ClassVar[bool] = False
+    """Whether it takes unsigned integers of 64 bits less 2**63 each: its steps know."""
+
     @abstractmethod
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         """Type of the value, or an ExpressionError for inputs that make no sense."""

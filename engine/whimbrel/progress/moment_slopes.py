@@ -12,9 +12,13 @@ from typing import Any
 import numpy as np
 
 from whimbrel.aggregates import Mean, Std, Var
+from whimbrel.aggregates.mean import HUGE_UNIT
 from whimbrel.plan import Aggregate
 
 Array = np.ndarray[Any, Any]
+
+_LARGEST_WHOLE = 2.0**200
+"""Beyond what integers add up to."""
 
 _MOMENTS = 7
 """Fields of a variance: sum and its error, squares and two errors, rows, and how many of them are not finite."""
@@ -55,5 +59,6 @@ def mean_slopes(states: Sequence[Array]) -> Array:
             nothing = 0 * each
             slopes = np.array([each, each, nothing, nothing, nothing, -(states[0] + states[1]) * each**2, nothing])
         else:
-            slopes = np.array([each, -states[0] * each**2])
+            unit = np.where(np.abs(states[2]) > _LARGEST_WHOLE, HUGE_UNIT, 1.0)  # a mean of floats that are huge
+            slopes = np.array([each, -(states[0] + states[2] * unit) * each**2, unit * each])
     return np.where(np.isfinite(slopes), slopes, 0.0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from whimbrel.aggregates import Count, Max, Mean, Min, Sum
+from whimbrel.aggregates.mean import HUGE, HUGE_UNIT
 from whimbrel.batch import Schema
 from whimbrel.expr import type_of
 from whimbrel.operators import GroupAggregate, HoppingWindow, Select, SlidingWindow, Where
@@ -178,8 +179,10 @@ def states_of(aggregate: Aggregate, names: Names, schema: Schema, *, strict: boo
             return _whole_sum(number)
         case Sum() if pa.types.is_integer(type_) or pa.types.is_boolean(type_):
             return f.coalesce(f.sum(number.cast("long")), f.lit(0).cast("long")), f.lit(0).cast("long")
-        case Mean() if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_):
-            return f.coalesce(f.sum(number.cast("double")), f.lit(0.0)), rows
+        case Mean() if pa.types.is_floating(type_):
+            return _float_mean(number.cast("double"), rows)
+        case Mean() if (pa.types.is_integer(type_) and not pa.types.is_uint64(type_)) or pa.types.is_boolean(type_):
+            return _whole_mean(number.cast("long"), rows)
         case Min() | Max() if pa.types.is_integer(type_) or pa.types.is_floating(type_):
             end = f.min(value) if isinstance(aggregate, Min) else f.max(value)
             kind = "double" if pa.types.is_floating(type_) else "long"
@@ -187,14 +190,39 @@ def states_of(aggregate: Aggregate, names: Names, schema: Schema, *, strict: boo
     return None
 
 
-def _whole_sum(value: Column) -> tuple[Column, Column]:
-    """A sum modulo 2**64, and how often it went around: the halves of the numbers are added up without an overflow."""
+def _float_mean(value: Column, rows: Column) -> tuple[Column, Column, Column]:
+    """The sum of all but the huge values, rows, and the sum of these in their unit."""
+    from pyspark.sql import functions as f
+
+    small = f.when((value > -HUGE) & (value < HUGE), value).otherwise(f.lit(0.0))
+    sums = (f.coalesce(f.sum(each), f.lit(0.0)) for each in (small, (value - small) / HUGE_UNIT))
+    return next(sums), rows, next(sums)
+
+
+def _whole_mean(value: Column, rows: Column) -> tuple[Column, Column, Column]:
+    """The sum of integers in two floats, the larger one last."""
+    from pyspark.sql import functions as f
+
+    exact = _exact_sum(value)
+    large = exact.cast("double")
+    small = (exact - large.cast("decimal(38,0)")).cast("double")
+    return f.coalesce(small, f.lit(0.0)), rows, f.coalesce(large, f.lit(0.0))
+
+
+def _exact_sum(value: Column) -> Column:
+    """The halves of the numbers are added up without an overflow."""
     from pyspark.sql import functions as f
 
     high, low = f.sum(f.shiftright(value, 32)), f.sum(value.bitwiseAND(f.lit(0xFFFFFFFF)))
+    return high.cast("decimal(38,0)") * f.lit(1 << 32).cast("decimal(11,0)") + low.cast("decimal(38,0)")
+
+
+def _whole_sum(value: Column) -> tuple[Column, Column]:
+    """A sum modulo 2**64, and how often it went around."""
+    from pyspark.sql import functions as f
+
     half, around = (f.lit(str(number)).cast("decimal(38,0)") for number in (1 << 63, 1 << 64))
-    exact = high.cast("decimal(38,0)") * f.lit(1 << 32).cast("decimal(11,0)") + low.cast("decimal(38,0)")
+    exact = _exact_sum(value)
     total = f.pmod(exact + half, around) - half
     wraps = f.call_function("div", exact - total, around)
     return f.coalesce(total.cast("long"), f.lit(0).cast("long")), f.coalesce(wraps.cast("long"), f.lit(0).cast("long"))
-

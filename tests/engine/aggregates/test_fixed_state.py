@@ -110,9 +110,9 @@ def run(steps: Steps, values: list[float], at: int = 0) -> State:
     return state
 
 
-def forms(aggregate: Aggregate) -> list[Steps]:
-    return [aggregate.steps(type_, removable=removable) for type_ in (pa.int64(), pa.float64())
-            for removable in (False, True)]
+def forms(aggregate: Aggregate) -> list[tuple[Steps, type]]:
+    return [(aggregate.steps(type_, removable=removable), kind)
+            for type_, kind in ((pa.int64(), int), (pa.float64(), float)) for removable in (False, True)]
 
 
 def same(left: float | None, right: float | None) -> bool:
@@ -123,8 +123,8 @@ def same(left: float | None, right: float | None) -> bool:
 @settings(STEADY)
 @given(values=st.lists(st.integers(-4, 4), max_size=12), cut=st.integers(0, 12))
 def test_merging_parts_is_accumulating_all(name: str, values: list[int], cut: int) -> None:
-    for steps in forms(OF_INTEGERS[name]):
-        given_values = [float(value) if isinstance(steps.init[0], float) else value for value in values]
+    for steps, kind in forms(OF_INTEGERS[name]):
+        given_values = [kind(value) for value in values]
         whole = steps.result(run(steps, given_values))
         left, right = run(steps, given_values[:cut]), run(steps, given_values[cut:], cut)
         assert same(steps.result(steps.merge(left, right)), whole)
@@ -136,10 +136,10 @@ def test_merging_parts_is_accumulating_all(name: str, values: list[int], cut: in
 @settings(STEADY)
 @given(values=st.lists(st.integers(-4, 4), min_size=1, max_size=12), left=st.integers(0, 12))
 def test_a_row_taken_back_was_never_there(name: str, values: list[int], left: int) -> None:
-    for steps in forms(OF_INTEGERS[name])[1::2]:
+    for steps, kind in forms(OF_INTEGERS[name])[1::2]:
         if steps.deaccumulate is None:
             continue
-        given_values = [float(value) if isinstance(steps.init[0], float) else value for value in values]
+        given_values = [kind(value) for value in values]
         state = run(steps, given_values)
         for value in given_values[:left]:
             state = steps.deaccumulate(state, value)
@@ -266,7 +266,7 @@ def test_unsigned_values_above_int64_are_counted_and_compared(shape: str, name: 
 
 
 @pytest.mark.parametrize("name", ["interpreted", "primitives", "fused"])
-@pytest.mark.parametrize("kind", ["sum", "mean", "var"])
+@pytest.mark.parametrize("kind", ["sum", "product"])
 def test_unsigned_values_above_int64_are_not_added_up(kind: str, name: str) -> None:
     query = wb.from_arrow(UNSIGNED, time="at").tumbling_window(8).aggregate(v=getattr(wb, kind)(col.u))
     with tier(name), pytest.raises(KernelError, match="above the largest int64"):  # type: ignore[arg-type]
