@@ -28,7 +28,8 @@ FLOATS = {
 }
 INTEGERS = {
     "ends": [LEAST, MOST], "least": [LEAST, LEAST, LEAST + 1], "most": [MOST, MOST - 2],
-    "times": [*[1_700_000_000_000_000_001] * 3, 1_700_000_000_000_000_003], "beyond floats": [2**53 + 1, 2**53 + 3, -(2**53) - 1], "small": [1, 2, 4, -9],
+    "times": [*[1_700_000_000_000_000_001] * 3, 1_700_000_000_000_000_003],
+    "beyond floats": [2**53 + 1, 2**53 + 3, -(2**53) - 1], "small": [1, 2, 4, -9],
     "equal": [2**62 + 1] * 5, "one less": [0, -1], "one": [MOST],
 }
 UNSIGNED = {
