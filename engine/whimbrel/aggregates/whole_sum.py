@@ -12,7 +12,7 @@ from whimbrel.aggregates.exact_sum import two_sum
 from whimbrel.plan import State
 
 _SMALL = 2.0**52
-"""Below it the sum of a float and an integer is exact, and there is room for what rounding took from a larger one."""
+"""Below it the sum of a float and an integer is exact, with bits to spare for what rounding took from a larger one."""
 
 _HALF_BITS = 32
 _HALF = 2**_HALF_BITS - 1
