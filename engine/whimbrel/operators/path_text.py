@@ -129,7 +129,7 @@ def _indented(lines: Sequence[str]) -> str:
 
 _TEXT = '''\
 import numpy as np
-from whimbrel.kernels.primitives.runs import settle, taken
+from whimbrel.kernels.primitives.runs import ends_at, settle, taken
 {imports}
 
 def admits(state, row, place{reads}):
@@ -176,9 +176,7 @@ def advance(row, sync, group, satisfied, alone, within, first, last, follow, sca
             else:
                 place, following = old, after[old]
                 start, number = began[place], events[place] + 1
-            until = min(start, 9223372036854775807 - within) + within  # at most the last tick
-            if old >= 0:
-                options = follow[state[place]] & bits if alone[row] and time < until else 0
+                options = follow[state[place]] & bits if alone[row] and time < ends_at(start, within) else 0
             went = False
             for to in range({states}):
                 if not (options >> to) & 1 or not admits(to, row, place{reads}):
@@ -187,14 +185,14 @@ def advance(row, sync, group, satisfied, alone, within, first, last, follow, sca
                 move(to, row, place, new{reads})
                 state[new], began[new], events[new] = to, start, number
                 if (last >> to) & 1:
-                    out_sync[done], out_end[done], out_group[done] = time, until, mine
+                    out_sync[done], out_end[done], out_group[done] = time, ends_at(start, within), mine
                     out_first[done], out_events[done] = start, number
 {shows}                    done += not shown_before(done, begin{outs}, out_first, out_events)
                 stays = follow[to] and not known(new, head[mine], state, began, events, after{own})
                 settle(new, stays, mine, head, length, after, scalars, free)
             if not starting:
                 moved = moved or went
-                stays = {skip} and not went and alone[row] and time < until
+                stays = {skip} and not went and alone[row] and time < ends_at(start, within)
                 stays = stays and not known(place, head[mine], state, began, events, after{own})
                 settle(place, stays, mine, head, length, after, scalars, free)
             old = following

@@ -183,7 +183,7 @@ def test_what_cannot_follow(spark: SparkSession, tmp_path: Path) -> None:
         (lambda: live.set_duration(3).join(other, on="k").start_on_spark(path="x", checkpoint=tmp_path / "c"),
          "The query reads log, other"),
         (lambda: live.start_on_spark(checkpoint=tmp_path / "c"), "goes to a folder or to a table"),
-        (lambda: live.start_on_spark(path="x", checkpoint=tmp_path / "c", every="soon"), "'soon' is no time"),
+        (lambda: live.start_on_spark(path="x", checkpoint=tmp_path / "c", every="soon"), "Cannot read .soon"),
         (lambda: live.select(batch=col.x).start_on_spark(path="x", checkpoint=tmp_path / "c"), "column 'batch'"),
         (lambda: live.select(y=col.x, Y=col.k).start_on_spark(path="x", checkpoint=tmp_path / "c"),
          "does not tell column 'y' from 'Y'"),

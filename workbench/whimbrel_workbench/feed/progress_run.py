@@ -171,7 +171,8 @@ class ProgressRun:
         """Read first what lies between two positions of the axis of time."""
         kind = self._schema.field("start").type
         try:
-            begin, end = tick_at(min(first, last), kind), tick_at(max(first, last), kind, last=True)
+            low, high = sorted((first, last))  # min() and max() would drop a NaN
+            begin, end = tick_at(low, kind), tick_at(high, kind, last=True)
             words = f"{_instant(begin, kind)} to {_instant(end, kind)}"
         except (OverflowError, ValueError):  # an axis goes on where calendars and ticks have ended
             self._refuse("that stretch ends where no time can be told: nothing can come first")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from whimbrel_workbench.frames.values import floats
+from whimbrel_workbench.frames.values import floats, integers
 
 
 def positions(column: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -29,8 +29,7 @@ def positions(column: pa.ChunkedArray) -> NDArray[np.float64]:
 def ticks(table: pa.Table) -> NDArray[np.int64]:
     """When rows start, in ticks: instants, where a position is by the clock on the wall."""
     start = table.column("start")
-    whole = start.cast(pa.int64()) if pa.types.is_timestamp(start.type) else start
-    return np.asarray(whole.fill_null(0), np.int64) if whole.null_count else np.asarray(whole, np.int64)
+    return integers(pc.cast(start.combine_chunks(), pa.int64()), 0)  # NumPy's own conversion would load pandas
 
 
 def instants(table: pa.Table) -> list[str]:
