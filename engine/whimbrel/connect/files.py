@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from whimbrel.connect.addresses import without_secrets
 from whimbrel.connect.folder_columns import names_columns
 from whimbrel.errors import SourceError, near_match
 
 FilePath = str | os.PathLike[str]
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/{1,2}(?=[^/])|file:/")
+"""How an address begins; a path that was made of one has lost a slash."""
 
 
 def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Path]:
@@ -26,7 +31,8 @@ def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Pa
     Raises
     ------
     SourceError
-        When there is no such file, or one directory of several keeps columns in its folders' names.
+        When there is no such file, for an address such as ``s3://bucket/log.parquet``, or when one directory of
+        several keeps columns in its folders' names.
     """
     if not isinstance(path, (str, os.PathLike, Iterable)):
         raise SourceError(f"{path!r} is not a path.", where=where, hint="give a file, a folder, a pattern, or a list")
@@ -35,6 +41,7 @@ def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Pa
         if not files:
             raise SourceError("The list of files is empty.", where=where, hint="name at least one file")
         return files
+    check_on_this_machine(path, where=where)
     file = Path(path).expanduser()
     text = str(file)
     if file.is_dir():
@@ -48,6 +55,14 @@ def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Pa
             return matches
         raise SourceError(f"No file matches {text!r}.", where=where, hint=f"looked from {Path.cwd()}")
     raise SourceError(f"There is no file {text!r}.", where=where, hint=_nearby(file))
+
+
+def check_on_this_machine(path: object, *, where: str) -> None:
+    """Refuses addresses of other machines, unless a file of this one is called so."""
+    if isinstance(path, (str, os.PathLike)) and _ADDRESS.match(os.fspath(path)) and not Path(path).exists():
+        raise SourceError(f"{without_secrets(os.fspath(path))!r} is an address: only files of this machine are read.",
+                          where=where, hint="copy it here, or wb.from_arrow(pyarrow.parquet.read_table(...), ...), "
+                                            "or wb.from_spark(...)")
 
 
 def _in_directory(directory: Path, where: str) -> list[Path]:

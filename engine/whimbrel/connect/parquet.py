@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Mask, Ticks
 from whimbrel.clock.duration import Duration
+from whimbrel.connect.addresses import without_secrets
 from whimbrel.connect.columnar import ColumnarSource
 from whimbrel.connect.files import FilePath, parquet_files
 from whimbrel.connect.folder_columns import FolderColumns
@@ -47,7 +48,8 @@ class ParquetSource(ColumnarSource):
     Raises
     ------
     SourceError
-        For a missing, empty or broken file. A broken page is noticed when it is read.
+        For a missing, empty or broken file, or an address of another machine (``s3://...``).
+        A broken page is noticed when it is read.
     SchemaError
         For a missing column, one that does not count time, or files of different schemas.
 
@@ -69,7 +71,8 @@ class ParquetSource(ColumnarSource):
     def __init__(self, path: FilePath | Iterable[FilePath], *, time: str, end: str | None = None,
                  arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
                  name: str | None = None, partition: str | Partitions | None = None) -> None:
-        shown = repr(str(path)) if isinstance(path, (str, Path)) else "..."
+        text = str(path) if isinstance(path, (str, Path)) else None
+        shown = "..." if text is None else repr(without_secrets(text) if "://" in text else text)
         where = f"read_parquet({shown}, time={time!r})"
         files, directory = parquet_files(path, where=where), _directory(path)
         folders = None if directory is None else FolderColumns(directory, files, where=where)
