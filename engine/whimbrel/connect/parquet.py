@@ -29,8 +29,9 @@ from whimbrel.plan.source import Blocks, Disorder, Source
 
 
 class ParquetSource(ColumnarSource):
-    """One or several Parquet files of one schema, read in the order of their names, row group by row group.
+    """One or several Parquet files of the same columns, read in the order of their names, row group by row group.
 
+    A column whose layout, width or unit differs between files comes in the type that holds the values of all exactly.
     Only the footers are read at first, so the number of rows is known and a mistake in a column's name costs nothing.
     Reading decodes only the columns asked for, of two row groups side by side and a few batches ahead, and holds a few
     row groups' columns at a time, or pieces of large ones.
@@ -49,9 +50,9 @@ class ParquetSource(ColumnarSource):
     ------
     SourceError
         For a missing, empty or broken file, or an address of another machine (``s3://...``).
-        A broken page is noticed when it is read.
+        A broken page is noticed when it is read. Also for times that the unit of another file cannot hold.
     SchemaError
-        For a missing column, one that does not count time, or files of different schemas.
+        For a missing column, one that does not count time, or one whose types in two files no type holds exactly.
 
     Examples
     --------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +16,9 @@ import pyarrow as pa
 from whimbrel.batch import Column
 from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.folder_columns import FolderColumns
+from whimbrel.connect.one_schema import OneSchema
 from whimbrel.connect.read_ahead import read_ahead
-from whimbrel.connect.row_groups import may_meet, smallest_and_largest
+from whimbrel.connect.row_groups import may_meet
 from whimbrel.errors import SchemaError, SourceError
 from whimbrel.expr import Expr
 
@@ -34,8 +36,9 @@ WHOLE_BYTES = 128 << 20
 
 
 class ParquetFiles:
-    """One or several Parquet files of one schema, one after the other.
+    """One or several Parquet files of the same columns, one after the other.
 
+    A column may differ in layout, width or unit: it comes in the type that holds the values of every file exactly.
     Only the footers are read at first. Reading decodes only the columns asked for, of two row groups side by side and a
     few batches ahead, and holds a few row groups' columns at a time, or pieces of large ones.
 
@@ -53,8 +56,6 @@ class ParquetFiles:
     paths : sequence of Path
     schema : pyarrow.Schema
     rows : int
-    int96 : frozenset of str
-        Columns of the legacy 96-bit timestamps: moments in UTC by convention, though they come without a zone.
     notes : sequence of dict of bytes to bytes
         What their writers noted in the footers.
 
@@ -63,7 +64,7 @@ class ParquetFiles:
     SourceError
         For an empty or broken file. A broken page is noticed when it is read.
     SchemaError
-        For files of different schemas, or that hold a column that their folders name.
+        For files of different columns, or that hold a column that their folders name.
     """
 
     def __init__(self, files: Sequence[Path], *, where: str, folders: FolderColumns | None = None) -> None:
@@ -72,14 +73,12 @@ class ParquetFiles:
         self._folders = folders
         self._written = {file: _written(file) for file in files}
         footers = [self._footer(file) for file in files]
-        schemas = [schema for _, schema in footers]
-        for file, schema in zip(files[1:], schemas[1:], strict=True):
-            self._check_same(schemas[0], file, schema)
-        self.schema = self._with_folders(schemas[0].remove_metadata())
+        schemas = {file: schema.remove_metadata() for file, (_, schema) in zip(files, footers, strict=True)}
+        self._one_schema = OneSchema(schemas, where=where)
+        for file, (footer, _) in zip(files, footers, strict=True):
+            self._one_schema.check_reach(file, footer)
+        self.schema = self._with_folders(self._one_schema.fields)
         self.rows = sum(footer.num_rows for footer, _ in footers)
-        physical = footers[0][0].schema
-        columns = [physical.column(index) for index in range(len(physical))]
-        self.int96 = frozenset(column.path for column in columns if column.physical_type == "INT96")
         self._footers = [footer for footer, _ in footers]
         self.notes: list[dict[bytes, bytes]] = [footer.metadata or {} for footer in self._footers]
         self._kept = [list(range(footer.num_row_groups)) for footer in self._footers]
@@ -135,6 +134,11 @@ class ParquetFiles:
             digest.update(sink.getvalue())
         return digest.hexdigest()
 
+    @cached_property
+    def int96(self) -> frozenset[str]:
+        """Columns of the legacy 96-bit timestamps: moments in UTC by convention, though they come without a zone."""
+        return frozenset.intersection(*map(_int96, self._footers))
+
     @property
     def row_groups(self) -> tuple[int, int]:
         """How many row groups are read, and how many there are."""
@@ -159,7 +163,7 @@ class ParquetFiles:
 
         def ends(name: str) -> Column | None:
             told = None if self._folders is None else self._folders.ends(file, name)
-            return smallest_and_largest(group, self.schema, name) if told is None else told
+            return self._one_schema.ends(file, group, name) if told is None else told
 
         return ends
 
@@ -190,7 +194,7 @@ class ParquetFiles:
                 inside = [name for name in columns if name in reader.schema_arrow.names]
                 for data in _record_batches(reader, inside or reader.schema_arrow.names[:1], row_groups):
                     if skip < data.num_rows:
-                        rows = data.slice(skip)
+                        rows = self._one_schema.rows(file, data.slice(skip))
                         yield rows if self._folders is None else self._folders.added(file, rows, columns)
                     skip = max(0, skip - data.num_rows)
         except (OSError, pa.ArrowException) as error:
@@ -244,16 +248,6 @@ class ParquetFiles:
             fields = fields.append(field)
         return fields
 
-    def _check_same(self, fields: pa.Schema, file: Path, found: pa.Schema) -> None:
-        if found.equals(fields):
-            return
-        for name in dict.fromkeys([*fields.names, *found.names]):
-            here, there = (schema.field(name).type if name in schema.names else None for schema in (fields, found))
-            if here != there:
-                raise SchemaError(f"Column {name!r} is {here or 'missing'} in {self.paths[0].name!r} "
-                                  f"and {there or 'missing'} in {file.name!r}.", where=self._where,
-                                  hint="files read together need the same columns and types")
-
 
 def _record_batches(reader: pq.ParquetFile, columns: list[str], row_groups: list[int]) -> Iterator[pa.RecordBatch]:
     """Columns of small row groups are decoded whole, side by side; of tiny ones together; of large ones in pieces."""
@@ -268,6 +262,11 @@ def _record_batches(reader: pq.ParquetFile, columns: list[str], row_groups: list
 
 def _sizes(footer: pq.FileMetaData, row_groups: Sequence[int]) -> list[int]:
     return [footer.row_group(number).num_rows for number in row_groups]
+
+
+def _int96(footer: pq.FileMetaData) -> frozenset[str]:
+    columns = (footer.schema.column(index) for index in range(len(footer.schema)))
+    return frozenset(column.path for column in columns if column.physical_type == "INT96")
 
 
 def _written(file: Path) -> tuple[int, int] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.batch import Batch, Column, Field, Schema, logical_type
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Binary, Call, Col, Expr, Lit, Unary, predicate
 
@@ -86,7 +86,7 @@ def smallest_and_largest(group: pq.RowGroupMetaData, fields: pa.Schema, name: st
         return None
     if "." in name and any(pa.types.is_nested(field.type) for field in fields):
         return None  # the footer calls a part of a struct so too
-    type_ = fields.field(name).type
+    type_ = logical_type(fields.field(name).type)
     number = next((place for place in range(group.num_columns) if group.column(place).path_in_schema == name), None)
     if number is None or not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_string(type_)
                               or pa.types.is_date(type_) or pa.types.is_timestamp(type_)):

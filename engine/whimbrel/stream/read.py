@@ -43,6 +43,11 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
     -----
     Columns that a query does not use are not read, nor row groups of which the file says that no row passes the filters
     behind the source; ``explain()`` says which. What is wrong in them, such as a row out of order, is not told either.
+
+    Files that are read together have the same columns. Where types differ, a column takes the one that holds every
+    value exactly: text is text in whatever layout, the wider of two integers, floats or decimals, the finer of two
+    units of time. A column that is all null in a file takes its type from the others. Anything else, such as integers
+    in one file and floats or text in another, is an error that names both files, before a row is read.
     """
     return Stream(Node(ParquetSource(path, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                                      late=late, partition=partition, name=name)))
