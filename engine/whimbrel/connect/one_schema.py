@@ -56,7 +56,7 @@ class OneSchema:
         self._own = {file: schema for file, schema in files.items() if schema != self.fields}
 
     def ends(self, file: Path, group: pq.RowGroupMetaData, name: str) -> Column | None:
-        """The smallest and the largest value of a column in a row group, as far as they are written down."""
+        """The smallest and the largest value of a column in a row group, as far as its footer tells."""
         told = smallest_and_largest(group, self._own.get(file, self.fields), name)
         if told is None or file not in self._own:
             return told
