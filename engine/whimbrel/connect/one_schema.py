@@ -131,7 +131,7 @@ class OneSchema:
         here, there = _shown(file, other)
         return SourceError(f"Column {name!r} of {here!r} holds times beyond {type_}, which {there!r} needs.",
                            where=self._where,
-                           hint="read them apart, or write one of them anew with the unit of the other")
+                           hint="read them apart, or write both with one unit")
 
 
 def _type_in(schema: pa.Schema, name: str) -> str:
