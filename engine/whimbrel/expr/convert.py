@@ -36,6 +36,28 @@ def as_type(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Valu
     return _by_arrow(value, target, scope, expr)
 
 
+def compared_as(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
+    """The same, to be compared: a date is its midnight, on the clock of the zone that it meets."""
+    if t.is_date(value.type) and t.is_timestamp(target):
+        return _midnights(value, target)
+    return as_type(value, target, scope, expr)
+
+
+def _midnights(value: Value, target: pa.DataType) -> Value:
+    """What a time of this type cannot reach is its first or last tick: every other time compares with that alike."""
+    days = value.data if t.is_date32(value.type) else value.data // np.int64(86_400_000)
+    seconds = days.astype(np.int64) * np.int64(86_400)
+    if target.tz is not None:
+        wall = Value(pa.timestamp("s"), seconds, value.valid)
+        zoned = pc.assume_timezone(wall.arrow(), target.tz, ambiguous="earliest", nonexistent="latest")
+        seconds = np.where(value.valid, from_arrow(zoned).data, 0) if seconds.ndim else from_arrow(zoned).data
+    per_second = np.int64(ticks_per_second(target.unit) or 1)
+    most = np.int64(2**63 - 1) // per_second
+    ticks = np.clip(seconds, -most, most) * per_second
+    ends = np.where(seconds > most, np.int64(2**63 - 1), np.int64(-(2**63)))
+    return Value(target, np.where(np.abs(seconds) > most, ends, ticks), value.valid)
+
+
 def _ticks(type_: pa.DataType) -> bool:
     return bool(t.is_timestamp(type_) or t.is_duration(type_))
 

@@ -15,7 +15,7 @@ from whimbrel.batch import Batch, Column, Mask, Storage, numpy_type
 from whimbrel.clock import INF
 from whimbrel.expr import integers as ints
 from whimbrel.expr.calendar import calendar
-from whimbrel.expr.convert import as_type
+from whimbrel.expr.convert import as_type, compared_as
 from whimbrel.expr.kinds import is_text
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
@@ -130,7 +130,7 @@ def _at(expr: Expr, value: Value, type_: pa.DataType, scope: Scope, parent: Expr
     """An operand brought to the type its place asks for; literals are read anew at that type."""
     if isinstance(expr, Lit):
         return _known(expr, (type_,), lambda: from_scalar(expr.value, type_))
-    return value if value.type == type_ else as_type(value, type_, scope, parent)
+    return value if value.type == type_ else compared_as(value, type_, scope, parent)
 
 
 def _known(expr: Expr, types: tuple[pa.DataType | str, ...], find: Callable[[], Any]) -> Any:
@@ -290,7 +290,7 @@ def _choose(first: Bits, one: Value, other: Value) -> Value:
 
 def _is_in(expr: Call, x: Value, scope: Scope) -> Value:
     common, sought = in_type(expr, x.type), choices(expr, x.type)
-    x = as_type(x, common, scope, expr)
+    x = compared_as(x, common, scope, expr)
     values = [from_scalar(value, common) for value in sought]
     if x.fixed:
         wanted = np.array([value.data for value in values], dtype=x.data.dtype)

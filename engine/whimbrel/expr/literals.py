@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.errors import ExpressionError
+from whimbrel.clock.duration import exact_nanoseconds
+from whimbrel.clock.instant import exact_seconds
+from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr.nodes import Scalar
 
 _UNITS = ("s", "ms", "us", "ns")
-_MICROSECONDS = {"s": 1_000_000, "ms": 1_000}
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - ticks of a column without zone count from its own clock's epoch
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_EPOCH = date(1970, 1, 1)
 
 
 def finer(one: str, other: str) -> str:
@@ -38,12 +41,13 @@ def literal_type(value: Scalar) -> pa.DataType:
             return pa.float64()
         case str():
             return pa.string()
-        case datetime():
-            return pa.timestamp(_coarsest(_microseconds(value)), None if value.tzinfo is None else "UTC")
+        case datetime() | np.datetime64():
+            seconds, aware = _seconds(value, None)
+            return pa.timestamp(_coarsest(seconds, value), "UTC" if aware else None)
         case date():
             return pa.date32()
-        case timedelta():
-            return pa.duration(_coarsest(value // timedelta(microseconds=1)))
+        case timedelta() | np.timedelta64():
+            return pa.duration(_coarsest(_length(value), value))
 
 
 def literal_beside(value: Scalar, type_: pa.DataType) -> pa.DataType:
@@ -60,18 +64,23 @@ def literal_beside(value: Scalar, type_: pa.DataType) -> pa.DataType:
         case int() | float() if pa.types.is_float32(type_):
             return type_
         case str() if pa.types.is_timestamp(type_):
-            return literal_beside(_parsed(value, datetime, type_), type_)
-        case datetime() if pa.types.is_timestamp(type_):
+            physical(value, type_)
+            seconds, aware = _seconds(value, None, type_)
+            return pa.timestamp(_coarsest(seconds, value), "UTC" if aware else None)
+        case datetime() | np.datetime64() if pa.types.is_timestamp(type_):
             physical(value, type_)
             return literal_type(value)
-        case timedelta() if pa.types.is_duration(type_):
+        case timedelta() | np.timedelta64() if pa.types.is_duration(type_):
             physical(value, type_)
             return literal_type(value)
         case str() if pa.types.is_date(type_):
-            _parsed(value, date, type_)
+            _day(value, type_)
             return type_
         case date() if pa.types.is_date(type_) and not isinstance(value, datetime):
             return type_
+        case date() if pa.types.is_timestamp(type_) and not isinstance(value, datetime):
+            physical(value, type_)
+            return pa.timestamp("s", type_.tz)
         case str() if pa.types.is_large_string(type_):
             return type_
         case _:
@@ -79,46 +88,66 @@ def literal_beside(value: Scalar, type_: pa.DataType) -> pa.DataType:
 
 
 def physical(value: Scalar, type_: pa.DataType) -> Any:
-    """The value as a column of `type_` holds it: times as ticks, numbers as int, float or bool."""
-    if isinstance(value, str) and pa.types.is_timestamp(type_):
-        value = _parsed(value, datetime, type_)
+    """The value as a column of `type_` holds it: times as ticks, numbers as int, float or bool.
+
+    A date beside a time is its midnight, on the clock of the column's zone.
+    """
+    if pa.types.is_timestamp(type_) and isinstance(value, str | date | np.datetime64):
+        whole_day = isinstance(value, date) and not isinstance(value, datetime)
+        return _ticks(_seconds(value, type_.tz if whole_day else None, type_)[0], type_)
     if isinstance(value, str) and pa.types.is_date(type_):
-        value = _parsed(value, date, type_)
-    if isinstance(value, datetime):
-        return _ticks(_microseconds(value), type_)
-    if isinstance(value, timedelta):
-        return _ticks(value // timedelta(microseconds=1), type_)
+        value = _day(value, type_)
+    if isinstance(value, timedelta | np.timedelta64):
+        return _ticks(_length(value), type_)
     if isinstance(value, date):
-        days = (value - _EPOCH.date()).days
+        days = (value - _EPOCH).days
         return days if pa.types.is_date32(type_) else days * 86_400_000
     if pa.types.is_floating(type_) and value is not None:
         return float(value)
     return value
 
 
-def _parsed(text: str, kind: type[datetime | date], type_: pa.DataType) -> Any:
+def _day(text: str, type_: pa.DataType) -> date:
     try:
-        return kind.fromisoformat(text)
+        return date.fromisoformat(text)
     except ValueError:
-        raise ExpressionError(f"Cannot read {text!r} as {type_}.",
-                              hint="write it as 2013-01-31 or 2013-01-31T12:00:00+00:00") from None
+        raise _unreadable(text, type_) from None
 
 
-def _microseconds(value: datetime) -> int:
-    if getattr(value, "nanosecond", 0):
-        raise ExpressionError(f"{value} is finer than a microsecond.", hint="literals count microseconds")
-    naive = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
-    return (naive - _EPOCH) // timedelta(microseconds=1)
+def _seconds(value: Any, zone: str | None, type_: pa.DataType | None = None) -> tuple[Fraction, bool]:
+    """Seconds from the epoch, and whether the value has a time zone of its own; `type_` is named in the error."""
+    try:
+        return exact_seconds(value, zone=None if zone is None else pa.lib.string_to_tzinfo(zone))
+    except PlanError as error:
+        if isinstance(value, str):
+            raise _unreadable(value, type_) from None
+        raise ExpressionError(error.what, hint=error.hint) from None
 
 
-def _coarsest(microseconds: int) -> str:
+def _length(value: Any) -> Fraction:
+    try:
+        return exact_nanoseconds(value, where="") / 10**9
+    except PlanError as error:
+        raise ExpressionError(error.what, hint=error.hint) from None
+
+
+def _unreadable(text: str, type_: Any) -> ExpressionError:
+    return ExpressionError(f"Cannot read {text!r} as {type_}.",
+                           hint="write it as 2013-01-31 or 2013-01-31T12:00:00+00:00")
+
+
+def _coarsest(seconds: Fraction, value: Any) -> str:
     """The coarsest unit that holds the value exactly, so that a literal makes no column finer than needed."""
-    return next((unit for unit, size in _MICROSECONDS.items() if microseconds % size == 0), "us")
+    for unit, per_second in _PER_SECOND.items():
+        if (seconds * per_second).denominator == 1:
+            return unit
+    raise ExpressionError(f"{value} is finer than a nanosecond.", hint="leave out the digits after the ninth")
 
 
-def _ticks(microseconds: int, type_: pa.DataType) -> int:
-    ticks = {"s": microseconds // 1_000_000, "ms": microseconds // 1_000, "us": microseconds,
-             "ns": microseconds * 1_000}[type_.unit]
+def _ticks(seconds: Fraction, type_: pa.DataType) -> int:
+    """Rounded down where the type is coarser."""
+    ticks = seconds * _PER_SECOND[type_.unit] // 1
     if not -(2**63) <= ticks < 2**63:
-        raise ExpressionError(f"The literal is outside the range of {type_}.", hint="cast the column to a coarser unit")
-    return ticks
+        raise ExpressionError(f"The literal is outside the range of {type_}.",
+                              hint="cast the column to a coarser unit")
+    return int(ticks)

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import logical_type
+from whimbrel.clock.duration import exact_nanoseconds
+from whimbrel.clock.instant import exact_seconds
 from whimbrel.elsewhere import EXPRESSION, absent
 from whimbrel.errors import ExpressionError
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 Arithmetic = Literal["+", "-", "*", "/", "//", "%", "**"]
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
 Logic = Literal["&", "|", "^"]
-Scalar = bool | int | float | str | datetime | date | timedelta | None
+Scalar = bool | int | float | str | datetime | date | timedelta | np.datetime64 | np.timedelta64 | None
 """What may stand as a literal."""
 
 Text = str
@@ -367,10 +369,10 @@ def lift(value: Any) -> Expr:
     """An expression as it is, a plain value as a literal."""
     if isinstance(value, Expr):
         return value
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return Lit(_checked_time(value))
     if isinstance(value, np.generic):
-        value = _to_microseconds(value).item() if value.dtype.kind in "mM" else value.item()
-    if getattr(value, "nanoseconds", 0):  # a duration of pandas
-        raise ExpressionError(f"{value} is finer than a microsecond.", hint="literals count microseconds")
+        value = value.item()
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise ExpressionError(f"{value} does not fit into 64 bits.", hint="write it as a float")
     if value is None or isinstance(value, bool | int | float | str | datetime | date | timedelta):
@@ -381,12 +383,24 @@ def lift(value: Any) -> Expr:
                                "decimal columns are compared as .cast(float)")
 
 
-def _to_microseconds(value: np.generic) -> np.generic:
-    """A time or a duration of NumPy's as the datetime module can hold it."""
-    coarser = value.astype(f"{value.dtype.kind}8[us]")
-    if coarser != value and not np.isnat(value):
-        raise ExpressionError(f"{value} is finer than a microsecond.", hint="literals count microseconds")
-    return coarser
+def _checked_time(value: np.datetime64 | np.timedelta64) -> Scalar:
+    """A time or a duration of NumPy's: as the datetime module has it, or, where it is finer, as it is."""
+    if np.isnat(value):
+        return None
+    unit, _ = np.datetime_data(value.dtype)
+    if isinstance(value, np.timedelta64) and unit in ("generic", "Y", "M"):
+        raise ExpressionError(f"{value!s} has no fixed length.", where=f"lit({value!r})"[:80],
+                              hint='give it a unit from weeks to nanoseconds, such as np.timedelta64(5, "m")')
+    is_length = isinstance(value, np.timedelta64)
+    microseconds = (exact_nanoseconds(value, where="") / 1_000 if isinstance(value, np.timedelta64)
+                    else exact_seconds(value, zone=None)[0] * 10**6)
+    if microseconds.denominator != 1:
+        return value
+    try:
+        length = timedelta(microseconds=int(microseconds))
+        return length if is_length else datetime(1970, 1, 1) + length  # noqa: DTZ001 - NumPy's times have no zone
+    except OverflowError:
+        return value
 
 
 def _not_none(expr: Expr, op: Text, other: object) -> Expr:

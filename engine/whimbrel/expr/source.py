@@ -28,6 +28,7 @@ from whimbrel.expr.types import (
     choices,
     in_range,
     in_type,
+    meets_date,
     type_of,
 )
 
@@ -135,6 +136,8 @@ def _writable(expr: Expr, schema: Schema) -> bool:
                 binary, (left, type_of(left, schema)), (right, type_of(right, schema)))
             if op == "**":
                 return t.is_integer(result) and isinstance(right, Lit) and right.value == 2
+            if meets_time(schema, left, right):
+                return False
             return numpy_type(left_type) is not None and numpy_type(right_type) is not None
         case Unary(_, x):
             return not t.is_null(type_of(x, schema))
@@ -162,14 +165,23 @@ def _writable_call(call: Call, schema: Schema) -> bool:
         case "fill_null":
             return numpy_type(type_of(call, schema)) is not None and _guarded(call.args[1], schema)
         case "between":
-            return all(numpy_type(type_of(arg, schema)) is not None or isinstance(arg, Lit) for arg in call.args) and (
-                not is_text(x_type))
+            return not meets_time(schema, *call.args) and not is_text(x_type) and all(
+                numpy_type(type_of(arg, schema)) is not None or isinstance(arg, Lit) for arg in call.args)
         case "is_in":
-            return numpy_type(in_type(call, x_type)) is not None and len(call.options) <= _LONGEST_IN
+            common = in_type(call, x_type)
+            return (numpy_type(common) is not None and not meets_date(x_type, common)
+                    and len(call.options) <= _LONGEST_IN)
         case "abs" | "floor" | "ceil" | "round" | "sqrt":
             return True
         case _:
             return False
+
+
+def meets_time(schema: Schema, *exprs: Expr) -> bool:
+    """Whether a date is compared with times: where its midnight is, zones know."""
+    types = [type_of(expr, schema) for expr in exprs if not isinstance(expr, Lit) or expr.value is not None]
+    dates = any(t.is_date(type_of(expr, schema)) for expr in exprs if not isinstance(expr, Lit))
+    return dates and any(meets_date(one, other) for one in types for other in types)
 
 
 def _guarded(branch: Expr, schema: Schema) -> bool:

@@ -117,8 +117,11 @@ def require(expr: Expr, holds: bool, what: str, *got: pa.DataType, hint: str = "
         raise ExpressionError(f"{what}, not {' and '.join(str(type_) for type_ in got)}.", where=expr.show(), hint=hint)
 
 
-def common_type(expr: Expr, left: Operand, right: Operand) -> pa.DataType:
-    """The type at which two values can be compared or stand in for each other; `expr` is named if there is none."""
+def common_type(expr: Expr, left: Operand, right: Operand, *, compared: bool = False) -> pa.DataType:
+    """The type at which two values can stand in for each other, or be `compared`; `expr` is named if there is none.
+
+    Compared with a time, a date is its midnight, on the clock of the time's zone.
+    """
     (one, left_type), (other, right_type) = left, right
     try:
         if isinstance(one, Lit) and not isinstance(other, Lit):
@@ -143,9 +146,19 @@ def common_type(expr: Expr, left: Operand, right: Operand) -> pa.DataType:
                 left_type, right_type, hint=f"write {aware}, or .cast('timestamp[us]')")
         zone = right_type.tz if isinstance(one, Lit) else left_type.tz
         return pa.timestamp(finer(left_type.unit, right_type.unit), zone)
+    if compared and meets_date(left_type, right_type):
+        (time, type_), = [each for each in ((one, left_type), (other, right_type)) if t.is_timestamp(each[1])]
+        require(expr, type_.tz is None or not isinstance(time, Lit), "A time with a zone meets a date, which has none",
+                left_type, right_type, hint="leave the zone out, or compare with a column of times")
+        return type_
     symbol = f"{expr.op!r}" if isinstance(expr, Binary) else "These values"
     raise ExpressionError(f"{symbol} cannot take {left_type} and {right_type}.", where=expr.show(),
                           hint=_mismatch_hint(left_type, right_type))
+
+
+def meets_date(left: pa.DataType, right: pa.DataType) -> bool:
+    """Whether one of two types is a time, and the other one a date."""
+    return bool((t.is_timestamp(left) and t.is_date(right)) or (t.is_date(left) and t.is_timestamp(right)))
 
 
 def _mismatch_hint(left: pa.DataType, right: pa.DataType) -> str:
@@ -166,7 +179,7 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
                 hint="comparisons beside & | ^ need parentheses: (a > 1) & (b > 2)")
         return BOOL, BOOL, BOOL
     if op in COMPARISONS:
-        common = common_type(expr, left, right)
+        common = common_type(expr, left, right, compared=True)
         require(expr, is_ordered(common), f"{op!r} cannot compare", left_type, right_type)
         if common == INT and t.is_uint64(left_type) != t.is_uint64(right_type):  # of which none holds both: as they are
             return (left_type, INT, BOOL) if t.is_uint64(left_type) else (INT, right_type, BOOL)
@@ -247,7 +260,8 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
             return common_type(expr, args[0], args[1])
         case "between":
             for bound in args[1:]:
-                require(expr, is_ordered(common_type(expr, args[0], bound)), "between cannot compare", x, bound[1])
+                common = common_type(expr, args[0], bound, compared=True)
+                require(expr, is_ordered(common), "between cannot compare", x, bound[1])
             return BOOL
         case "is_in":
             in_type(expr, x)
@@ -334,8 +348,9 @@ def choices(expr: Call, x: pa.DataType) -> list[Scalar]:
 
 def in_type(expr: Call, x: pa.DataType) -> pa.DataType:
     """The type at which ``is_in`` compares."""
-    types = [common_type(expr, (expr.args[0], x), (Lit(value), literal_type(value))) for value in choices(expr, x)]
-    return reduce(lambda one, other: common_type(expr, (expr, one), (expr, other)), types, x)
+    types = [common_type(expr, (expr.args[0], x), (Lit(value), literal_type(value)), compared=True)
+             for value in choices(expr, x)]
+    return reduce(lambda one, other: common_type(expr, (expr, one), (expr, other), compared=True), types, x)
 
 
 def floor_ticks(expr: Call, x: pa.DataType) -> tuple[int, int]:

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -37,7 +36,6 @@ def test_an_unknown_column_offers_the_near_one():
     (col.time + 1, "'+' cannot take timestamp[us] and int64.", "col.time + 1"),
     (col.time > 1, "'>' cannot take timestamp[us] and int64.", "col.time > 1"),
     (col.time - col.zoned, "A time with a zone meets one without, not", "col.time - col.zoned"),
-    (col.time > date(2013, 1, 1), "'>' cannot take timestamp[us] and date32[day].", None),
     (col.day + timedelta(1), "'+' cannot take date32[day] and duration[s].", None),
     (col.tags == col.tags, "'==' cannot compare, not list", "col.tags == col.tags"),
     (col.cost * 2, "'*' cannot take decimal128(10, 2) and int64.", "col.cost * 2"),
@@ -101,7 +99,7 @@ def test_what_is_looked_for_is_a_text(name, text):
     assert caught.value.where == f"col.name.str.{name}({text!r})"
 
 
-@pytest.mark.parametrize("value", [np.datetime64(1, "ns"), np.timedelta64(5, "ns"), pd.Timedelta(5, "ns")])
-def test_literals_finer_than_a_microsecond_are_refused(value):
-    with pytest.raises(ExpressionError, match="finer than a microsecond"):
-        lit(value)
+@pytest.mark.parametrize("value", [np.datetime64(1, "ps"), np.timedelta64(5, "ps"), np.datetime64(1, "as")])
+def test_literals_finer_than_a_nanosecond_are_refused(value):
+    with pytest.raises(ExpressionError, match="finer than a nanosecond"):
+        type_of(lit(value), SCHEMA)
