@@ -90,7 +90,7 @@ def literal_beside(value: Scalar, type_: pa.DataType) -> pa.DataType:
 def physical(value: Scalar, type_: pa.DataType) -> Any:
     """The value as a column of `type_` holds it: times as ticks, numbers as int, float or bool.
 
-    A date beside a time is its midnight, on the clock of the column's zone.
+    A date that meets a time is its midnight, on the clock of the column's zone.
     """
     if pa.types.is_timestamp(type_) and isinstance(value, str | date | np.datetime64):
         whole_day = isinstance(value, date) and not isinstance(value, datetime)
