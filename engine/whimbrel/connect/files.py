@@ -10,6 +10,7 @@ from pathlib import Path
 
 from whimbrel.connect.addresses import without_secrets
 from whimbrel.connect.folder_columns import names_columns
+from whimbrel.connect.natural_order import natural_path
 from whimbrel.errors import SourceError, near_match
 
 FilePath = str | os.PathLike[str]
@@ -19,7 +20,10 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/{1,2}(?=[^/])|file:/")
 
 
 def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Path]:
-    """The files of a path, a list of paths, a directory or a glob pattern, in the order of their names.
+    """The files of a path, a list of paths, a directory or a glob pattern.
+
+    Those of a directory or a pattern come in the natural order of their names, part-2 before part-10. A list keeps its
+    own order.
 
     Parameters
     ----------
@@ -49,8 +53,8 @@ def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Pa
     if file.exists():
         return [file]
     if glob.has_magic(text):
-        matches = [Path(match) for match in sorted(glob.glob(text, recursive=True))]  # noqa: PTH207 - from any root
-        matches = [match for match in matches if match.is_file()]
+        matches = [Path(match) for match in glob.glob(text, recursive=True)]  # noqa: PTH207 - from any root
+        matches = sorted((match for match in matches if match.is_file()), key=natural_path)
         if matches:
             return matches
         raise SourceError(f"No file matches {text!r}.", where=where, hint=f"looked from {Path.cwd()}")
@@ -65,8 +69,13 @@ def check_on_this_machine(path: object, *, where: str) -> None:
                                             "or wb.from_spark(...)")
 
 
+def shown_apart(one: Path, other: Path) -> tuple[str, str]:
+    """The names of two files, for errors; where these are alike, their paths."""
+    return (str(one), str(other)) if one.name == other.name else (one.name, other.name)
+
+
 def _in_directory(directory: Path, where: str) -> list[Path]:
-    files = [file for file in sorted(directory.rglob("*.parquet"))
+    files = [file for file in sorted(directory.rglob("*.parquet"), key=natural_path)
              if file.is_file() and not any(part[0] in "._" for part in file.relative_to(directory).parts)]
     if not files:
         raise SourceError(f"There is no .parquet file in {str(directory)!r}.", where=where,

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from whimbrel.batch import Column
+from whimbrel.connect.natural_order import natural, natural_path
 from whimbrel.errors import SourceError
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -61,10 +62,11 @@ class FolderColumns:
                         for number, file in enumerate(told)}
 
     def in_order(self) -> list[Path]:
-        """The files in the order of these values, nulls last, and of their names."""
+        """The files in the natural order of these values, nulls last, and of their names."""
         def place(file: Path) -> tuple[Any, ...]:
-            values = self._values[file].values()
-            return (*((value is None, 0 if value is None else value) for value in values), file)
+            values = ((value, natural(value) if isinstance(value, str) else value)
+                      for value in self._values[file].values())
+            return (*((value is None, 0 if value is None else key) for value, key in values), natural_path(file))
 
         return sorted(self._values, key=place)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from whimbrel.batch import Column, logical_type
+from whimbrel.connect.files import shown_apart
 from whimbrel.connect.row_groups import smallest_and_largest
 from whimbrel.connect.wider_type import as_wider, wider_type
 from whimbrel.errors import SchemaError, SourceError
@@ -120,7 +121,7 @@ class OneSchema:
         return next(one for one in schemas if wider_type(one.field(name).type, other.field(name).type) is None), other
 
     def _differ(self, name: str, one: pa.Schema, other: pa.Schema) -> SchemaError:
-        here, there = _shown(self._first[one], self._first[other])
+        here, there = shown_apart(self._first[one], self._first[other])
         return SchemaError(f"Column {name!r} is {_type_in(one, name)} in {here!r} and {_type_in(other, name)} in "
                            f"{there!r}.", where=self._where,
                            hint="files read together need the same columns, of types that one type holds exactly")
@@ -128,7 +129,7 @@ class OneSchema:
     def _out_of_reach(self, file: Path, name: str) -> SourceError:
         type_, own = self.fields.field(name).type, self._own[file].field(name).type
         other = next(each for schema, each in self._first.items() if not _holds(own, schema.field(name).type))
-        here, there = _shown(file, other)
+        here, there = shown_apart(file, other)
         return SourceError(f"Column {name!r} of {here!r} holds times beyond {type_}, which {there!r} needs.",
                            where=self._where,
                            hint="read them apart, or write both with one unit")
@@ -142,8 +143,3 @@ def _type_in(schema: pa.Schema, name: str) -> str:
 def _holds(type_: pa.DataType, other: pa.DataType) -> bool:
     """Whether a type holds the values of another one without being widened."""
     return wider_type(type_, other) == logical_type(type_)
-
-
-def _shown(one: Path, other: Path) -> tuple[str, str]:
-    """The names of two files; where these are alike, their paths."""
-    return (str(one), str(other)) if one.name == other.name else (one.name, other.name)

@@ -29,7 +29,7 @@ from whimbrel.plan.source import Blocks, Disorder, Source
 
 
 class ParquetSource(ColumnarSource):
-    """One or several Parquet files of the same columns, read in the order of their names, row group by row group.
+    """One or several Parquet files of the same columns, read one after the other, row group by row group.
 
     A column whose layout, width or unit differs between files comes in the type that holds the values of all exactly.
     Only the footers are read at first, so the number of rows is known and a mistake in a column's name costs nothing.
@@ -39,7 +39,8 @@ class ParquetSource(ColumnarSource):
     Parameters
     ----------
     path : str, path or iterable of them
-        A file, several files, a directory or a glob pattern. Folders of a directory may name columns, as in
+        A file, several files in the order of reading, a directory or a glob pattern. Files of the last two are read in
+        the natural order of their names, part-2 before part-10. Folders of a directory may name columns, as in
         ``day=2024-01-02``: files are then read in the order of these values.
     time, end, arrival, reorder_latency, late, partition
         As in :class:`~whimbrel.connect.columnar.TimedSource`.
@@ -130,6 +131,9 @@ class ParquetSource(ColumnarSource):
     def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
         begins = np.searchsorted(self._ranges[:, 0], blocks.first)
         return np.logical_or.reduceat(np.array(self._files.holding(conditions), np.bool_), begins)
+
+    def lies_in(self, row: int) -> str:
+        return self._files.lies_in(row)
 
     def stamp(self) -> str | None:
         return self._files.stamp()

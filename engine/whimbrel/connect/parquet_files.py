@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Column
 from whimbrel.connect.columnar import BATCH_ROWS
+from whimbrel.connect.files import shown_apart
 from whimbrel.connect.folder_columns import FolderColumns
 from whimbrel.connect.one_schema import OneSchema
 from whimbrel.connect.read_ahead import read_ahead
@@ -133,6 +134,20 @@ class ParquetFiles:
             footer.write_metadata_file(sink)
             digest.update(sink.getvalue())
         return digest.hexdigest()
+
+    def lies_in(self, row: int) -> str:
+        """In which of several files a row lies, and after which that one is read; empty where there is one file."""
+        before: Path | None = None
+        for file, footer, kept in zip(self.paths, self._footers, self._kept, strict=True):
+            for number in kept:
+                rows = footer.row_group(number).num_rows
+                if row < rows and len(self.paths) > 1:
+                    here, there = shown_apart(file, before or file)
+                    inside = row + sum(_sizes(footer, range(number)))
+                    return f"row {inside:,} of {here!r}" + (f", read after {there!r}" if before else "")
+                row -= rows
+            before = file
+        return ""
 
     @cached_property
     def int96(self) -> frozenset[str]:

@@ -145,8 +145,11 @@ class Ingress(Judge):
         else:
             promise = f"a reorder latency of {show_ticks(latency, schema.unit)}" if latency else "rows in time order"
             why = f"{shown} came after {when}, with {promise}"
+        which = f"Row {first + row:,} of {self.source.name}{self.time.where(batch, row)}"
+        if place := self.source.lies_in(first + row):
+            which, hint = f"{which} ({place})", f"give the files as a list in the order of time; {hint}"
         return DisorderError(
-            f"Row {first + row:,} of {self.source.name}{self.time.where(batch, row)} is late by "
+            f"{which} is late by "
             f"{tell_ticks(passed - time, schema.unit)}: {why}.", where=f'time="{self.source.time}"', hint=hint)
 
 

@@ -247,6 +247,10 @@ class Source(ABC):
         """Of each block, whether some row of it may meet all conditions; True wherever nobody knows."""
         return np.ones(len(blocks), np.bool_)
 
+    def lies_in(self, row: int) -> str:
+        """Where a row lies, of a source of several files, and what is read before, for errors; empty otherwise."""
+        return ""
+
     def stamp(self) -> str | None:
         """What changes whenever its rows do, known without reading them; None where only rows tell."""
         return None
@@ -274,6 +278,9 @@ class Pruned(Source):
         self.in_order, self.as_it_comes, self.read_of = source.in_order, source.as_it_comes, source.read_of
         self.longest, self.after = source.longest, source.after
         self.schema = source.schema.select(columns)
+
+    def lies_in(self, row: int) -> str:
+        return self.source.lies_in(row)
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         return self.source.read(columns, offset)
@@ -324,6 +331,9 @@ class Promising(Source):
         self.disorder, self.longest, self.after = disorder, source.longest, source.after
         self.hidden = source.hidden
 
+    def lies_in(self, row: int) -> str:
+        return self.source.lies_in(row)
+
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         return self.source.read(columns, offset)
 
@@ -339,6 +349,9 @@ class Unsorted(Source):
         self.schema, self.rows, self.live = source.schema, source.rows, source.live
         self.disorder, self.longest, self.read_of = source.disorder, source.longest, source.read_of
         self.after = source.after
+
+    def lies_in(self, row: int) -> str:
+        return self.source.lies_in(row)
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         return self.source.read(columns, offset)

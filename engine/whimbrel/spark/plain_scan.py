@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from whimbrel.batch import plain_type
+from whimbrel.connect.natural_order import natural_path
 from whimbrel.connect.parquet_files import ParquetFiles
 from whimbrel.errors import WhimbrelError
 from whimbrel.spark.plain_files import PlainFiles
@@ -55,7 +56,7 @@ def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFi
     if len(constants) < len(found):  # one that was named twice is read twice
         return None
     try:
-        files = ParquetFiles(sorted(constants), where=where)
+        files = ParquetFiles(sorted(constants, key=natural_path), where=where)
     except WhimbrelError:  # files of several schemas, for example: Spark knows how to merge them
         return None
     if any(map(_by_old_calendar, files.notes)) or not all(

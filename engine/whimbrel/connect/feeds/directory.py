@@ -25,6 +25,7 @@ from whimbrel.connect.feeds.feed import Feed, Usual
 from whimbrel.connect.feeds.lines import TOO_LONG, Lines
 from whimbrel.connect.feeds.text_records import TextColumns
 from whimbrel.connect.files import FilePath
+from whimbrel.connect.natural_order import natural_path
 from whimbrel.errors import PlanError
 
 _UNFINISHED = (".", "_")
@@ -37,6 +38,7 @@ _READ_BYTES = 1 << 20
 class DirectoryFeed(Feed):
     """Rows of files in a directory, in the order of names, and then of those that appeared meanwhile, each read once.
 
+    Numbers in names count as numbers: part-2 comes before part-10.
     Files should appear when they are complete, by renaming; names that begin with ``.`` or ``_`` are left alone. JSON
     and CSV files do not say where they end, and are left alone until nobody has written to them for a second; what is
     written behind that is not read. An empty file is left alone. A file that cannot be read is tried again until nobody
@@ -146,7 +148,7 @@ class _Visitor(Client):
             self._done = sorted(known)
         self._files, self._known, self._read = files, known, 0
         new = (name for name in files.keys() - known if not self._is_to_wait_for(name))
-        self._new = sorted(new, key=lambda name: (name != self._file, name))
+        self._new = sorted(new, key=lambda name: (name != self._file, natural_path(Path(name))))
 
     def _is_to_wait_for(self, name: str) -> bool:
         """Whether somebody may be writing to a file of which nothing was read yet, and that may lack its end."""

@@ -51,6 +51,15 @@ def test_each_file_is_read_once_also_from_a_place(tmp_path: Path, suffix: str) -
         assert values(found, 1, "at") == [4]
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+def test_numbers_in_names_count_as_numbers(tmp_path: Path, suffix: str) -> None:
+    for at in (10, 9, 100, 1):
+        put(tmp_path, f"part-{at}.{suffix}", at)
+    feed = wb.feeds.directory(tmp_path, pattern=f"*.{suffix}", **QUICK)
+    with reading(feed) as found:
+        assert values(found, 4, "at") == [1, 9, 10, 100]
+
+
 def test_places_in_a_directory_share_its_names_and_each_goes_on_where_it_is(tmp_path: Path) -> None:
     for at in range(9):
         put(tmp_path, f"{at}.jsonl", at)
