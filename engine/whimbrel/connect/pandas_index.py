@@ -26,7 +26,16 @@ def unnamed_index(notes: Mapping[bytes, bytes] | None) -> frozenset[str]:
     >>> unnamed_index({b"pandas": b'{"index_columns": ["__index_level_0__", "day"]}'})
     frozenset({'__index_level_0__'})
     """
-    return frozenset(name for name in index_columns(notes) if _UNNAMED.fullmatch(name))
+    return frozenset(filter(names_no_index, index_columns(notes)))
+
+
+def names_no_index(column: str) -> bool:
+    """Whether a column is called as pandas calls a level of an index that has no name.
+
+    >>> names_no_index("__index_level_12__"), names_no_index("level")
+    (True, False)
+    """
+    return _UNNAMED.fullmatch(column) is not None
 
 
 def index_columns(notes: Mapping[bytes, bytes] | None) -> list[str]:
@@ -37,6 +46,12 @@ def index_columns(notes: Mapping[bytes, bytes] | None) -> list[str]:
         return []
     levels = told.get("index_columns", []) if isinstance(told, dict) else []
     return [level for level in levels if isinstance(level, str)] if isinstance(levels, list) else []
+
+
+def data_fields(fields: pa.Schema, wanted: Iterable[str | None]) -> pa.Schema:
+    """Columns without those of an index that has no name, but for those that are asked for by name; no notes."""
+    left_out = unnamed_index(fields.metadata) - frozenset(wanted)
+    return pa.schema([field for field in fields if field.name not in left_out])
 
 
 def without(table: pa.Table, names: Iterable[str], wanted: Iterable[str | None]) -> pa.Table:

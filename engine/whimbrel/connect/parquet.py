@@ -21,7 +21,7 @@ from whimbrel.connect.files import FilePath, parquet_files
 from whimbrel.connect.folder_columns import FolderColumns
 from whimbrel.connect.parquet_excerpts import ParquetExcerpts
 from whimbrel.connect.parquet_files import ParquetFiles
-from whimbrel.connect.partitions import Partitions
+from whimbrel.connect.partitions import Partitions, by_of
 from whimbrel.expr import Expr
 from whimbrel.plan.excerpts import Excerpts
 from whimbrel.plan.properties import Beat
@@ -31,6 +31,7 @@ from whimbrel.plan.source import Blocks, Disorder, Source
 class ParquetSource(ColumnarSource):
     """One or several Parquet files of the same columns, read one after the other, row group by row group.
 
+    An index of pandas without a name is no column, unless it is asked for by name, as the time, for example.
     A column whose layout, width or unit differs between files comes in the type that holds the values of all exactly.
     Only the footers are read at first, so the number of rows is known and a mistake in a column's name costs nothing.
     Reading decodes only the columns asked for, of two row groups side by side and a few batches ahead, and holds a few
@@ -79,7 +80,7 @@ class ParquetSource(ColumnarSource):
         files, directory = parquet_files(path, where=where), _directory(path)
         folders = None if directory is None else FolderColumns(directory, files, where=where)
         files = files if folders is None else folders.in_order()
-        self._files = ParquetFiles(files, where=where, folders=folders)
+        self._files = ParquetFiles(files, where=where, folders=folders, wanted=(time, end, arrival, by_of(partition)))
         super().__init__(self._files.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                          late=late, name=name or _name(path, files), rows=self._files.rows, where=where,
                          partition=partition)

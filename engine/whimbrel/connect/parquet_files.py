@@ -18,6 +18,7 @@ from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.files import shown_apart
 from whimbrel.connect.folder_columns import FolderColumns
 from whimbrel.connect.one_schema import OneSchema
+from whimbrel.connect.pandas_index import data_fields
 from whimbrel.connect.read_ahead import read_ahead
 from whimbrel.connect.row_groups import may_meet
 from whimbrel.errors import SchemaError, SourceError
@@ -51,6 +52,8 @@ class ParquetFiles:
         The user's call, for errors.
     folders : FolderColumns, optional
         Columns that the folders of these files name.
+    wanted : sequence of str or None
+        Columns that are there even where pandas wrote an index without a name to them; others of that kind are not.
 
     Attributes
     ----------
@@ -68,13 +71,14 @@ class ParquetFiles:
         For files of different columns, or that hold a column that their folders name.
     """
 
-    def __init__(self, files: Sequence[Path], *, where: str, folders: FolderColumns | None = None) -> None:
+    def __init__(self, files: Sequence[Path], *, where: str, folders: FolderColumns | None = None,
+                 wanted: Sequence[str | None] = ()) -> None:
         self.paths = files
         self._where = where
         self._folders = folders
         self._written = {file: _written(file) for file in files}
         footers = [self._footer(file) for file in files]
-        schemas = {file: schema.remove_metadata() for file, (_, schema) in zip(files, footers, strict=True)}
+        schemas = {file: data_fields(schema, wanted) for file, (_, schema) in zip(files, footers, strict=True)}
         self._one_schema = OneSchema(schemas, where=where)
         for file, (footer, _) in zip(files, footers, strict=True):
             self._one_schema.check_reach(file, footer)
@@ -206,8 +210,9 @@ class ParquetFiles:
         try:
             with self._reader(file, footer) as reader:
                 self._check_unchanged(file)
-                inside = [name for name in columns if name in reader.schema_arrow.names]
-                for data in _record_batches(reader, inside or reader.schema_arrow.names[:1], row_groups):
+                held = reader.schema_arrow.names
+                inside = [name for name in columns if name in held]
+                for data in _record_batches(reader, inside or (self._one_schema.fields.names or held)[:1], row_groups):
                     if skip < data.num_rows:
                         rows = self._one_schema.rows(file, data.slice(skip))
                         yield rows if self._folders is None else self._folders.added(file, rows, columns)

@@ -56,7 +56,7 @@ def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFi
     if len(constants) < len(found):  # one that was named twice is read twice
         return None
     try:
-        files = ParquetFiles(sorted(constants, key=natural_path), where=where)
+        files = ParquetFiles(sorted(constants, key=natural_path), where=where, wanted=fields.names)
     except WhimbrelError:  # files of several schemas, for example: Spark knows how to merge them
         return None
     if any(map(_by_old_calendar, files.notes)) or not all(

@@ -13,6 +13,7 @@ import pyarrow as pa
 from whimbrel.batch import Schema
 from whimbrel.clock import Instant, format_instant, parse_instant
 from whimbrel.connect import Timeline
+from whimbrel.connect.pandas_index import names_no_index
 from whimbrel.errors import MissingExtraError, PlanError, SchemaError, SourceError, near_match
 from whimbrel.expr import Col, Expr, type_of
 from whimbrel.spark.cause import short_cause
@@ -88,19 +89,22 @@ def _found(find: Any, where: str) -> DataFrame:
 def only(frame: DataFrame, wanted: Sequence[str], columns: Sequence[str] | None, where: str) -> DataFrame:
     """Without columns that nobody asked for; those of `wanted` are always there.
 
+    An index without a name that pandas wrote to a file is no column, unless it is named.
+
     Raises
     ------
     SchemaError
         For a column that there is not, and one that Spark does not tell from another.
     """
-    names = frame.columns if columns is None else list(dict.fromkeys([*wanted, *columns]))
+    data = [name for name in frame.columns if name in wanted or not names_no_index(name)]
+    names = data if columns is None else list(dict.fromkeys([*wanted, *columns]))
     for name in names:
         if name not in frame.columns:
             raise SchemaError(f"The DataFrame has no column {name!r}.", where=where,
                               hint=near_match(name, frame.columns))
     asked = {name.lower() for name in names}
     told_apart([name for name in frame.columns if name.lower() in asked], frame.sparkSession, where)
-    return frame if columns is None else frame.select(*map(quoted, names))
+    return frame if names == frame.columns else frame.select(*map(quoted, names))
 
 
 def kept(frame: DataFrame, conditions: Sequence[Any], where: str) -> DataFrame:

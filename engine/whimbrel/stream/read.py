@@ -49,7 +49,8 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
     Files that are read together have the same columns. Where types differ, a column takes the one that holds every
     value exactly: text is text in whatever layout, the wider of two integers, floats or decimals, the finer of two
     units of time. A column that is all null in a file takes its type from the others. Anything else, such as integers
-    in one file and floats or text in another, is an error that names both files, before a row is read.
+    in one file and floats or text in another, is an error that names both files, before a row is read. An index without
+    a name that pandas wrote to a file is no column, unless it is asked for, such as ``end="__index_level_0__"``.
     """
     return Stream(Node(ParquetSource(path, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                                      late=late, partition=partition, name=name)))
@@ -145,7 +146,8 @@ def from_spark(asked: Any, *, time: str, end: str | None = None, arrival: str | 
         As in :func:`read_parquet`. Default: no reorder latency is promised, and the rows are sorted here; with
         ``order="time"`` none is late.
     columns : sequence of str, optional
-        The columns that there are, beside those of time. What a query does not ask for is never read anyway.
+        The columns that there are, beside those of time. What a query does not ask for is never read anyway. Default:
+        all but an index that pandas wrote to a file, ``__index_level_0__``.
     where : str, Expr or pyspark.sql.Column, or several, optional
         Rows that are wanted, in SQL or as an expression; Spark and its files are told.
     between : (moment, moment), optional

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import whimbrel as wb
@@ -223,3 +224,17 @@ def test_in_the_order_of_time_a_failed_task_delivers_once(frame: DataFrame) -> N
     log = wb.from_spark(frame.select("t", "key").mapInArrow(flaky, "t timestamp, key long"), time="t", order="time")
     found = [key for batch in batches(source(log), ["key"]) for key in batch.column("key").values.tolist()]
     assert found == list(range(ROWS))
+
+
+def test_an_index_that_pandas_wrote_is_no_column(spark: SparkSession, tmp_path: Path) -> None:
+    table = pa.table({"t": [1, 2], "__index_level_0__": [7, 8]})
+    noted = table.replace_schema_metadata({"pandas": '{"index_columns": ["__index_level_0__"]}'})
+    pq.write_table(noted, tmp_path / "log.parquet")
+    frame = spark.read.parquet(str(tmp_path))
+    for asked in (frame, frame.where("t > 0")):  # read directly, and by a job
+        assert wb.from_spark(asked, time="t").schema.names == ("t",)
+        assert wb.from_spark(asked, time="t").distinct().collect()["t"].to_pylist() == [1, 2]
+        for named in ({"columns": ["__index_level_0__"]}, {"end": "__index_level_0__"},
+                      {"where": col("__index_level_0__") > 0}):
+            log = wb.from_spark(asked, time="t", **named)
+            assert log.collect()["__index_level_0__"].to_pylist() == [7, 8]

@@ -23,7 +23,8 @@ from whimbrel.connect.feeds.letters import Letters
 from whimbrel.connect.feeds.listening import Listening
 from whimbrel.connect.feeds.overload import Overload, WidenHop
 from whimbrel.connect.feeds.pace import Pace
-from whimbrel.connect.partitions import Partitions, in_partitions
+from whimbrel.connect.pandas_index import data_fields
+from whimbrel.connect.partitions import Partitions, by_of, in_partitions
 from whimbrel.connect.promise import promise
 from whimbrel.connect.timeline import Timeline
 from whimbrel.errors import PlanError, SchemaError, SourceError, WhimbrelError, near_match
@@ -125,8 +126,9 @@ class Feed(Source):
         self.format = format
         self.letters = Letters()
         self.beside = pa.schema([]) if beside is None else beside
-        self.value_fields = (fields_inferred(self._sampled(self.pace.sample_s), self.call) if schema is None
-                             else fields_given(schema, self.call))
+        wanted = (time, told.get("end"), told.get("arrival"), by_of(told.get("partition")))
+        self.value_fields = (fields_given(schema, self.call) if schema is not None else
+                             fields_inferred(data_fields(self._sampled(self.pace.sample_s), wanted), self.call))
         fields = pa.schema([*self.value_fields, *self.beside])
         self.arrived_as = told.get("arrived_as")
         if self.arrived_as is not None:
@@ -225,7 +227,7 @@ class Feed(Source):
 
     def _schema_of(self, sample: Delivery) -> pa.Schema:
         if isinstance(sample.messages, pa.RecordBatch):
-            return sample.messages.schema.remove_metadata()
+            return sample.messages.schema
         if not sample.messages:
             raise SchemaError("No message came to infer a schema from.", where=self.call,
                               hint='give one: schema={"at": "timestamp[ms]", "price": "double"}')
