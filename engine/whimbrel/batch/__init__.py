@@ -5,14 +5,15 @@ from whimbrel.batch.batch import Batch, Ticks
 from whimbrel.batch.column import Column, Mask, frozen, numpy_type
 from whimbrel.batch.plain import logical_type, plain_array, plain_type
 from whimbrel.batch.reach import check_reach, elapsed
+from whimbrel.batch.room import SPACIOUS_BYTES, check_room, no_room
 from whimbrel.batch.schema import Field, Schema
 from whimbrel.batch.storage import Given, Storage, keep_freed_memory
 from whimbrel.batch.surroundings import surroundings
 from whimbrel.batch.texts import text_buffers
 
 __all__ = [
-    "Batch", "Column", "Field", "Given", "Mask", "Schema", "Storage", "Ticks", "check_reach", "columns_from_arrow",
-    "elapsed",
-    "frozen", "keep_freed_memory", "logical_type", "numpy_type", "plain_array", "plain_type", "record_batches",
-    "schema_from_arrow", "surroundings", "table_from_batches", "table_schema", "text_buffers",
+    "SPACIOUS_BYTES", "Batch", "Column", "Field", "Given", "Mask", "Schema", "Storage", "Ticks", "check_reach",
+    "check_room", "columns_from_arrow", "elapsed", "frozen", "keep_freed_memory", "logical_type", "no_room",
+    "numpy_type", "plain_array", "plain_type", "record_batches", "schema_from_arrow", "surroundings",
+    "table_from_batches", "table_schema", "text_buffers",
 ]

@@ -13,7 +13,7 @@ from whimbrel.kernels.compile import (
     tier,
     watched,
 )
-from whimbrel.kernels.contract import Kernel, Stateless
+from whimbrel.kernels.contract import PORTION_ROWS, Kernel, Stateless
 from whimbrel.kernels.kept_rows import kept_rows
 from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, encode_keys
 from whimbrel.kernels.spread import marked, spread
@@ -21,8 +21,8 @@ from whimbrel.kernels.state import FIXED, Parts, restored, state_of
 from whimbrel.kernels.time_order import ascends, ordered, time_order, with_gaps
 
 __all__ = [
-    "FIXED", "ColumnKeys", "Compiled", "IntegerKeys", "Kernel", "KeyTable", "Parts", "Stateless", "Thrift", "Tier",
-    "ascends", "cache_directory", "encode_keys", "finish_compiling", "forced_tier", "foundation", "keeps_code",
-    "kept_rows", "load_text", "marked", "ordered", "patience", "refusal", "restored", "spread", "state_of", "tier",
-    "time_order", "watched", "with_gaps",
+    "FIXED", "PORTION_ROWS", "ColumnKeys", "Compiled", "IntegerKeys", "Kernel", "KeyTable", "Parts", "Stateless",
+    "Thrift", "Tier", "ascends", "cache_directory", "encode_keys", "finish_compiling", "forced_tier", "foundation",
+    "keeps_code", "kept_rows", "load_text", "marked", "ordered", "patience", "refusal", "restored", "spread",
+    "state_of", "tier", "time_order", "watched", "with_gaps",
 ]

@@ -12,6 +12,9 @@ from whimbrel.batch import Batch, Storage
 from whimbrel.clock import MIN_TIME
 from whimbrel.kernels.state import restore_attributes
 
+PORTION_ROWS = 1 << 18
+"""About as many rows as a kernel gives at once, where it could give any number of them."""
+
 
 class Kernel(ABC):
     """Moves the rows of one operator, holding whatever it must remember between batches.
@@ -20,6 +23,10 @@ class Kernel(ABC):
     when no row below a time can follow on a port. Both answer with the rows they complete, in time order, and leave
     :attr:`frontier` at the time below which the output can no longer change. How often either is called, and how rows
     are cut into batches, never changes the rows that come out.
+
+    A kernel of which few rows can make very many gives a portion of them, says that there are :attr:`more`, and gives
+    the next one when it is asked to :meth:`go_on`. It may be pushed, advanced, copied and written down in between;
+    :attr:`frontier` never passes a row that is due.
 
     State lives in NumPy arrays, Arrow arrays, batches and plain values held by attributes (also inside lists, dicts and
     objects that have a ``fork()``), so that it can be copied and written down.
@@ -37,6 +44,20 @@ class Kernel(ABC):
     @abstractmethod
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         """Learn that no row with ``sync < frontier`` can follow on `port`; answer with what that completes."""
+
+    @property
+    def more(self) -> bool:
+        """Whether rows are due that were not given yet."""
+        return False
+
+    def go_on(self) -> list[Batch]:
+        """The next portion of the rows that are due."""
+        return []
+
+    @property
+    def growing(self) -> str:
+        """What makes so many rows, in words, for errors: "an event that starts at 0 has 1,000 pieces"."""
+        return ""
 
     def fork(self) -> Self:
         """An independent copy that can be run to the end to see what the answer would be if the stream stopped here.

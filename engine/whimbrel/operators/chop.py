@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Schema, check_reach
-from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, grid_offset, show_grid
+from whimbrel.batch import Batch, Schema, Ticks, check_reach
+from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, grid_offset, show_grid
 from whimbrel.errors import KernelError, PlanError
-from whimbrel.kernels import Kernel
+from whimbrel.kernels import PORTION_ROWS, Kernel
 from whimbrel.plan import Beat, Exact, Given, Operator, Properties, Reach, Wanted, ceil_to, floor_to, fluent
 
 
@@ -36,7 +36,9 @@ class Chop(Operator):
     Notes
     -----
     Pieces are made as time passes, so an event without a known end is cut for as long as the stream goes on; when it
-    ends, such an event is a KernelError. Shapes: a row for each period that an event is part of. State: active events.
+    ends, such an event is a KernelError. Very many pieces come in portions: a filter or an aggregate after it sees one
+    after the other, and only an answer that keeps all of them can need more memory than there is (a KernelError that
+    names the event). Shapes: a row for each period that an event is part of. State: active events.
     :meth:`stitch` is the inverse. Source: Trill (VLDB 2015), section 3.1 (Chop).
 
     Examples
@@ -96,42 +98,98 @@ def chop(schema: Schema, period: Duration, *, offset: Duration | None = None) ->
 
 
 class ChopKernel(Kernel):
-    """Holds what is left of each event."""
+    """Holds what is left of each event, and cuts off pieces in the order of time: all that start before `cut`."""
 
     def __init__(self, chop: Chop, schema: Schema) -> None:
         self.chop = chop
         self.rest = Batch.empty(schema)
+        self.told = self.due = self.cut = MIN_TIME
+        self.longest = [0, 0]
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()
         if not len(batch):
             return []
         check_reach(batch, 2 * self.chop.period + abs(self.chop.offset), self.chop.show(), ends=True)
+        self._remember_longest(batch)
         self.rest = Batch.concat([self.rest, batch])
-        return self._pieces_before(int(batch.sync[-1]))
+        self.due = max(self.due, int(batch.sync[-1]))
+        return self.go_on()
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = frontier
+        self.told = frontier
         if frontier == INF and (endless := self.rest.other == INF).any():
-            start = pa.scalar(int(self.rest.sync[endless][0])).cast(self.rest.schema.time_type).as_py()
-            raise KernelError(f"An event that is still true at {start} has no known end, and the stream ended.",
-                              where=self.chop.show(), hint="end it before, with clip_duration(...) or where(...)")
-        return self._pieces_before(frontier)
+            raise KernelError(f"An event that is still true at {self._shown(int(self.rest.sync[endless][0]))} has no "
+                              "known end, and the stream ended.", where=self.chop.show(),
+                              hint="end it before, with clip_duration(...) or where(...)")
+        self.due = max(self.due, frontier)
+        return self.go_on()
+
+    @property
+    def more(self) -> bool:
+        return self.cut < self.due
+
+    def go_on(self) -> list[Batch]:
+        time = self._portion()
+        pieces = self._pieces_before(time)
+        self.cut = self.due if time == self.due or not len(self.rest) else max(time, int(self.rest.sync.min()))
+        self.frontier = min(self.told, self.cut) if self.more else self.told
+        return pieces
+
+    @property
+    def growing(self) -> str:
+        start, end = self.longest
+        pieces = (end - start) // self.chop.period + 1
+        return f"an event that starts at {self._shown(start)} has {pieces:,} pieces" if end > start else ""
 
     @property
     def buffered_rows(self) -> int:
         return len(self.rest)
+
+    def _remember_longest(self, batch: Batch) -> None:
+        known = np.where(batch.other == INF, batch.sync, batch.other)
+        lasts = known.astype(np.float64) - batch.sync
+        row = int(lasts.argmax())
+        if lasts[row] > self.longest[1] - self.longest[0]:
+            self.longest = [int(batch.sync[row]), int(known[row])]
+
+    def _shown(self, time: int) -> str:
+        try:
+            return str(pa.scalar(time).cast(self.rest.schema.time_type).as_py())
+        except (OverflowError, ValueError):  # a year that Python does not have
+            return str(time)
+
+    def _counts(self, start: Ticks, end: Ticks, time: int) -> tuple[Ticks, Ticks]:
+        """Of each row that starts before a time: the grid point it is in, and how many pieces start before the time."""
+        first_beat = start - (start - self.chop.offset) % self.chop.period
+        last = np.minimum(end, time) - 1  # the last moment at which a piece may start
+        return first_beat, (last - first_beat) // self.chop.period + 1
+
+    def _portion(self) -> int:
+        """The time before which about as many pieces start as may be given at once, or as start first if more do."""
+        begun = self.rest.sync < self.due
+        start, end = self.rest.sync[begun], self.rest.other[begun]
+        room = max(PORTION_ROWS, 2 * len(start))
+        if not len(start) or self._counts(start, end, self.due)[1].sum(dtype=np.float64) <= room:
+            return self.due
+        low, high = int(start.min()) + 1, self.due
+        while high - low > 1:
+            middle = (low + high) // 2
+            begun = start < middle
+            if self._counts(start[begun], end[begun], middle)[1].sum(dtype=np.float64) <= room:
+                low = middle
+            else:
+                high = middle
+        return low
 
     def _pieces_before(self, time: int) -> list[Batch]:
         """Cut off the pieces that start before a time."""
         due = np.flatnonzero(self.rest.sync < time)
         if not len(due):
             return []
-        period, offset = self.chop.period, self.chop.offset
+        period = self.chop.period
         rows = self.rest.take(due)
-        last = np.minimum(rows.other, time) - 1  # the last moment at which a piece may start
-        first_beat = rows.sync - (rows.sync - offset) % period
-        count = (last - first_beat) // period + 1
+        first_beat, count = self._counts(rows.sync, rows.other, time)
         begins = np.repeat(np.cumsum(count) - count, count)
         beat = np.repeat(first_beat, count) + (np.arange(len(begins)) - begins) * period
         start = np.maximum(np.repeat(rows.sync, count), beat)

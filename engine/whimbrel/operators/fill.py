@@ -11,7 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Field, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME, TickUnit, quote_ticks
 from whimbrel.errors import KernelError
-from whimbrel.kernels import Compiled, Kernel, KeyTable
+from whimbrel.kernels import PORTION_ROWS, Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.fill import NOW, SEEN, UNKNOWN, USED, fill_windows
 from whimbrel.operators.measure import extend
 from whimbrel.plan import EVERYTHING, Exact, Given, Grid, Operator, Properties, Wanted
@@ -101,6 +101,9 @@ class FillKernel(Kernel):
         self.state[NOW] = MIN_TIME
         self.groups = np.full(64, UNKNOWN, np.int8)
         self.open = False
+        self.todo: list[list[Any]] = []
+        """Rows that are to be shown, their groups, and the row to go on with."""
+        self.told = MIN_TIME
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()
@@ -109,18 +112,50 @@ class FillKernel(Kernel):
         groups = self.keys.ids(batch.columns[: self.fill.keys], len(batch))
         if len(self.keys) > len(self.groups):
             self.groups = extend(self.groups, 2 * len(self.keys), UNKNOWN)
-        self._check(int(batch.sync[-1]))
-        self.open = True
-        return self._run(batch, frozen(groups), MIN_TIME)
+        self.todo.append([batch, frozen(groups), 0])
+        return self.go_on() if len(self.todo) == 1 else []
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        self.told = frontier
+        if self.todo:
+            self.frontier = min(frontier, int(self.state[NOW]))
+            return []
+        return self._close()
+
+    @property
+    def more(self) -> bool:
+        return bool(self.todo)
+
+    @property
+    def growing(self) -> str:
+        return f"a gap of windows is filled for {int(self.state[SEEN]):,} groups"
+
+    def go_on(self) -> list[Batch]:
+        out, room = list[Batch](), PORTION_ROWS
+        while self.todo and room > 0:
+            batch, groups, row = self.todo[0]
+            if row == 0:
+                self._check(int(batch.sync[-1]))
+            made, row = self._run(batch, groups, MIN_TIME, row, room)
+            out, room = out + made, room - sum(map(len, made))
+            self.todo[0][2] = row
+            if row > len(batch):
+                self.todo.pop(0)
+        self.open = True
+        if not self.todo:
+            return out + (self._close() if self.told > MIN_TIME else [])
+        self.frontier = min(self.told, int(self.state[NOW]))
+        return out
+
+    def _close(self) -> list[Batch]:
+        """Fill up the open window, if it is over."""
         out: list[Batch] = []
-        if self.open and frontier > self.state[NOW]:
+        if self.open and self.told > self.state[NOW]:
             self.open = False
             rows = Batch.empty(self.out_schema.select(self.out_schema.names[: len(self._columns)]))
-            out = self._run(rows, _NO_GROUPS, int(self.state[NOW]) + self.fill.grid.hop)
-        held = frontier != INF and self.state[SEEN] > 0
-        self.frontier = min(frontier, int(self.state[NOW])) if held else frontier
+            out, _ = self._run(rows, _NO_GROUPS, int(self.state[NOW]) + self.fill.grid.hop)
+        held = self.told != INF and self.state[SEEN] > 0
+        self.frontier = min(self.told, int(self.state[NOW])) if held else self.told
         return out
 
     @property
@@ -138,16 +173,18 @@ class FillKernel(Kernel):
             raise KernelError(f"A gap of {windows:,} windows in {groups:,} groups is too long to be filled.",
                               where=self.fill.show(), hint="longer hops, or no fill=")
 
-    def _run(self, batch: Batch, groups: Array, until: int) -> list[Batch]:
+    def _run(self, batch: Batch, groups: Array, until: int, row: int = 0,
+             room: int = MOST_ROWS) -> tuple[list[Batch], int]:
+        """Rows as they are and rows that are made, about as many as there is room for; and the row to go on with."""
         out: list[Batch] = []
         time, source = np.empty(ROOM_ROWS, np.int64), np.empty(ROOM_ROWS, np.int64)
-        row = 0
-        while row <= len(batch):
+        while row <= len(batch) and room > 0:
             self.state[USED] = 0
             row = int(_fill(row, batch.sync, groups, until, self.fill.grid.hop, self.state, self.groups, time, source))
             if rows := int(self.state[USED]):
                 out.append(self._batch(batch, time[:rows].copy(), source[:rows]))
-        return out
+                room -= rows
+        return out, row
 
     def _batch(self, batch: Batch, time: Array, source: Array) -> Batch:
         made = source < 0

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, frozen
-from whimbrel.clock import TickUnit, quote_ticks
+from whimbrel.clock import MIN_TIME, TickUnit, quote_ticks
 from whimbrel.expr import evaluate
-from whimbrel.kernels import Kernel, KeyTable
+from whimbrel.kernels import PORTION_ROWS, Kernel, KeyTable
 from whimbrel.kernels.primitives.hops import FIRST, FULL, NEXT, SCALARS, SHOWN, TURNED, USED
 from whimbrel.operators.aggregate import GroupAggregate
 from whimbrel.operators.finish import Finish
@@ -137,6 +137,10 @@ class HopsKernel(Kernel):
         self.seat_at, self.after = (np.zeros(GROUPS_AT_FIRST, np.int32) for _ in range(2))
         self.held = [np.full(GROUPS_AT_FIRST, value) for value in self.nothing]
         self.schedule = Schedule()
+        self.todo: list[list[Any]] = []
+        """Panes that are to enter: when they start, their groups, before what time windows are over, states, and the
+        row to begin with."""
+        self.told = self.shown = MIN_TIME
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if self.panes is not None:
@@ -154,8 +158,18 @@ class HopsKernel(Kernel):
         if self.panes is not None:
             out = self._take_panes(self.panes.advance(frontier))
             frontier = self.panes.frontier
-        self.frontier = frontier
-        return out + self._run(_NO_ROWS, _NO_ROWS, frontier, [frozen(np.empty(0, each.dtype)) for each in self.state])
+        self.told = frontier
+        nothing = [frozen(np.empty(0, each.dtype)) for each in self.state]
+        return out + self._run(_NO_ROWS, _NO_ROWS, frontier, nothing)
+
+    @property
+    def more(self) -> bool:
+        return bool(self.todo)
+
+    @property
+    def growing(self) -> str:
+        windows = -(-self.grid.size // self.grid.hop)
+        return f"each event is in {windows:,} windows, and each window has its row"
 
     def _take_panes(self, panes: Sequence[Batch]) -> list[Batch]:
         out = []
@@ -179,10 +193,26 @@ class HopsKernel(Kernel):
 
     def _run(self, sync: Array, groups: Array, limit: int, states: Sequence[Array]) -> list[Batch]:
         """Let panes enter, and show windows that are over before a time."""
+        self.todo.append([sync, groups, limit, list(states), 0])
+        return self.go_on() if len(self.todo) == 1 else []
+
+    def go_on(self) -> list[Batch]:
+        out: list[Batch] = []
+        room = PORTION_ROWS
+        while self.todo and room > 0:
+            sync, groups, limit, states, row = self.todo[0]
+            out += (shown := self._enter(sync, groups, limit, states, row, room))
+            room -= sum(map(len, shown))
+        self.frontier = max(self.frontier, min(self.told, self.shown)) if self.todo else self.told
+        return out
+
+    def _enter(self, sync: Array, groups: Array, limit: int, states: Sequence[Array], row: int,
+               room: int) -> list[Batch]:
+        """The windows that are over while the panes enter that are first to do so, or about so many rows of them."""
         if len(self.keys) > len(self.seat_of):
             self.seat_of = extend(self.seat_of, max(len(self.keys), 2 * len(self.seat_of)), -1)
-        self._grow_seats(int(self.at[USED]) + len(sync))
-        self._grow_rows(len(sync))
+        self._grow_seats(int(self.at[USED]) + len(sync) - row)
+        self._grow_rows(len(sync) - row)
         names = self.keys.names
         if self.named and names is None:
             self.name_of, self.named = self.group_of.astype(np.int64), False
@@ -190,17 +220,21 @@ class HopsKernel(Kernel):
         outs = schedule.outs([measure.out_dtypes for measure in self.measures])
         values = [array for each in outs for array in each]
         out: list[Batch] = []
-        row, full = 0, True
-        while full:
+        full = True
+        while full and room > 0:
             with told_in_words(self.measures):
                 row = int(self.step(row, sync, groups, limit, self.grid.size, self.grid.hop, self.grid.offset, self.at,
                                     _NO_ROWS if names is None else names, self.seat_of, self.group_of, self.name_of,
                                     self.rows_of, self.front, self.free,
                                     self.when, self.seat_at, self.after, *states, *self.state, *self.old, *self.held,
                                     schedule.sync, schedule.group, *values))
-            if self.at[SHOWN]:
-                out.append(self._batch(int(self.at[SHOWN]), outs))
+            if rows := int(self.at[SHOWN]):
+                out.append(self._batch(rows, outs))
+                self.shown, room = int(schedule.sync[rows - 1]), room - rows
             full = bool(self.at[FULL])
+        self.todo[0][4] = row
+        if not full:
+            self.todo.pop(0)
         return out
 
     def _batch(self, rows: int, outs: Sequence[Outs]) -> Batch:

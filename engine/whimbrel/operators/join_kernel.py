@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from whimbrel.batch import Batch, Column, Schema
+from whimbrel.clock import MIN_TIME
 from whimbrel.expr import Expr
-from whimbrel.kernels import Kernel
+from whimbrel.kernels import PORTION_ROWS, Kernel
 from whimbrel.operators.coverage import Coverage, Pieces
 from whimbrel.operators.joined_row import JoinedRow
 from whimbrel.operators.pairing import Found, Pairing, coverings
@@ -40,6 +41,7 @@ class JoinKernel(Kernel):
         kept = [[name for name in upstream[side].names
                  if (side, name) in columns or (side in lonely and name in shared)] for side in (0, 1)]
         self.pairing = Pairing(row.on, upstream, kept, schema, columns, condition, nulls_equal=nulls_equal)
+        self.told, self.asked = MIN_TIME, False
         self.coverages = {side: Coverage(covered=False) for side in lonely}
         # Where each column of a row without a partner comes from; None is null.
         self.lonely_columns = {side: [name if home == side or (name in shared and home == 0) else None
@@ -50,11 +52,37 @@ class JoinKernel(Kernel):
         return []
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = self.pairing.tell(frontier, port)
-        if not self.coverages:
-            out = [found.rows for found in self.pairing.step(self.frontier, self.storage)]
-            self.pairing.forget(self.frontier)
-            return out
+        self.told, self.asked = self.pairing.tell(frontier, port), True
+        return self._with_lonely() if self.coverages else self.go_on()
+
+    @property
+    def more(self) -> bool:
+        return not self.coverages and (self.asked or not self.pairing.done)
+
+    @property
+    def growing(self) -> str:
+        left, right = (len(side.active) for side in self.pairing.sides)
+        return f"{left:,} events are true at one time on the left, {right:,} on the right"
+
+    def go_on(self) -> list[Batch]:
+        """Pairs as they begin; a row of one side may meet any number of the other."""
+        out, room = list[Batch](), PORTION_ROWS
+        while room > 0 and self.more:
+            if self.pairing.done:
+                self.asked = False
+                self.pairing.begin(self.told)
+            while room > 0 and not self.pairing.done:
+                if (found := self.pairing.some(self.storage)) is not None:
+                    out.append(found.rows)
+                    room -= len(found.rows)
+            if self.pairing.done:
+                self.pairing.forget(self.pairing.until)
+        self.frontier = self.told if not self.more else min(self.told, self.pairing.reached)
+        return out
+
+    def _with_lonely(self) -> list[Batch]:
+        """Pairs, and what is left without a partner, which is known only once all pairs are."""
+        self.frontier = self.told
         found = list(self.pairing.step(self.frontier))
         out = [each.rows for each in found]
         lonely = [self._lonely(side, pieces) for side in self.coverages for pieces in self._pieces(side, found)]

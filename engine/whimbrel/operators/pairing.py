@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Column, Schema, Storage
-from whimbrel.clock import INF
+from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, predicate
 from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.primitives.join import LEFT, MET, OF_CURSOR, RIGHT, STRETCHES, temporal_join
@@ -72,10 +72,12 @@ class Pairing:
                       for side in (0, 1)]
         self.new = [Batch.empty(schema) for schema in upstream]
         self.base = [0, 0]
+        self.cursor = np.zeros(OF_CURSOR, np.int64)
+        self.until = MIN_TIME
 
     def fork(self) -> Pairing:
         twin = copy.copy(self)
-        twin.sides = [side.fork() for side in self.sides]
+        twin.sides, twin.cursor = [side.fork() for side in self.sides], self.cursor.copy()
         return twin
 
     @property
@@ -89,6 +91,14 @@ class Pairing:
 
     def step(self, time: int, storage: Storage | None = None) -> Iterator[Found]:
         """Pairs that begin up to `time`, as far as they were not found before; in a `storage`, where they stay."""
+        self.begin(time)
+        while not self.done:
+            if (found := self.some(storage)) is not None:
+                yield found
+
+    def begin(self, time: int) -> None:
+        """Take in the rows up to `time`, whose pairs :meth:`some` finds."""
+        self.cursor[:], self.until = 0, time
         self.new = [side.take_waiting(time, inclusive=True) for side in self.sides]
         if not any(map(len, self.new)):
             self.base = [len(side.active) for side in self.sides]
@@ -96,23 +106,34 @@ class Pairing:
         groups = [side.groups(rows, self.keys) for side, rows in zip(self.sides, self.new, strict=True)]
         self.base = [side.keep(rows, ids, self.keys)
                      for side, rows, ids in zip(self.sides, self.new, groups, strict=True)]
-        left, right = self.new
-        cursor = np.zeros(OF_CURSOR, np.int64)
-        while cursor[LEFT] < len(left) or cursor[RIGHT] < len(right):
-            stretches = [np.empty(_ROOM, dtype) for dtype in (np.int8, np.int32, np.int32)]
-            met = np.empty(_ROOM, np.int32)
-            times = [np.empty(0 if self._point_side is not None else _ROOM, np.int64) for _ in range(2)]
-            sides = (part for side, rows, base in zip(self.sides, self.new, self.base, strict=True) for part in (
-                rows.sync, base, side.group, side.ends, side.blocks, side.slots, side.used))
-            done = int(_join(cursor, time, *sides, *stretches, met, *times))
-            if done:
-                side, row, stop = (_first(array, int(cursor[STRETCHES])) for array in stretches)
-                pairs = Stretches(side, row, stop, _first(met, done))
-                found = self._found(storage, pairs, *(_first(array, done) for array in times))
-                if len(found.rows):
-                    yield found
-            if done < _ROOM:
-                self._make_room(*cursor[:MET].tolist())
+
+    @property
+    def done(self) -> bool:
+        """Whether all pairs of the rows that were taken in are found."""
+        return self.cursor[LEFT] >= len(self.new[0]) and self.cursor[RIGHT] >= len(self.new[1])
+
+    @property
+    def reached(self) -> int:
+        """No pair that is still to be found begins before this."""
+        following = (rows.sync[at] for rows, at in zip(self.new, self.cursor.tolist(), strict=False) if at < len(rows))
+        return int(min(following, default=INF))
+
+    def some(self, storage: Storage | None = None) -> Found | None:
+        """The next pairs, if there are any among the rows that it looks at."""
+        found, cursor = None, self.cursor
+        stretches = [np.empty(_ROOM, dtype) for dtype in (np.int8, np.int32, np.int32)]
+        met = np.empty(_ROOM, np.int32)
+        times = [np.empty(0 if self._point_side is not None else _ROOM, np.int64) for _ in range(2)]
+        sides = (part for side, rows, base in zip(self.sides, self.new, self.base, strict=True) for part in (
+            rows.sync, base, side.group, side.ends, side.blocks, side.slots, side.used))
+        done = int(_join(cursor, self.until, *sides, *stretches, met, *times))
+        if done:
+            side, row, stop = (_first(array, int(cursor[STRETCHES])) for array in stretches)
+            pairs = Stretches(side, row, stop, _first(met, done))
+            found = self._found(storage, pairs, *(_first(array, done) for array in times))
+        if done < _ROOM:
+            self._make_room(*cursor[:MET].tolist())
+        return found if found is not None and len(found.rows) else None
 
     @property
     def _point_side(self) -> int | None:

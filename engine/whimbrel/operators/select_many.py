@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from whimbrel.batch import Batch, Field, Schema, logical_type
 from whimbrel.batch import Column as Items
+from whimbrel.clock import MIN_TIME
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
 from whimbrel.expr import (
     Column,
@@ -26,7 +27,7 @@ from whimbrel.expr import (
     trace,
     type_of,
 )
-from whimbrel.kernels import Kernel, Stateless
+from whimbrel.kernels import PORTION_ROWS, Kernel
 from whimbrel.plan import HIDDEN, Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
 
 __all__ = ["ItemType"]
@@ -60,7 +61,8 @@ class SelectMany(Operator):
     Notes
     -----
     Other columns and the lifetime are repeated. A list that is empty or null makes no row; an item that is null makes
-    one. Shapes: any number of rows out per row in. State: none. Source: Trill (VLDB 2015), section 3.2 (SelectMany).
+    one. Values that are taken very many times come in portions. Shapes: any number of rows out per row in. State: rows
+    whose portions are not all given. Source: Trill (VLDB 2015), section 3.2 (SelectMany).
 
     Examples
     --------
@@ -195,30 +197,101 @@ def select_many(schema: Schema, column: str, values: Sequence[Column] | Conditio
                       values=chosen)
 
 
-class SelectManyKernel(Stateless):
-    """Repeats rows, and puts the items beside them."""
+_MOST_TIMES = 1 << 62
+
+
+class SelectManyKernel(Kernel):
+    """Repeats rows, and puts the items beside them; rows that make very many wait until these have been given."""
 
     def __init__(self, operator: SelectMany, schema: Schema) -> None:
         self.operator = operator
         self.schema = schema
+        self.waiting: list[Batch] = []
+        self.given = 0  # rows made of the first one that waits
+        self.told = MIN_TIME
+        self.most = 0
 
-    def apply(self, batch: Batch) -> Batch:
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()
-        rows, items = self._chosen(batch) if self.operator.values else self._exploded(batch)
+        if not len(batch):
+            return []
+        if not self.operator.values:
+            rows, items = self._exploded(batch)
+            return self._repeated(batch, rows, items)
+        self.waiting.append(batch)
+        return [] if len(self.waiting) > 1 else self.go_on()
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        self.told = frontier
+        self._promise()
+        return []
+
+    def _promise(self) -> None:
+        self.frontier = min(self.told, int(self.waiting[0].sync[0])) if self.waiting else self.told
+
+    @property
+    def more(self) -> bool:
+        return bool(self.waiting)
+
+    @property
+    def growing(self) -> str:
+        return f"a row is taken {self.most:,} times" if self.most else ""
+
+    @property
+    def buffered_rows(self) -> int:
+        return sum(map(len, self.waiting))
+
+    def go_on(self) -> list[Batch]:
+        out, room = list[Batch](), PORTION_ROWS
+        while self.waiting and room > 0:
+            batch = self.waiting.pop(0)
+            lengths = self._lengths(batch)
+            lengths[0] -= self.given
+            fitting = np.cumsum(np.minimum(lengths, room + 1).astype(np.int64))
+            whole = int(np.searchsorted(fitting, room, "right"))
+            used = int(fitting[whole - 1]) if whole else 0
+            part = min(room - used, int(lengths[whole])) if whole < len(batch) else 0
+            counts = np.append(lengths[:whole], part)[: len(batch)]
+            begun = batch.slice(0, len(counts))
+            first = np.zeros(len(counts), np.int64)
+            first[0] = self.given
+            out += self._repeated(begun, *self._chosen(begun, counts, first))
+            room -= used + part
+            if whole < len(batch):
+                self.waiting.insert(0, batch.slice(whole, len(batch)))
+                self.given = part + (0 if whole else self.given)
+                break
+            self.given = 0
+        self._promise()
+        return out
+
+    def _repeated(self, batch: Batch, rows: np.ndarray[Any, Any], items: Items) -> list[Batch]:
+        if not len(rows):
+            return []
         repeated = batch.take(rows)
         columns = [items if name == self.operator.column else repeated.column(name) for name in self.schema.names]
-        return replace(repeated, schema=self.schema, columns=tuple(columns))
+        return [replace(repeated, schema=self.schema, columns=tuple(columns))]
 
-    def _chosen(self, batch: Batch) -> tuple[np.ndarray[Any, Any], Items]:
-        values, rows = self.operator.values, np.arange(len(batch))
-        columns = Items.concat([evaluate(value, batch) for value in values])
+    def _lengths(self, batch: Batch) -> np.ndarray[Any, Any]:
+        """How many rows each row makes."""
+        values = len(self.operator.values)
         if self.operator.times is None:
-            rows = np.repeat(rows, len(values))
-            return rows, columns.take(rows + np.tile(np.arange(len(values)), len(batch)) * len(batch))
+            return np.full(len(batch), values, np.int64)
         times = evaluate(self.operator.times, batch)
-        lengths = np.where(times.validity(), np.maximum(times.values, 0), 0).astype(np.int64) * len(values)
-        rows = np.repeat(rows, lengths)
-        inside = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        given = np.asarray(times.values)
+        if given.dtype == np.uint64:
+            given = np.minimum(given, np.uint64(_MOST_TIMES))
+        counts = np.where(times.validity(), np.clip(given.astype(np.int64), 0, _MOST_TIMES // values), 0)
+        self.most = max(self.most, int(counts.max(initial=0)))
+        return counts * values
+
+    def _chosen(self, batch: Batch, counts: np.ndarray[Any, Any],
+                first: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Items]:
+        """Rows and values: so many of each row, from its `first` one on."""
+        values = self.operator.values
+        columns = Items.concat([evaluate(value, batch) for value in values])
+        rows = np.repeat(np.arange(len(batch)), counts)
+        inside = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts - first, counts)
         return rows, columns.take(rows + inside % len(values) * len(batch))
 
     def _exploded(self, batch: Batch) -> tuple[np.ndarray[Any, Any], Items]:

@@ -59,6 +59,8 @@ class Answer:
         Grows with every change.
     settled_rows : int
         How many result rows can no longer change, forgotten ones included.
+    held_bytes : int
+        Memory of the settled rows that are kept.
     finished : bool
         All of it is settled.
     """
@@ -68,7 +70,7 @@ class Answer:
         self._reader = reader
         self.schema = plan.schema
         self.finished = False
-        self.settled_rows = self.version = 0
+        self.settled_rows = self.version = self.held_bytes = 0
         self.sources = [source for source, entry in enumerate(pipeline.entries) if entry in pipeline.needs[number]]
         self._pipeline = pipeline
         self._nodes = sorted(pipeline.needs[number])
@@ -98,10 +100,13 @@ class Answer:
         table = table_from_batches(self.schema, batches, self._storage)
         self._tables.append(table)
         self.settled_rows += table.num_rows
+        self.held_bytes += table.nbytes
         if self._keep_rows is None:
             return
         while self._tables and self.settled_rows - self._forgotten - self._tables[0].num_rows >= self._keep_rows:
-            self._forgotten += self._tables.popleft().num_rows
+            oldest = self._tables.popleft()
+            self._forgotten += oldest.num_rows
+            self.held_bytes -= oldest.nbytes
             self._rearranged += not self._in_order
 
     def _watch_order(self, starts: Ticks, in_order: bool) -> None:
@@ -126,7 +131,9 @@ class Answer:
         self.version += 1
         self.finished, self._ended = False, None
         while self._tables and self.settled_rows > settled:
-            self.settled_rows -= self._tables.pop().num_rows
+            newest = self._tables.pop()
+            self.settled_rows -= newest.num_rows
+            self.held_bytes -= newest.nbytes
         self.settled_rows = settled
         self._rearranged += 1
         self._newest_start = MIN_TIME
@@ -145,6 +152,7 @@ class Answer:
         """Drop everything that is settled."""
         self._forgotten = self.settled_rows
         self._tables.clear()
+        self.held_bytes = 0
         self._in_order = True
 
     def settled(self) -> pa.Table:

@@ -40,6 +40,8 @@ def collect_together(plans: Sequence[Node]) -> list[pa.Table]:
             waiting.enter_context(patience(math.inf if total is None else total / _INTERPRETED_ROWS_PER_S))
         while not session.finished:
             session.step()
+            if session.pipeline.pending:  # rows are many, however few were read
+                waiting.enter_context(patience())
             for error in session.failures.values():
                 raise error
         return [answer.settled() for answer in session.answers]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from whimbrel.batch import Batch, Storage, keep_freed_memory
+from whimbrel.batch import SPACIOUS_BYTES, Batch, Storage, check_room, keep_freed_memory, no_room
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.disorder import EdgeIngress, Ingress, Judge
-from whimbrel.kernels import Kernel, Thrift
+from whimbrel.errors import KernelError
+from whimbrel.kernels import PORTION_ROWS, Kernel, Thrift
 from whimbrel.operators import Select
 from whimbrel.plan import Node, Source, walk
 from whimbrel.run.work import Work
 
+_MOST_SHOWN_PORTIONS = 32
+"""What is due in so many portions is not looked at before it is settled: that would take seconds."""
 _WORTH_COMPILING_ROWS = 2_000
 """Interpreted they take some hundredths of a second, and the compiler takes a second for a kernel."""
 
@@ -38,6 +41,10 @@ class Pipeline:
         How far time has come after each kernel, as its consumers know.
     work : list of Work
         What each kernel has done.
+    in_portions : bool
+        Whether it is asked to :meth:`go_on` for what a kernel gives in portions. Otherwise all of it is in one answer.
+    most_portions : int, optional
+        How many portions may be in one answer; with more it is an error.
     failures : dict of int to Exception
         Plans in which a kernel has failed while others go on: kernels that they do not share are as they were, and
         those that they share have done their part.
@@ -61,6 +68,10 @@ class Pipeline:
         self.failures: dict[int, Exception] = {}
         self._out: list[list[Batch]] = [[] for _ in plans]
         self._thrift = Thrift(_WORTH_COMPILING_ROWS)  # of all forks together
+        self.in_portions = False
+        self._failed: set[int] = set()
+        self._given_bytes = 0
+        self.most_portions: int | None = None
         self._join_up(range(len(plans)))
 
     def keep(self, plans: Collection[int]) -> None:
@@ -68,6 +79,7 @@ class Pipeline:
         needed = self._needed(plans)
         self._kernels = [kernel if number in needed else _kernel(self.nodes[number])
                          for number, kernel in enumerate(self._kernels)]
+        self._failed -= set(range(len(self.nodes))) - needed
         self._join_up(plans)
 
     def _needed(self, plans: Collection[int]) -> frozenset[int]:
@@ -103,6 +115,7 @@ class Pipeline:
                 self._spread(entry, self.work[entry].push(self._kernels[entry], batch))
             except Exception as error:  # noqa: BLE001 - of whatever kind: whose it is decides
                 self._fail(entry, error)
+        self._drain()
         return self._take()
 
     def advance(self, source: int, time: int) -> list[list[Batch]]:
@@ -113,6 +126,7 @@ class Pipeline:
                 self._spread(entry, self.work[entry].advance(self._kernels[entry], time))
             except Exception as error:  # noqa: BLE001
                 self._fail(entry, error)
+        self._drain()
         return self._take()
 
     def come_to(self, source: int, time: int) -> list[list[Batch]] | None:
@@ -129,7 +143,52 @@ class Pipeline:
                 out = kernel.come_to(time)
                 news = news or kernel.frontier > self.told[judge]
                 self._spread(judge, out)
+        self._drain()
         return self._take() if news else None
+
+    @property
+    def pending(self) -> bool:
+        """Whether rows are due that a kernel gives in portions: to be asked for before more is pushed."""
+        return any(kernel.more and number not in self._failed for number, kernel in enumerate(self._kernels))
+
+    def go_on(self) -> list[list[Batch]]:
+        """The next portion of the rows that are due; answers with each plan's result rows that are settled."""
+        self._next_portion()
+        return self._take()
+
+    def _next_portion(self) -> None:
+        """The kernel nearest to the results goes first, so that no other waits with rows that fit nowhere."""
+        number = max(number for number, kernel in enumerate(self._kernels)
+                     if kernel.more and number not in self._failed)
+        with self._thrift.of(PORTION_ROWS):  # as rows of a source: those that follow are as many
+            try:
+                out = self.work[number].go_on(self._kernels[number])
+            except Exception as error:  # noqa: BLE001
+                self._fail(number, error)
+            else:
+                self._spread(number, out)
+
+    def _drain(self) -> None:
+        portions = 0
+        while not self.in_portions and self.pending:
+            if portions == self.most_portions:
+                raise KernelError("More rows are due than can be shown before they are settled.")
+            self._next_portion()
+            portions += 1
+
+    def check_room(self, held_bytes: int) -> None:
+        """Refuse an answer that memory will not hold, naming what makes so many rows."""
+        growing = next((number for number, kernel in reversed(list(enumerate(self._kernels))) if kernel.more), None)
+        if growing is None:
+            check_room(held_bytes, "it has very many rows", where="")
+        else:
+            check_room(held_bytes, *self._growing(growing))
+
+    def _growing(self, number: int) -> tuple[str, str]:
+        """What makes so many rows, and in which step."""
+        op = self.nodes[number].op
+        words = self._kernels[number].growing or "it makes or keeps very many rows"
+        return words, op.name if isinstance(op, Source) else op.show()
 
     def finish(self, source: int) -> list[list[Batch]]:
         """No further rows of a source."""
@@ -138,6 +197,7 @@ class Pipeline:
     def rest(self, plans: Collection[int]) -> list[list[Batch]]:
         """What would still come of these plans if every source ended now. Changes nothing."""
         twin = self.fork(plans)
+        twin.in_portions, twin.most_portions = False, _MOST_SHOWN_PORTIONS
         rest: list[list[Batch]] = [[] for _ in self._roots]
         for source, entry in enumerate(self.entries):
             if any(entry in self.needs[plan] for plan in plans):
@@ -155,7 +215,7 @@ class Pipeline:
         twin._kernels = [kernel.fork() if number in needed else kernel for number, kernel in enumerate(self._kernels)]
         twin.told = list(self.told)
         twin.work = [work.copy() for work in self.work]  # looking is not what the operators do
-        twin.failures = {}
+        twin.failures, twin._failed = {}, set(self._failed)
         twin._out = [[] for _ in self._roots]
         twin._join_up(plans)
         return twin
@@ -200,12 +260,21 @@ class Pipeline:
 
     def _take(self) -> list[list[Batch]]:
         out, self._out = self._out, [[] for _ in self._roots]
+        self._given_bytes = 0
         return out
+
+    def _give(self, number: int, batches: list[Batch]) -> None:
+        """Rows of an answer, as long as there is memory for them."""
+        self._given_bytes += sum(batch.nbytes for batch in batches)
+        if self._given_bytes > SPACIOUS_BYTES:
+            self.check_room(self._given_bytes)
+        for plan in self._gives[number]:
+            self._out[plan] += batches
 
     def _spread(self, number: int, batches: list[Batch]) -> None:
         """Hand rows, then time, to whatever this node feeds."""
-        for plan in self._gives[number]:
-            self._out[plan] += batches
+        if self._gives[number] and batches:
+            self._give(number, batches)
         consumers = self._consumers[number]
         for batch in batches:
             for consumer, port in consumers:
@@ -228,6 +297,9 @@ class Pipeline:
 
     def _fail(self, number: int, error: Exception) -> None:
         """A kernel has failed. What has no use for it goes on; where nothing is left, the failure is everybody's."""
+        self._failed.add(number)
+        if isinstance(error, MemoryError):
+            error = no_room(*self._growing(number))
         for plan in self._plans:
             if number in self.needs[plan]:
                 self.failures.setdefault(plan, error)

@@ -52,6 +52,7 @@ class Reader:
 
     def __init__(self, pipeline: Pipeline, *, hurry: bool = False) -> None:
         self.pipeline = pipeline
+        pipeline.in_portions = True
         self._step_rows = sys.maxsize if hurry else _FEWEST_ROWS
         self._hurry = hurry
         self._rest: dict[int, Batch] = {}
@@ -116,7 +117,7 @@ class Reader:
 
     @property
     def finished(self) -> bool:
-        return not self._streams
+        return not self._streams and not self.pipeline.pending
 
     @property
     def rewindable(self) -> bool:
@@ -194,7 +195,10 @@ class Reader:
         """Read and process a little; each plan's settled result rows, or None when no source had anything.
 
         The first None comes soon, so that whoever steps can say how far that was; feeds are waited for after it.
+        Nothing is read while rows are due that kernels give in portions.
         """
+        if self.pipeline.pending:
+            return self.pipeline.go_on()
         for number in self._order():
             stream = self._streams[number]
             spans = isinstance(stream, Replayed) and stream.whole
@@ -295,6 +299,8 @@ class Reader:
             for batch in reading.rest():
                 self.rows += len(batch)
                 yield self.pipeline.push(number, batch)
+        while self.pipeline.pending:
+            yield self.pipeline.go_on()
 
     def rejoin(self) -> None:
         """Follow the clock again, after all was closed."""

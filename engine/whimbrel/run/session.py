@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from whimbrel.batch import Batch
+from whimbrel.batch import SPACIOUS_BYTES, Batch
 from whimbrel.connect import ReplayClock
 from whimbrel.errors import WhimbrelError
 from whimbrel.optimize import optimize_together
@@ -92,6 +92,8 @@ class Session:
         for number, (answer, out) in enumerate(zip(self.answers, outs, strict=True)):
             if number not in self.left and not answer.finished:
                 answer.add(out)
+                if answer.held_bytes > SPACIOUS_BYTES and self.pipeline.pending:
+                    self.pipeline.check_room(answer.held_bytes)
                 self._end(answer)
 
     def follow_clock(self) -> bool:
@@ -130,7 +132,7 @@ class Session:
         self._settle_up()
 
     def _end(self, answer: Answer) -> None:
-        if self.reader.open.isdisjoint(answer.sources):
+        if self.reader.open.isdisjoint(answer.sources) and not self.pipeline.pending:
             answer.finished = True
             answer.end()
 

@@ -64,6 +64,14 @@ class Work:
             self.rows_out += sum(batch.rows for batch in out)
         return out
 
+    def go_on(self, kernel: Kernel) -> list[Batch]:
+        """Let the operator give more of the rows that are due."""
+        began = perf_counter()
+        out = kernel.go_on()
+        self.seconds += perf_counter() - began
+        self.rows_out += sum(batch.rows for batch in out)
+        return out
+
     def advance(self, kernel: Kernel, frontier: int, port: int = 0) -> list[Batch]:
         """Let the operator learn how far time has come."""
         began = perf_counter()

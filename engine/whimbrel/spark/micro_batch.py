@@ -69,6 +69,7 @@ class MicroBatch:
         if self.before is not None:
             load(session, Path(self.folder) / str(self.before) / str(partition))
         pipeline = session.pipeline
+        pipeline.in_portions = False
         settled = pipeline.advance(0, self.watermark)[0] if self.watermark > MIN_TIME else []
         for part in parts:
             rows = part.filter(part.column(1))

@@ -127,10 +127,24 @@ class _Running:
     def __init__(self, work: Work, within: tuple[int, int] | None = None) -> None:
         self.work, self.within = work, within
         self.pipeline = Pipeline(work.plan)
+        self.pipeline.in_portions = True
         self.numbers = {sent(source).number: place for place, source in enumerate(self.pipeline.sources)}
         self.in_order = all(sent(source).disorder == Disorder() for source in self.pipeline.sources)
 
-    def push(self, part: pa.RecordBatch) -> list[pa.RecordBatch]:
+    def push(self, part: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        yield from self._out(self._settled(part))
+        yield from self._portions()
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        yield from self._out([batch for place in self.numbers.values() for batch in self.pipeline.finish(place)[0]])
+        yield from self._portions()
+
+    def _portions(self) -> Iterator[pa.RecordBatch]:
+        """Of rows that make very many: not all of them are in memory at once."""
+        while self.pipeline.pending:
+            yield from self._out(self.pipeline.go_on()[0])
+
+    def _settled(self, part: pa.RecordBatch) -> list[Batch]:
         batches = [] if not part.num_rows else list(self._batches(part))
         if not batches:
             return []
@@ -144,10 +158,7 @@ class _Running:
                 newest = max(int(batch.sync[-1]) for _, batch in batches)
                 for place in self.numbers.values():
                     settled += self.pipeline.advance(place, newest)[0]
-        return self._out(settled)
-
-    def finish(self) -> list[pa.RecordBatch]:
-        return self._out([batch for place in self.numbers.values() for batch in self.pipeline.finish(place)[0]])
+        return settled
 
     def _batches(self, part: pa.RecordBatch) -> Iterator[tuple[int, Batch]]:
         """Rows by source: the columns of one follow those of another."""
