@@ -126,11 +126,11 @@ GROWING = {
 def test_an_answer_that_does_not_fit_is_refused_in_words_that_name_the_event(
         name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made, words = GROWING[name]
-    room = import_module("whimbrel.batch.room")
-    for module in (room, pipeline, import_module("whimbrel.run.session")):
+    left = import_module("whimbrel.batch.memory_left")
+    for module in (left, pipeline, import_module("whimbrel.run.session")):
         monkeypatch.setattr(module, "SPACIOUS_BYTES", 5_000)
-    assert room.free_bytes() > 0
-    monkeypatch.setattr(room, "free_bytes", lambda: 5_000)
+    assert left.free_bytes() > 0
+    monkeypatch.setattr(left, "free_bytes", lambda: 5_000)
     with pytest.raises(wb.WhimbrelError) as caught:
         made().collect()
     assert all(word in str(caught.value) for word in words), str(caught.value)

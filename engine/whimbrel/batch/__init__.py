@@ -3,17 +3,39 @@
 from whimbrel.batch.arrow import columns_from_arrow, record_batches, schema_from_arrow, table_from_batches, table_schema
 from whimbrel.batch.batch import Batch, Ticks
 from whimbrel.batch.column import Column, Mask, frozen, numpy_type
+from whimbrel.batch.memory_left import SPACIOUS_BYTES, check_memory, out_of_memory
 from whimbrel.batch.plain import logical_type, plain_array, plain_type
 from whimbrel.batch.reach import check_reach, elapsed
-from whimbrel.batch.room import SPACIOUS_BYTES, check_room, no_room
 from whimbrel.batch.schema import Field, Schema
 from whimbrel.batch.storage import Given, Storage, keep_freed_memory
 from whimbrel.batch.surroundings import surroundings
 from whimbrel.batch.texts import text_buffers
 
 __all__ = [
-    "SPACIOUS_BYTES", "Batch", "Column", "Field", "Given", "Mask", "Schema", "Storage", "Ticks", "check_reach",
-    "check_room", "columns_from_arrow", "elapsed", "frozen", "keep_freed_memory", "logical_type", "no_room",
-    "numpy_type", "plain_array", "plain_type", "record_batches", "schema_from_arrow", "surroundings",
-    "table_from_batches", "table_schema", "text_buffers",
+    "SPACIOUS_BYTES",
+    "Batch",
+    "Column",
+    "Field",
+    "Given",
+    "Mask",
+    "Schema",
+    "Storage",
+    "Ticks",
+    "check_memory",
+    "check_reach",
+    "columns_from_arrow",
+    "elapsed",
+    "frozen",
+    "keep_freed_memory",
+    "logical_type",
+    "numpy_type",
+    "out_of_memory",
+    "plain_array",
+    "plain_type",
+    "record_batches",
+    "schema_from_arrow",
+    "surroundings",
+    "table_from_batches",
+    "table_schema",
+    "text_buffers",
 ]

@@ -24,9 +24,9 @@ class Kernel(ABC):
     :attr:`frontier` at the time below which the output can no longer change. How often either is called, and how rows
     are cut into batches, never changes the rows that come out.
 
-    A kernel of which few rows can make very many gives a portion of them, says that there are :attr:`more`, and gives
-    the next one when it is asked to :meth:`go_on`. It may be pushed, advanced, copied and written down in between;
-    :attr:`frontier` never passes a row that is due.
+    A kernel whose rows can make very many gives a portion of them and says that there are :attr:`more`, which
+    :meth:`next_portion` gives. Pushes, advances, copies and checkpoints may come in between. The :attr:`frontier` never
+    passes a row that is due.
 
     State lives in NumPy arrays, Arrow arrays, batches and plain values held by attributes (also inside lists, dicts and
     objects that have a ``fork()``), so that it can be copied and written down.
@@ -50,7 +50,7 @@ class Kernel(ABC):
         """Whether rows are due that were not given yet."""
         return False
 
-    def go_on(self) -> list[Batch]:
+    def next_portion(self) -> list[Batch]:
         """The next portion of the rows that are due."""
         return []
 

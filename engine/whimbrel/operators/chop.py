@@ -36,9 +36,9 @@ class Chop(Operator):
     Notes
     -----
     Pieces are made as time passes, so an event without a known end is cut for as long as the stream goes on; when it
-    ends, such an event is a KernelError. Very many pieces come in portions: a filter or an aggregate after it sees one
-    after the other, and only an answer that keeps all of them can need more memory than there is (a KernelError that
-    names the event). Shapes: a row for each period that an event is part of. State: active events.
+    ends, such an event is a KernelError. Very many pieces come in portions, so that a filter or an aggregate after it
+    needs no memory for all of them. An answer that keeps more pieces than memory holds is a KernelError that names the
+    event. Shapes: a row for each period that an event is part of. State: active events.
     :meth:`stitch` is the inverse. Source: Trill (VLDB 2015), section 3.1 (Chop).
 
     Examples
@@ -114,7 +114,7 @@ class ChopKernel(Kernel):
         self._remember_longest(batch)
         self.rest = Batch.concat([self.rest, batch])
         self.due = max(self.due, int(batch.sync[-1]))
-        return self.go_on()
+        return self.next_portion()
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.told = frontier
@@ -123,13 +123,13 @@ class ChopKernel(Kernel):
                               "known end, and the stream ended.", where=self.chop.show(),
                               hint="end it before, with clip_duration(...) or where(...)")
         self.due = max(self.due, frontier)
-        return self.go_on()
+        return self.next_portion()
 
     @property
     def more(self) -> bool:
         return self.cut < self.due
 
-    def go_on(self) -> list[Batch]:
+    def next_portion(self) -> list[Batch]:
         time = self._portion()
         pieces = self._pieces_before(time)
         self.cut = self.due if time == self.due or not len(self.rest) else max(time, int(self.rest.sync.min()))

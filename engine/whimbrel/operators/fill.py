@@ -102,7 +102,7 @@ class FillKernel(Kernel):
         self.groups = np.full(64, UNKNOWN, np.int8)
         self.open = False
         self.todo: list[list[Any]] = []
-        """Rows that are to be shown, their groups, and the row to go on with."""
+        """Rows that are to be shown, their groups, and the row that is next."""
         self.told = MIN_TIME
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -113,7 +113,7 @@ class FillKernel(Kernel):
         if len(self.keys) > len(self.groups):
             self.groups = extend(self.groups, 2 * len(self.keys), UNKNOWN)
         self.todo.append([batch, frozen(groups), 0])
-        return self.go_on() if len(self.todo) == 1 else []
+        return self.next_portion() if len(self.todo) == 1 else []
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.told = frontier
@@ -130,7 +130,7 @@ class FillKernel(Kernel):
     def growing(self) -> str:
         return f"a gap of windows is filled for {int(self.state[SEEN]):,} groups"
 
-    def go_on(self) -> list[Batch]:
+    def next_portion(self) -> list[Batch]:
         out, room = list[Batch](), PORTION_ROWS
         while self.todo and room > 0:
             batch, groups, row = self.todo[0]
@@ -175,7 +175,7 @@ class FillKernel(Kernel):
 
     def _run(self, batch: Batch, groups: Array, until: int, row: int = 0,
              room: int = MOST_ROWS) -> tuple[list[Batch], int]:
-        """Rows as they are and rows that are made, about as many as there is room for; and the row to go on with."""
+        """Rows as they are and rows that are made, at most about `room` of them, and the row that is next."""
         out: list[Batch] = []
         time, source = np.empty(ROOM_ROWS, np.int64), np.empty(ROOM_ROWS, np.int64)
         while row <= len(batch) and room > 0:

@@ -194,9 +194,9 @@ class HopsKernel(Kernel):
     def _run(self, sync: Array, groups: Array, limit: int, states: Sequence[Array]) -> list[Batch]:
         """Let panes enter, and show windows that are over before a time."""
         self.todo.append([sync, groups, limit, list(states), 0])
-        return self.go_on() if len(self.todo) == 1 else []
+        return self.next_portion() if len(self.todo) == 1 else []
 
-    def go_on(self) -> list[Batch]:
+    def next_portion(self) -> list[Batch]:
         out: list[Batch] = []
         room = PORTION_ROWS
         while self.todo and room > 0:

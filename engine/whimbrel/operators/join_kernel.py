@@ -53,7 +53,7 @@ class JoinKernel(Kernel):
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:
         self.told, self.asked = self.pairing.tell(frontier, port), True
-        return self._with_lonely() if self.coverages else self.go_on()
+        return self._with_lonely() if self.coverages else self.next_portion()
 
     @property
     def more(self) -> bool:
@@ -64,7 +64,7 @@ class JoinKernel(Kernel):
         left, right = (len(side.active) for side in self.pairing.sides)
         return f"{left:,} events are true at one time on the left, {right:,} on the right"
 
-    def go_on(self) -> list[Batch]:
+    def next_portion(self) -> list[Batch]:
         """Pairs as they begin; a row of one side may meet any number of the other."""
         out, room = list[Batch](), PORTION_ROWS
         while room > 0 and self.more:

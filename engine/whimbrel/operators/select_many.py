@@ -219,10 +219,10 @@ class SelectManyKernel(Kernel):
             rows, items = self._exploded(batch)
             return self._repeated(batch, rows, items)
         self.waiting.append(batch)
-        return [] if len(self.waiting) > 1 else self.go_on()
+        return [] if len(self.waiting) > 1 else self.next_portion()
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.told = frontier
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.told = watermark
         self._promise()
         return []
 
@@ -241,7 +241,7 @@ class SelectManyKernel(Kernel):
     def buffered_rows(self) -> int:
         return sum(map(len, self.waiting))
 
-    def go_on(self) -> list[Batch]:
+    def next_portion(self) -> list[Batch]:
         out, room = list[Batch](), PORTION_ROWS
         while self.waiting and room > 0:
             batch = self.waiting.pop(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from whimbrel.batch import SPACIOUS_BYTES, Batch, Storage, check_room, keep_freed_memory, no_room
+from whimbrel.batch import SPACIOUS_BYTES, Batch, Storage, check_memory, keep_freed_memory, out_of_memory
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.disorder import EdgeIngress, Ingress, Judge
 from whimbrel.errors import KernelError
@@ -42,7 +42,7 @@ class Pipeline:
     work : list of Work
         What each kernel has done.
     in_portions : bool
-        Whether it is asked to :meth:`go_on` for what a kernel gives in portions. Otherwise all of it is in one answer.
+        Whether :meth:`next_portion` gives what kernels give in portions. Otherwise all of it is in one answer.
     most_portions : int, optional
         How many portions may be in one answer; with more it is an error.
     failures : dict of int to Exception
@@ -151,18 +151,18 @@ class Pipeline:
         """Whether rows are due that a kernel gives in portions: to be asked for before more is pushed."""
         return any(kernel.more and number not in self._failed for number, kernel in enumerate(self._kernels))
 
-    def go_on(self) -> list[list[Batch]]:
+    def next_portion(self) -> list[list[Batch]]:
         """The next portion of the rows that are due; answers with each plan's result rows that are settled."""
-        self._next_portion()
+        self._give_portion()
         return self._take()
 
-    def _next_portion(self) -> None:
+    def _give_portion(self) -> None:
         """The kernel nearest to the results goes first, so that no other waits with rows that fit nowhere."""
         number = max(number for number, kernel in enumerate(self._kernels)
                      if kernel.more and number not in self._failed)
         with self._thrift.of(PORTION_ROWS):  # as rows of a source: those that follow are as many
             try:
-                out = self.work[number].go_on(self._kernels[number])
+                out = self.work[number].next_portion(self._kernels[number])
             except Exception as error:  # noqa: BLE001
                 self._fail(number, error)
             else:
@@ -173,16 +173,16 @@ class Pipeline:
         while not self.in_portions and self.pending:
             if portions == self.most_portions:
                 raise KernelError("More rows are due than can be shown before they are settled.")
-            self._next_portion()
+            self._give_portion()
             portions += 1
 
-    def check_room(self, held_bytes: int) -> None:
+    def check_memory(self, held_bytes: int) -> None:
         """Refuse an answer that memory will not hold, naming what makes so many rows."""
         growing = next((number for number, kernel in reversed(list(enumerate(self._kernels))) if kernel.more), None)
         if growing is None:
-            check_room(held_bytes, "it has very many rows", where="")
+            check_memory(held_bytes, "it has very many rows", where="")
         else:
-            check_room(held_bytes, *self._growing(growing))
+            check_memory(held_bytes, *self._growing(growing))
 
     def _growing(self, number: int) -> tuple[str, str]:
         """What makes so many rows, and in which step."""
@@ -267,7 +267,7 @@ class Pipeline:
         """Rows of an answer, as long as there is memory for them."""
         self._given_bytes += sum(batch.nbytes for batch in batches)
         if self._given_bytes > SPACIOUS_BYTES:
-            self.check_room(self._given_bytes)
+            self.check_memory(self._given_bytes)
         for plan in self._gives[number]:
             self._out[plan] += batches
 
@@ -299,7 +299,7 @@ class Pipeline:
         """A kernel has failed. What has no use for it goes on; where nothing is left, the failure is everybody's."""
         self._failed.add(number)
         if isinstance(error, MemoryError):
-            error = no_room(*self._growing(number))
+            error = out_of_memory(*self._growing(number))
         for plan in self._plans:
             if number in self.needs[plan]:
                 self.failures.setdefault(plan, error)

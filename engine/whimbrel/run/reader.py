@@ -198,7 +198,7 @@ class Reader:
         Nothing is read while rows are due that kernels give in portions.
         """
         if self.pipeline.pending:
-            return self.pipeline.go_on()
+            return self.pipeline.next_portion()
         for number in self._order():
             stream = self._streams[number]
             spans = isinstance(stream, Replayed) and stream.whole
@@ -300,7 +300,7 @@ class Reader:
                 self.rows += len(batch)
                 yield self.pipeline.push(number, batch)
         while self.pipeline.pending:
-            yield self.pipeline.go_on()
+            yield self.pipeline.next_portion()
 
     def rejoin(self) -> None:
         """Follow the clock again, after all was closed."""

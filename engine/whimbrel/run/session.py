@@ -93,7 +93,7 @@ class Session:
             if number not in self.left and not answer.finished:
                 answer.add(out)
                 if answer.held_bytes > SPACIOUS_BYTES and self.pipeline.pending:
-                    self.pipeline.check_room(answer.held_bytes)
+                    self.pipeline.check_memory(answer.held_bytes)
                 self._end(answer)
 
     def follow_clock(self) -> bool:

@@ -64,10 +64,10 @@ class Work:
             self.rows_out += sum(batch.rows for batch in out)
         return out
 
-    def go_on(self, kernel: Kernel) -> list[Batch]:
+    def next_portion(self, kernel: Kernel) -> list[Batch]:
         """Let the operator give more of the rows that are due."""
         began = perf_counter()
-        out = kernel.go_on()
+        out = kernel.next_portion()
         self.seconds += perf_counter() - began
         self.rows_out += sum(batch.rows for batch in out)
         return out

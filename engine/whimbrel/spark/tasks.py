@@ -142,7 +142,7 @@ class _Running:
     def _portions(self) -> Iterator[pa.RecordBatch]:
         """Of rows that make very many: not all of them are in memory at once."""
         while self.pipeline.pending:
-            yield from self._out(self.pipeline.go_on()[0])
+            yield from self._out(self.pipeline.next_portion()[0])
 
     def _settled(self, part: pa.RecordBatch) -> list[Batch]:
         batches = [] if not part.num_rows else list(self._batches(part))

@@ -13,7 +13,7 @@ SPACIOUS_BYTES = 256 << 20
 _CGROUP = Path("/sys/fs/cgroup")
 
 
-def check_room(held_bytes: int, growing: str, where: str) -> None:
+def check_memory(held_bytes: int, growing: str, where: str) -> None:
     """Refuse an answer that takes more memory than is left for its copy in the order of start.
 
     Parameters
@@ -32,10 +32,10 @@ def check_room(held_bytes: int, growing: str, where: str) -> None:
     """
     free = free_bytes()
     if held_bytes > SPACIOUS_BYTES and free is not None and free < held_bytes:
-        raise no_room(growing, where, held_bytes)
+        raise out_of_memory(growing, where, held_bytes)
 
 
-def no_room(growing: str, where: str, held_bytes: int | None = None) -> KernelError:
+def out_of_memory(growing: str, where: str, held_bytes: int | None = None) -> KernelError:
     """The error for an answer, or for the state of a step, that does not fit into memory."""
     if held_bytes is None:
         return KernelError(f"This step needs more memory than is left: {growing}.", where=where,
@@ -46,8 +46,8 @@ def no_room(growing: str, where: str, held_bytes: int | None = None) -> KernelEr
 
 def free_bytes() -> int | None:
     """Memory that this process may still take; None where the system does not say."""
-    left = [room for room in (_of_machine(), _of_process(), _of_group()) if room is not None]
-    return min(left, default=None)
+    known = [left for left in (_of_machine(), _of_process(), _of_group()) if left is not None]
+    return min(known, default=None)
 
 
 def _of_machine() -> int | None:
