@@ -97,6 +97,10 @@ def chop(schema: Schema, period: Duration, *, offset: Duration | None = None) ->
                 offset=grid_offset(period, schema.unit, offset, where=where), unit=schema.unit)
 
 
+_PIECES_AT_ONCE = 8
+"""As many pieces of each event, on average, are made in one portion however many events there are."""
+
+
 class ChopKernel(Kernel):
     """Holds what is left of each event, and cuts off pieces in the order of time: all that start before `cut`."""
 
@@ -111,7 +115,6 @@ class ChopKernel(Kernel):
         if not len(batch):
             return []
         check_reach(batch, 2 * self.chop.period + abs(self.chop.offset), self.chop.show(), ends=True)
-        self._remember_longest(batch)
         self.rest = Batch.concat([self.rest, batch])
         self.due = max(self.due, int(batch.sync[-1]))
         return self.next_portion()
@@ -146,12 +149,12 @@ class ChopKernel(Kernel):
     def buffered_rows(self) -> int:
         return len(self.rest)
 
-    def _remember_longest(self, batch: Batch) -> None:
-        known = np.where(batch.other == INF, batch.sync, batch.other)
-        lasts = known.astype(np.float64) - batch.sync
+    def _remember_longest(self) -> None:
+        known = np.where(self.rest.other == INF, self.rest.sync, self.rest.other)
+        lasts = known.astype(np.float64) - self.rest.sync
         row = int(lasts.argmax())
         if lasts[row] > self.longest[1] - self.longest[0]:
-            self.longest = [int(batch.sync[row]), int(known[row])]
+            self.longest = [int(self.rest.sync[row]), int(known[row])]
 
     def _shown(self, time: int) -> str:
         try:
@@ -169,9 +172,15 @@ class ChopKernel(Kernel):
         """The time before which about as many pieces start as may be given at once, or as start first if more do."""
         begun = self.rest.sync < self.due
         start, end = self.rest.sync[begun], self.rest.other[begun]
-        room = max(PORTION_ROWS, 2 * len(start))
-        if not len(start) or self._counts(start, end, self.due)[1].sum(dtype=np.float64) <= room:
+        room = max(PORTION_ROWS, _PIECES_AT_ONCE * len(start))
+        if not len(start):
             return self.due
+        lasts = np.minimum(end, self.due).sum(dtype=np.float64) - start.sum(dtype=np.float64)
+        if lasts / self.chop.period + 2 * len(start) <= room:  # no fewer than there are
+            return self.due
+        if self._counts(start, end, self.due)[1].sum(dtype=np.float64) <= room:
+            return self.due
+        self._remember_longest()
         low, high = int(start.min()) + 1, self.due
         while high - low > 1:
             middle = (low + high) // 2
