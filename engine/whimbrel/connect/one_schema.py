@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,9 @@ from whimbrel.errors import SchemaError, SourceError
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
+
+_SAME = "files read together need the same columns, of types that one type holds exactly"
+_TELL_SPARK = "give it the wider type, spark.read.schema(...); or leave it out with columns=; or use read_parquet"
 
 
 class OneSchema:
@@ -46,7 +49,7 @@ class OneSchema:
     """
 
     def __init__(self, files: Mapping[Path, pa.Schema], *, where: str) -> None:
-        self._where = where
+        self._where, self._schemas = where, dict(files)
         self._first: dict[pa.Schema, Path] = {}
         for file, schema in files.items():
             self._first.setdefault(schema, file)
@@ -96,6 +99,39 @@ class OneSchema:
                 for number in range(footer.num_row_groups):
                     self.ends(file, footer.row_group(number), name)
 
+    def check_told(self, name: str, told: pa.DataType, null: pa.DataType) -> None:
+        """Refuse a type that Spark took from one file for all, and that does not hold the values of another one.
+
+        Parameters
+        ----------
+        name : str
+        told : pyarrow.DataType
+            What Spark says that the column is.
+        null : pyarrow.DataType
+            What it makes of one that is all null.
+
+        Raises
+        ------
+        SchemaError
+        """
+        own = [(schema, schema.field(name).type) for schema in self._first]
+        source = next((schema for schema, type_ in own
+                       if logical_type(type_) == told or (pa.types.is_null(type_) and told == null)), None)
+        if source is None:
+            return
+        for schema, type_ in own:
+            wider = wider_type(told, type_)
+            known = wider is not None or pa.types.is_null(source.field(name).type)  # else it may read one as the other
+            if known and wider != told and not pa.types.is_null(type_):
+                raise self._differ(name, source, schema, then=f"; Spark reads both as {told}", hint=_TELL_SPARK)
+
+    def alike(self, files: Sequence[Path]) -> list[list[Path]]:
+        """Files whose columns are of the same types, together."""
+        groups: dict[pa.Schema, list[Path]] = {}
+        for file in files:
+            groups.setdefault(self._schemas[file], []).append(file)
+        return list(groups.values())
+
     def _check_names(self, fields: pa.Schema, other: pa.Schema) -> None:
         for name in dict.fromkeys([*fields.names, *other.names]):
             here, there = (len(schema.get_all_field_indices(name)) for schema in (fields, other))
@@ -120,11 +156,10 @@ class OneSchema:
         other = schemas[number]
         return next(one for one in schemas if wider_type(one.field(name).type, other.field(name).type) is None), other
 
-    def _differ(self, name: str, one: pa.Schema, other: pa.Schema) -> SchemaError:
+    def _differ(self, name: str, one: pa.Schema, other: pa.Schema, *, then: str = "", hint: str = _SAME) -> SchemaError:
         here, there = shown_apart(self._first[one], self._first[other])
         return SchemaError(f"Column {name!r} is {_type_in(one, name)} in {here!r} and {_type_in(other, name)} in "
-                           f"{there!r}.", where=self._where,
-                           hint="files read together need the same columns, of types that one type holds exactly")
+                           f"{there!r}{then}.", where=self._where, hint=hint)
 
     def _out_of_reach(self, file: Path, name: str) -> SourceError:
         type_, own = self.fields.field(name).type, self._own[file].field(name).type

@@ -90,6 +90,10 @@ class ParquetSource(ColumnarSource):
         """The files, in the order in which they are read."""
         return self._files.paths
 
+    def alike(self) -> list[list[Path]]:
+        """Files whose columns are of the same types, together."""
+        return self._files.alike()
+
     def where(self, conditions: Sequence[Expr]) -> Source:
         if self.disorder not in (Disorder(), Disorder(None)) or not conditions:
             return self  # which rows are late depends on the rows before them, whatever those hold

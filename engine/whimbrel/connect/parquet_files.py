@@ -139,6 +139,14 @@ class ParquetFiles:
             digest.update(sink.getvalue())
         return digest.hexdigest()
 
+    def check_told(self, name: str, told: pa.DataType, null: pa.DataType) -> None:
+        """As :meth:`OneSchema.check_told`."""
+        self._one_schema.check_told(name, told, null)
+
+    def alike(self) -> list[list[Path]]:
+        """Files whose columns are of the same types, together."""
+        return self._one_schema.alike(self.paths)
+
     def lies_in(self, row: int) -> str:
         """In which of several files a row lies, and after which that one is read; empty where there is one file."""
         before: Path | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Source
 from whimbrel.spark.cause import failure
 from whimbrel.spark.load import SparkSource
-from whimbrel.spark.rows import Rows
+from whimbrel.spark.rows import Rows, quoted
 from whimbrel.spark.types import fitting, spark_schema
 
 if TYPE_CHECKING:
@@ -51,10 +52,18 @@ def rows_of(source: Source, spark: SparkSession, where: str) -> Rows:
 
 
 def _read(source: ParquetSource, spark: SparkSession, where: str) -> DataFrame:
+    """Files as Spark reads them: those of like types together, each in the types of all."""
     from pyspark.errors import PySparkException
 
     try:
-        return spark.read.parquet(*map(str, source.paths))
+        first, *others = (spark.read.parquet(*map(str, paths)) for paths in source.alike())
+        if not others:
+            return first
+        fields = [pa.field(field.name, fitting(field.type, field.name, where)) for field in source.schema]
+        types = spark_schema(pa.schema(fields))
+        alike = [frame.select(*(frame[quoted(field.name)].cast(field.dataType).alias(field.name) for field in types))
+                 for frame in (first, *others)]
+        return reduce(lambda above, below: above.unionAll(below), alike)
     except PySparkException as error:
         raise failure(f"Spark cannot read {source.name}", error, where=where,
                       hint="leave exchange= out: tasks then read files as this process does") from error

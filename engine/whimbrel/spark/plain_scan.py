@@ -41,6 +41,11 @@ def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFi
     frame : pyspark.sql.DataFrame
     fields : pyarrow.Schema
         The DataFrame's columns, from :func:`~whimbrel.spark.types.arrow_schema`.
+
+    Raises
+    ------
+    SchemaError
+        For a column that Spark takes for narrower than some file has it: Spark's job would fail, or cut off values.
     """
     scan = _only_scan(frame._jdf.queryExecution().sparkPlan())  # noqa: SLF001 - the only way to the plan
     if scan is None or _has_subquery(frame, scan):
@@ -59,8 +64,11 @@ def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFi
         files = ParquetFiles(sorted(constants, key=natural_path), where=where, wanted=fields.names)
     except WhimbrelError:  # files of several schemas, for example: Spark knows how to merge them
         return None
-    if any(map(_by_old_calendar, files.notes)) or not all(
-            field.name in named or _same(files, field) for field in fields):
+    others = [field for field in fields if field.name not in named and not _same(files, field)]
+    for field in others:
+        if field.name in files.schema.names:
+            files.check_told(field.name, field.type, null=pa.int32())
+    if others or any(map(_by_old_calendar, files.notes)):
         return None
     return PlainFiles(files, pa.schema(known), constants)
 

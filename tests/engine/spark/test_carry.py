@@ -254,6 +254,20 @@ def test_what_only_java_says_is_told_in_one_line(spark: SparkSession, tmp_path: 
         assert len(str(told.value).splitlines()) == 3
 
 
+@pytest.mark.parametrize(("one", "other"), (
+    (pa.array([1], pa.int8()), pa.array([300], pa.int32())), (pa.array([1], pa.int32()), pa.array([2**40])),
+    (pa.nulls(1), pa.array(["a"])), (pa.array(["a"]).dictionary_encode(), pa.array(["b"], pa.large_string())),
+    (pa.array([1], pa.timestamp("ms", "UTC")), pa.array([1], pa.timestamp("us", "UTC")))))
+def test_files_of_different_types_are_read_by_spark_as_here(
+        spark: SparkSession, tmp_path: Path, one: pa.Array, other: pa.Array) -> None:
+    for at, array in enumerate((one, other)):
+        pq.write_table(pa.table({"at": [at], "k": [at], "x": array}), tmp_path / f"{at}.parquet")
+    query = wb.read_parquet(tmp_path, time="at").group_by("k").session_window(10).aggregate(x=wb.max(col.x))
+    here = query.collect()
+    assert rows(query.on_spark(spark, exchange="key").toArrow()) == rows(here)
+    assert rows(query.collect(on=spark)) == rows(here)
+
+
 def test_files_that_spark_cannot_read_are_read_by_tasks(spark: SparkSession, tmp_path: Path) -> None:
     table = pa.table({"at": pa.array([0, 1], pa.timestamp("ns")), "k": [1, 1]})
     pq.write_table(table, tmp_path / "nanoseconds.parquet")
