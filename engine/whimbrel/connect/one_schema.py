@@ -99,13 +99,13 @@ class OneSchema:
                 for number in range(footer.num_row_groups):
                     self.ends(file, footer.row_group(number), name)
 
-    def check_told(self, name: str, told: pa.DataType, null: pa.DataType) -> None:
+    def check_spark_type(self, name: str, given: pa.DataType, null: pa.DataType) -> None:
         """Refuse a type that Spark took from one file for all, and that does not hold the values of another one.
 
         Parameters
         ----------
         name : str
-        told : pyarrow.DataType
+        given : pyarrow.DataType
             What Spark says that the column is.
         null : pyarrow.DataType
             What it makes of one that is all null.
@@ -116,14 +116,14 @@ class OneSchema:
         """
         own = [(schema, schema.field(name).type) for schema in self._first]
         source = next((schema for schema, type_ in own
-                       if logical_type(type_) == told or (pa.types.is_null(type_) and told == null)), None)
+                       if logical_type(type_) == given or (pa.types.is_null(type_) and given == null)), None)
         if source is None:
             return
         for schema, type_ in own:
-            wider = wider_type(told, type_)
+            wider = wider_type(given, type_)
             known = wider is not None or pa.types.is_null(source.field(name).type)  # else it may read one as the other
-            if known and wider != told and not pa.types.is_null(type_):
-                raise self._differ(name, source, schema, then=f"; Spark reads both as {told}", hint=_TELL_SPARK)
+            if known and wider != given and not pa.types.is_null(type_):
+                raise self._differ(name, source, schema, then=f"; Spark reads both as {given}", hint=_TELL_SPARK)
 
     def alike(self, files: Sequence[Path]) -> list[list[Path]]:
         """Files whose columns are of the same types, together."""

@@ -139,9 +139,9 @@ class ParquetFiles:
             digest.update(sink.getvalue())
         return digest.hexdigest()
 
-    def check_told(self, name: str, told: pa.DataType, null: pa.DataType) -> None:
-        """As :meth:`OneSchema.check_told`."""
-        self._one_schema.check_told(name, told, null)
+    def check_spark_type(self, name: str, given: pa.DataType, null: pa.DataType) -> None:
+        """As :meth:`OneSchema.check_spark_type`."""
+        self._one_schema.check_spark_type(name, given, null)
 
     def alike(self) -> list[list[Path]]:
         """Files whose columns are of the same types, together."""

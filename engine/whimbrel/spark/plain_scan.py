@@ -67,7 +67,7 @@ def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFi
     others = [field for field in fields if field.name not in named and not _same(files, field)]
     for field in others:
         if field.name in files.schema.names:
-            files.check_told(field.name, field.type, null=pa.int32())
+            files.check_spark_type(field.name, field.type, null=pa.int32())
     if others or any(map(_by_old_calendar, files.notes)):
         return None
     return PlainFiles(files, pa.schema(known), constants)
