@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import pyarrow as pa
 
 from whimbrel.batch import Field, Schema, logical_type
-from whimbrel.clock import MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
+from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks
 from whimbrel.errors import ExpressionError, PlanError, SchemaError, near_match
 from whimbrel.expr import (
     REGISTER,
@@ -28,6 +28,7 @@ from whimbrel.expr import (
 )
 from whimbrel.kernels import Kernel
 from whimbrel.operators.detect_kernel import DetectKernel
+from whimbrel.operators.lifetime import show_span
 from whimbrel.operators.path_kernel import PathKernel
 from whimbrel.operators.path_text import Slot, path_text
 from whimbrel.operators.pattern import AllAtOnce, Automaton, Pattern
@@ -68,7 +69,7 @@ class Detect(Operator):
     ----------
     pattern : Pattern
     within : int, > 0
-        A run that began at t accepts events before t + within.
+        A run that began at t accepts events before t + within. At ``INF`` it has no limit, and matches have no end.
     register : tuple of (str, type, value)
         What every run remembers at its begin, by name.
     skip : bool
@@ -135,7 +136,8 @@ class Detect(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         schema, where = upstream[0], self.show()
         if self.within <= 0:
-            raise PlanError("within must be longer than nothing.", where=where, hint='such as within="1h"')
+            raise PlanError("within must be longer than nothing.", where=where,
+                            hint='give a duration, such as within="1h", or None for no limit')
         if self.simultaneous not in ("discard", "in_order"):
             raise PlanError(f"Simultaneous events are 'discard' or 'in_order', not {self.simultaneous!r}.", where=where,
                             hint="events of one key and time are left out, or taken as they come")
@@ -211,6 +213,8 @@ class Detect(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         beat = upstream[0].beat
+        if self.within == INF:
+            return Properties(causal=upstream[0].causal, beat=beat, starts_only=True)
         beat = None if beat is None else beat.joined(Beat(self.within, beat.offset))
         return Properties(causal=upstream[0].causal, beat=beat)
 
@@ -228,7 +232,7 @@ class Detect(Operator):
 
     def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
         below = wanted.through(dict(self.keys), inputs[0].schema)
-        start = earlier(wanted.start, self.within) if self.overlapping else MIN_TIME
+        start = earlier(wanted.start, self.within) if self.overlapping and self.within != INF else MIN_TIME
         if reads_exactly(self) is Exact.LIFETIMES:
             return (below.during(start, wanted.end, Exact.LIFETIMES),)
         return (below.starts(start, wanted.end),)
@@ -245,7 +249,7 @@ class Detect(Operator):
                           in_order=in_order, where=self.show())
 
     def show(self) -> str:
-        options = [f"within={quote_ticks(self.within, self.unit)}"]
+        options = [f"within={show_span(self.within, self.unit)}"]
         if self.register:
             options.append(f"register={{{', '.join(f'{name!r}: {_start(*of)}' for name, *of in self.register)}}}")
         options += ["skip=True"] if self.skip else []
@@ -271,7 +275,7 @@ def _with_slots(schema: Schema, slots: Sequence[Slot]) -> Schema:
 
 
 @fluent
-def detect(schema: Schema, pattern: Pattern, *, within: Duration, register: Beginning | None = None,
+def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, register: Beginning | None = None,
            skip: bool = False, overlapping: bool = True, simultaneous: Simultaneous = "discard",
            output: Outputs | None = None, allow_lookahead: bool = False, keys: Keys = (),
            known: Properties) -> Detect:
@@ -281,8 +285,9 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration, register: Begi
     ----------
     pattern : Pattern
         Such as ``wb.sequence(first=col.x > 1, second=col.x < 1)``.
-    within : str, timedelta or int
-        A run that began at t accepts events before t + within.
+    within : str, timedelta, int or None
+        A run that began at t accepts events before t + within. None is no limit: matches have no known end, and
+        a run that no event ends is remembered for as long as the query runs.
     register : dict
         What every run remembers at its begin, by name: a value, or a pyarrow type for null. Events change it,
         ``wb.event(col.x > 1, total=wb.register.total + col.x)``, and conditions may read it.
@@ -305,7 +310,7 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration, register: Begi
     if known.mixed and not allow_lookahead:
         raise PlanError("A value would be seen before it is known: the events of windows lie among finer ones.",
                         where="detect()", hint=LOOKAHEAD_HINT)
-    ticks = duration_ticks(within, schema.unit, where=f"detect(..., within={within!r})")
+    ticks = INF if within is None else duration_ticks(within, schema.unit, where=f"detect(..., within={within!r})")
     return Detect(pattern=pattern, within=ticks, register=tuple(_declared(register or {})), skip=skip,
                   overlapping=overlapping, simultaneous=simultaneous, output=_outputs(output or {}, schema), keys=keys,
                   unit=schema.unit)

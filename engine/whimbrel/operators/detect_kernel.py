@@ -35,7 +35,7 @@ class DetectKernel(Kernel):
         Of the result.
     automaton : Automaton
     within : int
-        Ticks after its begin at which a run accepts no more events.
+        Ticks after its begin at which a run accepts no more events; ``INF`` is no limit.
     keys : sequence of Expr
     overlapping : bool
         Whether a run may begin at an event that moved another one.

@@ -150,17 +150,18 @@ class Methods:
         """Let no event last longer than this. See :class:`whimbrel.operators.ClipDuration`."""
         return self._unary(operators.clip_duration, longest)
 
-    def detect(self, pattern: Pattern, *, within: Duration, register: Beginning | None = None, skip: bool = False,
-               overlapping: bool = True, simultaneous: Simultaneous = "discard", output: Outputs | None = None,
-               allow_lookahead: bool = False) -> Stream:
+    def detect(self, pattern: Pattern, *, within: Duration | None, register: Beginning | None = None,
+               skip: bool = False, overlapping: bool = True, simultaneous: Simultaneous = "discard",
+               output: Outputs | None = None, allow_lookahead: bool = False) -> Stream:
         """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
 
         Parameters
         ----------
         pattern : Pattern
             Such as ``wb.sequence(first=col.x > 1, second=col.x < 1)``.
-        within : str, timedelta or int
-            A run that began at t accepts events before t + within.
+        within : str, timedelta, int or None
+            A run that began at t accepts events before t + within. None is no limit: matches have no known end, and
+            a run that no event ends is remembered for as long as the query runs.
         register : dict
             What every run remembers at its begin, by name: a value, or a pyarrow type for null. Events change it,
             ``wb.event(col.x > 1, total=wb.register.total + col.x)``, and conditions may read it.

@@ -99,7 +99,7 @@ class Model(LifetimeWords, JoinWords):
                 if name not in names and row[name] is not None]
         return Model(made, columns=(*names, attribute, value))
 
-    def detect(self, pattern: ModelPattern, within: int, *, output: Mapping[str, Any] | None = None,
+    def detect(self, pattern: ModelPattern, within: int | None, *, output: Mapping[str, Any] | None = None,
                **options: Any) -> Model:
         facts = oracle.detect(self.facts, pattern.form, within, self.keys, output=_terms(output or {}), **options)
         return Model(facts, columns=(*self.keys, "first_time", "events", *(output or ())))

@@ -71,4 +71,4 @@ def pattern_queries(draw: st.DrawFn) -> Query:
     likely = st.sampled_from(("col.x > 0", "col.x <= 4", "col.flag", "~col.flag", "col.y.is_null() | (col.y > -5)"))
     keys = draw(st.sampled_from(("", ".group_by('key')", ".group_by('flag')")))
     pattern = draw(patterns(likely))
-    return Query((keys, f".detect({pattern}, within={draw(st.integers(1, 60))})"))
+    return Query((keys, f".detect({pattern}, within={draw(st.integers(1, 60) | st.none())})"))

@@ -11,8 +11,9 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.kernels import tier
+from whimbrel.kernels import Tier, tier
 from whimbrel.run import Pipeline
+from whimbrel.testing import Query, check_operator
 
 
 def log(letters: str, times: list[int] | None = None) -> wb.Stream:
@@ -54,6 +55,35 @@ def test_it_is_the_reference(letters: str, skip: bool) -> None:
 
 
 SUMS = wb.event(is_a("a"), total=col.x).then(wb.event(is_a("b"), total=wb.register.total + col.x).repeat(0))
+
+
+@pytest.mark.parametrize("how", ["interpreted", "fused"])
+@pytest.mark.parametrize(("options", "found"), [
+    ({}, [(-9, 0, 2), (2**62, 2**62 + 1, 2)]), ({"skip": True}, [(-9, 0, 2), (-9, 2**62 + 1, 3),
+                                                               (2**62, 2**62 + 1, 2)]),
+    ({"register": {"total": 0}}, [(-9, 0, 2), (2**62, 2**62 + 1, 2)]), ({"overlapping": False}, [(-9, 0, 2),
+                                                                                     (2**62, 2**62 + 1, 2)]),
+], ids=repr)
+def test_without_a_limit_of_time_runs_go_on_and_matches_have_no_end(
+        options: dict[str, Any], found: list[tuple[int, ...]], how: Tier) -> None:
+    events = log("abab", times=[-9, 0, 2**62, 2**62 + 1])
+    pattern = wb.event(is_a("a")).then(wb.event(is_a("b")).repeat())
+    query = events.detect(pattern, within=None, **options)
+    with tier(how):
+        assert rows(query, "first_time", "start", "events") == found
+        assert {end for end, in rows(query, "end")} == {None}
+    assert "within=None" in query.explain()
+
+
+@pytest.mark.parametrize("options", [{}, {"skip": True}])
+def test_runs_without_a_limit_go_on_after_a_checkpoint_and_their_events_are_behind_them(
+        options: dict[str, Any]) -> None:
+    facts = [(at, at + 1, {"time": at, "key": "a", "k2": 1, "x": x, "y": 0.5, "flag": True})
+             for at, x in ((-8, 1), (-2, 5), (30, 5), (31, -1), (90, 5))]
+    written = "".join(f", {name}={value!r}" for name, value in options.items())
+    query = Query((f".detect(wb.event(col.x == 1).then(wb.event(col.x > 1).repeat()), within=None{written})",))
+    assert query.reference(facts)
+    check_operator(query.build, facts, reference=query.reference)
 
 
 def test_a_register_is_carried_along_and_shown() -> None:

@@ -105,8 +105,8 @@ def arrive(reached: int, time: int, start: int, number: int, within: int, last: 
 
 
 def ends_at(start: int, within: int) -> int:
-    """When a run ends; beyond int64 at its last tick."""
-    return min(start, 2**63 - 1 - within) + within
+    """When a run ends; beyond int64, and without a limit, at its last tick."""
+    return 2**63 - 1 if within == 2**63 - 1 else min(start, 2**63 - 1 - within) + within
 
 
 def drop_expired(now: int, within: int, scalars: Array, free: Array, head: Array, length: Array, after: Array,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from whimbrel.testing.oracle.facts import Fact, Payload, Time
+from whimbrel.testing.oracle.facts import INF, Fact, Payload, Time
 from whimbrel.testing.oracle.stateless import Function
 
 
@@ -76,7 +76,7 @@ class _Run:
     memory: Payload
 
 
-def detect(facts: Iterable[Fact], pattern: Pattern, within: int, keys: Mapping[str, Function] | None = None, *,
+def detect(facts: Iterable[Fact], pattern: Pattern, within: int | None, keys: Mapping[str, Function] | None = None, *,
            register: Mapping[str, Any] | None = None, skip: bool = False, overlapping: bool = True,
            simultaneous: Literal["discard", "in_order"] = "discard",
            output: Mapping[str, Function] | None = None) -> list[Fact]:
@@ -88,12 +88,13 @@ def detect(facts: Iterable[Fact], pattern: Pattern, within: int, keys: Mapping[s
     overlapping=False: no new run on an event that advanced one. Simultaneous events of one key: all discarded with the
     key's runs unless the stream is declared free of them." A pattern that takes all events of a time at once sees each
     time once: several events there move a run only so, and fit nowhere else. Two ways to read the same events are one
-    match, if the register and the output are the same.
+    match, if the register and the output are the same. Without `within` a run has no limit and a match no end.
     """
     keys = keys or {}
     groups: dict[tuple[object, ...], list[tuple[Time, Payload]]] = {}
     for start, _, payload in sorted(facts, key=lambda fact: fact[0]):
         groups.setdefault(tuple(key(payload) for key in keys.values()), []).append((start, payload))
+    limit = INF if within is None else within
     begin = {f"register.{name}": value for name, value in (register or {}).items()}
     answer: list[Fact] = []
     for group, events in groups.items():
@@ -105,7 +106,7 @@ def detect(facts: Iterable[Fact], pattern: Pattern, within: int, keys: Mapping[s
             if not at_once and simultaneous == "discard" and times.count(time) > 1:
                 runs = []
                 continue
-            alive = [run for run in runs if time < run.began + within]
+            alive = [run for run in runs if time < run.began + limit]
             moved = [after for run in alive for after in _moves(run, instant)]
             waiting = [run for run in alive if skip and not any(_moves(run, instant))]
             if overlapping or not moved:
@@ -115,7 +116,7 @@ def detect(facts: Iterable[Fact], pattern: Pattern, within: int, keys: Mapping[s
                 told = {name: run.memory[f"register.{name}"] for name in register or {}}
                 told |= {name: of(run.memory) for name, of in (output or {}).items()}
                 found = {"first_time": run.began, "events": run.events} | told
-                fact = (time, run.began + within, dict(zip(keys, group, strict=True)) | found)
+                fact = (time, run.began + limit, dict(zip(keys, group, strict=True)) | found)
                 if all(map(_optional, run.rest)) and fact not in shown:
                     shown.append(fact)
             answer += shown
