@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +13,13 @@ import pyarrow.compute as pc
 
 from whimbrel.batch import Batch, Column, Field, Schema, Ticks, frozen, logical_type, plain_array, plain_type
 from whimbrel.batch.arrow import ticks_from_arrow
-from whimbrel.clock import INF, TickUnit
+from whimbrel.clock import INF, TickUnit, ticks_per_second
 from whimbrel.errors import SchemaError, SourceError, near_match
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.durations import durations
 
+_COARSER: Final = {"ns": "us", "us": "ms", "ms": "s"}
+_EPOCH: Final = np.datetime64(0, "s")
 _durations = Compiled(durations)
 _MANY_ROWS = 4_096
 """From so many on it is worth a look whether all last equally long."""
@@ -150,10 +153,24 @@ class Timeline:
                 if pa.types.is_uint64(array.type):
                     raise SourceError(f"Row {first_row + row:,} of {name!r}, {_show(array[row])}, is above the largest "
                                       "int64.", where=self.where, hint="ticks of time are counted in int64") from None
-                raise SourceError(f"Row {first_row + row:,} of {name!r}, {_show(array[row])}, is not a whole number of "
-                                  f"ticks of {self.time!r} ({type_}).", where=self.where,
-                                  hint=f"cast both columns to one type; a tick is what {self.time!r} counts") from None
+                raise self._not_ticks(array[row], name, first_row + row) from None
         return ticks_from_arrow(array)
+
+    def _not_ticks(self, value: pa.Scalar, name: str, row: int) -> SourceError:
+        """Why a time is none of the time column: beyond what int64 can count of its unit, or between two ticks."""
+        type_ = self.schema.time_type
+        reach = type_.unit if pa.types.is_timestamp(type_) else str(type_)
+        seconds = _seconds(value)
+        last = (2**63 - 1) // (ticks_per_second(self.schema.unit) or 1)
+        if -last <= seconds <= last:
+            return SourceError(f"Row {row:,} of {name!r}, {_show(value)}, is not a whole number of ticks of "
+                               f"{self.time!r} ({type_}).", where=self.where,
+                               hint=f"cast both columns to one type; a tick is what {self.time!r} counts")
+        side, end = ("after", _EPOCH + last) if seconds > 0 else ("before", _EPOCH - last)
+        unknown = "make it null where no end is known, or " if seconds > 0 and name == self.end else ""
+        return SourceError(f"Row {row:,} of {name!r}, {_show(value)}, is beyond what {reach} can count: {side} "
+                           f"{end.astype('M8[D]')}.", where=self.where,
+                           hint=f"{unknown}cast {self.time!r} to {_COARSER.get(reach, 'a coarser unit')}")
 
 
 def time_unit(type_: pa.DataType, name: str, where: str) -> tuple[TickUnit, str | None]:
@@ -199,6 +216,13 @@ def _first_refused(array: pa.Array, type_: pa.DataType) -> int:
         return False
 
     return bisect_left(range(len(array)), True, key=refused)
+
+
+def _seconds(value: pa.Scalar) -> int:
+    """Whole seconds from the epoch to a time or a day."""
+    if pa.types.is_date32(value.type):
+        return int(value.value) * 86_400
+    return int(value.value) // (1_000 if pa.types.is_date64(value.type) else ticks_per_second(value.type.unit) or 1)
 
 
 def _show(value: pa.Scalar) -> str:

@@ -65,6 +65,26 @@ def test_an_end_between_two_ticks_is_refused() -> None:
                           "(timestamp[s]).")
 
 
+@pytest.mark.parametrize("type_", (pa.date32(), pa.date64(), pa.timestamp("s"), pa.timestamp("ms"), pa.timestamp("us")))
+def test_an_end_beyond_what_the_time_can_count_is_refused_with_that_reason(type_: pa.DataType) -> None:
+    for day, end in ((date(9999, 12, 31), "after 2262-04-11"), (date(1, 1, 1), "before 1677-09-21")):
+        until = pa.array([date(2024, 1, 1), day]).cast(pa.timestamp("s")).cast(type_)
+        error = refusal(SourceError, table(pa.timestamp("ns"), 1, 1, until=until), end="until")
+        assert error.what.startswith(f"Row 1 of 'until', {day}")
+        assert error.what.endswith(f" is beyond what ns can count: {end}.")
+        unknown = "make it null where no end is known, or " if day.year == 9999 else ""
+        assert error.hint == f"{unknown}cast 't' to us"
+        assert rows(ArrowSource(table(pa.timestamp("us"), -2**60, until=until[:1]), time="t", end="until"), [])
+
+
+def test_what_is_beyond_the_calendar_is_refused_with_the_unit_that_holds_it() -> None:
+    for unit, coarser in (("us", "ms"), ("ms", "s")):
+        until = pa.array([2**62], pa.timestamp("s"))
+        error = refusal(SourceError, table(pa.timestamp(unit), 1, until=until), end="until")
+        assert f"is beyond what {unit} can count" in error.what
+        assert str(error.hint).endswith(f"cast 't' to {coarser}")
+
+
 def test_a_null_time_is_refused_by_row() -> None:
     error = refusal(SourceError, table(pa.timestamp("s"), 1, None, 3))
     assert error.what == "Row 1 has no time: 't' is null."
