@@ -24,6 +24,9 @@ NUMPY_NS: Final = {"as": Fraction(1, 10**9), "fs": Fraction(1, 10**6), "ps": Fra
                    **{unit: Fraction(_NS[unit.lower()]) for unit in ("ns", "us", "ms", "s", "m", "h", "D", "W")}}
 """Nanoseconds of NumPy's units that are always equally long."""
 
+_MANY: Final = 10_000
+"""From so many on people do not take in a count of one unit below a day."""
+
 _TEXT = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:ns|us|ms|s|m|h|d|w)\s*)+")
 _NUMBER_AND_UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h|d|w)")
 _CALENDAR = re.compile(r"[+-]?\s*[\d.]*\s*(?:mos?|mon|months?|q|quarters?|qtr|y|yrs?|years?|a|[MQY][SE]?|A)")
@@ -169,6 +172,8 @@ def _of_numpy(value: np.timedelta64, where: str) -> Fraction:
 def _of_text(value: str, where: str) -> Fraction:
     text = value.strip()
     sign, digits = (-1, text[1:].strip()) if text.startswith("-") else (1, text)
+    if digits == "0":  # nothing needs no unit
+        return Fraction()
     if not _TEXT.fullmatch(digits):
         if _CALENDAR.fullmatch(text):
             raise _calendar_error(repr(value), where)
@@ -183,19 +188,25 @@ def _calendar_error(text: str, where: str) -> PlanError:
 
 
 def show_ticks(ticks: int, unit: TickUnit) -> str:
-    """Print ticks as the shortest exact duration text.
+    """Print ticks as a short exact duration text, which :func:`duration_ticks` reads; many of a unit in several units.
 
-    >>> show_ticks(5400, "s")
-    '90m'
+    >>> show_ticks(5400, "s"), show_ticks(1_646_153_821, "ms")
+    ('90m', '19d1h15m53.821s')
     """
     per_second = ticks_per_second(unit)
     if per_second is None or ticks == 0:
         return str(ticks)
-    nanoseconds = ticks * 10**9 // per_second
-    for name in ("w", "d", "h", "m", "s", "ms", "us", "ns"):
-        if nanoseconds % _NS[name] == 0:
-            return f"{nanoseconds // _NS[name]}{name}"
-    return str(ticks)
+    nanoseconds = abs(ticks) * 10**9 // per_second
+    sign = "-" if ticks < 0 else ""
+    name = next(name for name in reversed(_NS) if nanoseconds % _NS[name] == 0)
+    if name in ("w", "d") or nanoseconds // _NS[name] < _MANY:
+        return f"{sign}{nanoseconds // _NS[name]}{name}"
+    whole, rest = divmod(nanoseconds, 10**9)
+    text = sign
+    for larger in ("d", "h", "m"):
+        count, whole = divmod(whole, _NS[larger] // 10**9)
+        text += f"{count}{larger}" if count else ""
+    return text + (f"{whole}.{rest:09}".rstrip("0") + "s" if rest else f"{whole}s" if whole else "")
 
 
 def quote_ticks(ticks: int, unit: TickUnit) -> str:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from whimbrel.clock import duration_ticks, show_ticks
+from whimbrel.clock import TickUnit, duration_ticks, show_ticks
 from whimbrel.errors import PlanError
 
 
@@ -44,7 +47,17 @@ def test_what_cannot_be_ticks_is_refused_with_a_hint(text: str, unit: str, part:
 
 
 @pytest.mark.parametrize(
-    ("ticks", "unit", "text"), [(3_600, "s", "1h"), (90, "s", "90s"), (1_500, "ms", "1500ms"), (5, None, "5")]
+    ("ticks", "unit", "text"), [(3_600, "s", "1h"), (90, "s", "90s"), (1_500, "ms", "1500ms"), (5, None, "5"),
+                                (1_646_153_821, "ms", "19d1h15m53.821s"), (-100_000_001, "us", "-1m40.000001s"),
+                                (86_401, "s", "1d1s"), (9_999, "us", "9999us"), (86_400 * 30_000, "s", "30000d")]
 )
-def test_ticks_print_as_the_longest_exact_unit(ticks: int, unit: str, text: str) -> None:
+def test_ticks_print_as_the_longest_exact_unit_or_in_several(ticks: int, unit: str, text: str) -> None:
     assert show_ticks(ticks, unit) == text
+
+
+@given(st.sampled_from(["s", "ms", "us", "ns"]), st.integers(-(2**63) + 1, 2**63 - 1), st.integers(0, 63))
+def test_what_is_printed_reads_as_the_same_ticks_and_counts_no_unit_far(unit: TickUnit, ticks: int, by: int) -> None:
+    text = show_ticks(ticks >> by, unit)
+    assert duration_ticks(text, unit) == ticks >> by
+    counts = [int(count) for count in re.findall(r"(\d+)(?:\.\d+)?[hmsun]", text)]
+    assert text.endswith(("d", "w")) or max(counts, default=0) < 10_000
