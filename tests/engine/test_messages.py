@@ -343,7 +343,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
         PlanError, "A join is 'inner', 'left', 'right' or 'full', not 'outer'.", "join(how='outer')"),
     "join time": (
         lambda: log().join(mistaken.times_in_seconds(), on="name"),
-        PlanError, "The two streams count time differently: int64 and timestamp[s].", "join(on=['name'])"),
+        PlanError, "The streams count time differently: int64 and timestamp[s].", "join()"),
     "join cond": (lambda: log().join(log(), on="name", where=col.price + 1),
         ExpressionError,
         "A condition must be true or false; col.price + 1 is double.",

@@ -15,6 +15,7 @@ from whimbrel.operators.drop import drop
 from whimbrel.operators.edges import Edges, edges
 from whimbrel.operators.extend import Extend, extend
 from whimbrel.operators.fill import Fill
+from whimbrel.operators.finer_unit import FinerUnit
 from whimbrel.operators.finish import Finish
 from whimbrel.operators.hops import Hops
 from whimbrel.operators.ingest import Ingest
@@ -56,8 +57,8 @@ from whimbrel.operators.window import (
 
 __all__ = [
     "AlterLifetime", "AsofJoin", "Assume", "Band", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect",
-    "Direction", "Edges", "Emit", "Extend", "Fill", "Finish", "GroupAggregate", "HoppingWindow", "Hops", "How",
-    "Ingest", "ItemType", "Join", "Label", "LateRows", "Moment", "On", "OnBeat", "Outputs", "Pattern", "Pivot",
+    "Direction", "Edges", "Emit", "Extend", "Fill", "FinerUnit", "Finish", "GroupAggregate", "HoppingWindow", "Hops",
+    "How", "Ingest", "ItemType", "Join", "Label", "LateRows", "Moment", "On", "OnBeat", "Outputs", "Pattern", "Pivot",
     "PointAtEnd", "Quantize", "Results", "Revise", "Sample", "Select", "SelectMany", "SemiJoin", "SessionAggregate",
     "SessionWindow", "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union",
     "Unpivot", "Where", "WideningWindow", "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join",

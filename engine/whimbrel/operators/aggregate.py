@@ -189,7 +189,8 @@ class GroupAggregate(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         if self.grid is None:
-            return Properties(intervals_only=False, causal=upstream[0].causal, beat=upstream[0].beat, apart=self._apart)
+            return Properties(intervals_only=False, causal=upstream[0].causal, beat=upstream[0].beat, apart=self._apart,
+                              points=upstream[0].points)
         out = replace(self.grid, offset=self.grid.offset + self.lead)
         return Properties(duration=self.grid.size, grid=out, causal=self.causal and upstream[0].causal,
                           beat=Beat(out.hop, out.offset), apart=self._apart)

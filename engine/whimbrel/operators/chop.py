@@ -61,7 +61,7 @@ class Chop(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         beat = upstream[0].beat
-        return Properties(causal=upstream[0].causal, apart=upstream[0].no_period(),
+        return Properties(causal=upstream[0].causal, apart=upstream[0].no_period(), points=upstream[0].points,
                           beat=None if beat is None else beat.joined(Beat(self.period, self.offset)))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:

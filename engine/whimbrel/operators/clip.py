@@ -68,7 +68,8 @@ class Clip(Operator):
         return left
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(intervals_only=False, causal=all(known.causal for known in upstream), apart=upstream[0].apart)
+        return Properties(intervals_only=False, causal=all(known.causal for known in upstream), apart=upstream[0].apart,
+                          points=upstream[0].points)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return wanted | {mine for mine, _ in self.on}, frozenset(theirs for _, theirs in self.on)

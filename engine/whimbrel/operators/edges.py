@@ -60,7 +60,7 @@ class Edges(Operator):
         return schema.with_fields([*schema.fields, Field(OTHER, schema.time_type)])
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(duration=1, causal=upstream[0].causal)
+        return Properties(duration=1, causal=upstream[0].causal, points=True)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted - {OTHER},)

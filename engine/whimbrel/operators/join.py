@@ -86,7 +86,10 @@ class Join(Operator):
         return self.row.schema(left, right, where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(intervals_only=self.how == "inner", causal=all(known.causal for known in upstream))
+        points = [known.points for known in upstream]
+        kept = {"inner": any(points), "left": points[0], "right": points[1], "full": all(points)}  # what is in both
+        return Properties(intervals_only=self.how == "inner", causal=all(known.causal for known in upstream),
+                          points=kept[self.how])
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         left, right = upstream

@@ -65,7 +65,7 @@ class LateRows(Operator):
         return schema.with_fields([*schema, Field(LATE_BY, length), Field(ADJUSTED, pa.bool_())], where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(duration=1, in_order=False)
+        return Properties(duration=1, in_order=False, points=True)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         partition = self.source.disorder.partition

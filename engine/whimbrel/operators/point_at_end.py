@@ -46,7 +46,7 @@ class PointAtEnd(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(duration=1, causal=upstream[0].causal, apart=upstream[0].no_period())
+        return Properties(duration=1, causal=upstream[0].causal, apart=upstream[0].no_period(), points=True)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

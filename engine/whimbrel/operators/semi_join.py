@@ -76,7 +76,7 @@ class SemiJoin(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         return Properties(intervals_only=False, causal=all(known.causal for known in upstream),
-                          apart=upstream[0].no_period())
+                          apart=upstream[0].no_period(), points=upstream[0].points)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         left, right = upstream

@@ -61,7 +61,8 @@ class Shift(Operator):
         # How far an event that comes early looks ahead is not the business of any grid.
         beat = None if known.beat is None or self.amount < 0 else Beat(known.beat.hop, known.beat.offset + self.amount)
         return Properties(intervals_only=known.intervals_only, duration=known.duration, grid=grid, beat=beat,
-                          causal=known.causal and self.amount >= 0, starts_only=known.starts_only, apart=known.apart)
+                          causal=known.causal and self.amount >= 0, starts_only=known.starts_only, apart=known.apart,
+                          points=known.points)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

@@ -79,7 +79,8 @@ class TopK(Operator):
         return upstream[0].with_fields([*upstream[0], Field(self.rank, pa.int64())], where=where)
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(intervals_only=False, causal=upstream[0].causal, apart=upstream[0].no_period())
+        return Properties(intervals_only=False, causal=upstream[0].causal, apart=upstream[0].no_period(),
+                          points=upstream[0].points)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         if not self.ties:

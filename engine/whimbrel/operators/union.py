@@ -31,8 +31,9 @@ class Union(Operator):
 
     Notes
     -----
-    All streams have the same columns, in any order, and count time alike; the result has those of the first. Of events
-    that start together those of the first stream come first. Shapes: as many rows out as in.
+    All streams have the same columns, in any order; the result has those of the first. Where units of time differ, the
+    result has the finest, in time and in timestamp columns. Of events that start together those of the first stream
+    come first. Shapes: as many rows out as in.
     State: events of streams that are ahead of the others. Source: Trill (VLDB 2015), section 3.3.
 
     Examples
@@ -55,7 +56,8 @@ class Union(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         durations, grids = {known.duration for known in upstream}, {known.grid for known in upstream}
         return Properties(duration=durations.pop() if len(durations) == 1 else None,
-                          grid=grids.pop() if len(grids) == 1 else None, causal=all(known.causal for known in upstream))
+                          grid=grids.pop() if len(grids) == 1 else None, causal=all(known.causal for known in upstream),
+                          points=all(known.points for known in upstream))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return tuple(wanted for _ in upstream)
@@ -98,9 +100,6 @@ def union(schema: Schema, *others: Schema) -> Union:
 
 
 def _check_same(left: Schema, right: Schema, where: str) -> None:
-    if (left.unit, left.zone) != (right.unit, right.zone):
-        raise PlanError(f"The streams count time differently: {left.time_type} and {right.time_type}.", where=where,
-                        hint="give both a time column of one type")
     for field in left:
         if field.name not in right:
             raise SchemaError(f"The other stream has no column {field.name!r}.", where=where,

@@ -29,9 +29,15 @@ def widen_hops(node: Node) -> Node:
     if not isinstance(window, HoppingWindow) or window.hop >= window.size:
         return node
     below = [each.op for each in node.walk()]
-    relief = next((op.relief for op in below if isinstance(op, Source) and op.relief is not None), None)
-    if relief is None or any(isinstance(op, Band) for op in below):
+    feed = next((op for op in below if isinstance(op, Source) and op.relief is not None), None)
+    if feed is None or any(isinstance(op, Band) for op in below):
         return node
+    relief = feed.relief
+    assert relief is not None
+    if feed.schema.unit != window.unit:
+        raise PlanError(f"{feed.name} counts time in {feed.schema.unit}, these windows in {window.unit}: WidenHop has "
+                        "no hop for them.", where=window.show(),
+                        hint="put the window before the join, or give both a time column of one unit")
     if relief.hop % window.hop or window.size % relief.hop or window.size % window.hop:
         raise PlanError(f"Windows that hop {quote_ticks(relief.hop, window.unit)} are not among these.",
                         where=window.show(),

@@ -102,6 +102,8 @@ class Properties:
     ahead : Beat, optional
         Of a stream that is not causal: the value at a time may depend on events up to the next of these points, and on
         none after it. None: nobody knows how far it looks. Derived from the other properties by the graph.
+    points : bool
+        Events are points as a source without ends has them: each lasts one tick, whatever a tick is.
     """
 
     intervals_only: bool = True
@@ -115,6 +117,7 @@ class Properties:
     mixed: bool = False
     packed: bool = True
     ahead: Beat | None = None
+    points: bool = False
 
     def apart_as(self, names: Mapping[str, str]) -> Apart | None:
         """What is known of overlaps where only these columns are left, under other names."""

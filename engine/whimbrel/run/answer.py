@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Storage, Ticks, table_from_batches
-from whimbrel.clock import INF, MIN_TIME, round_spans
+from whimbrel.clock import INF, MIN_TIME, as_ticks, round_spans
 from whimbrel.connect import ReplayClock
 from whimbrel.disorder import Ingress
 from whimbrel.kernels import ascends, ordered
@@ -170,15 +170,16 @@ class Answer:
 
     def metrics(self) -> Metrics:
         now = self._ended or time.perf_counter()
-        gates = self._gates
+        gates = list(self._gates.values())
         rows = self._rows
-        newest = max(gate.newest for gate in gates)
+        newest = max(self._ticks(number, gate.newest) for number, gate in self._gates.items())
         buffered = {name: self._pipeline.kernels[number].buffered_rows for name, number in self._names.items()}
         return Metrics(
             rows=rows,
             rows_per_s=self._rate(now, rows),
             share=self._share(rows),
-            watermark=moment(min(gate.frontier for gate in gates), self.schema),
+            watermark=moment(min(self._ticks(number, gate.frontier) for number, gate in self._gates.items()),
+                             self.schema),
             newest=moment(newest, self.schema),
             age_s=None if self._clock is None or newest == MIN_TIME else self._clock.age_s(newest, self.schema.unit),
             late_dropped=sum(gate.late_dropped for gate in gates),
@@ -195,6 +196,10 @@ class Answer:
             feeds={} if self._reader is None else self._reader.feeds(self.sources),
             steps=self._steps(buffered),
         )
+
+    def _ticks(self, number: int, time: int) -> int:
+        """A time of a step, as the answer counts time."""
+        return as_ticks(time, self._pipeline.nodes[number].schema.unit, self.schema.unit)
 
     def _share(self, rows: int) -> float | None:
         if self.finished:
@@ -237,7 +242,7 @@ class Answer:
         return names
 
     @property
-    def _gates(self) -> list[Gate]:
+    def _gates(self) -> dict[int, Gate]:
         """What decides, for each source, which rows are too late for this query."""
         gates = {entry: entry for entry in (self._pipeline.entries[source] for source in self.sources)}
         for number in self._nodes:
@@ -245,7 +250,8 @@ class Answer:
             if isinstance(node.op, Band | Ingest | LateRows):
                 entry = self._pipeline.position(node.inputs[0])
                 gates[entry] = max(gates[entry], number, key=self._breadth)
-        return [gate for gate in map(self._pipeline.kernels.__getitem__, gates.values()) if isinstance(gate, Gate)]
+        kernels = {number: self._pipeline.kernels[number] for number in gates.values()}
+        return {number: gate for number, gate in kernels.items() if isinstance(gate, Gate)}
 
     def _breadth(self, number: int) -> float:
         """Of the steps that judge rows of one source, that which counts: it lets in what the others do, and more."""
@@ -269,7 +275,7 @@ class Answer:
 
     def _late_by_partition(self) -> dict[str, Counter[Any]]:
         found: dict[str, Counter[Any]] = {}
-        for gate in self._gates:
+        for gate in self._gates.values():
             if isinstance(gate, Ingress) and gate.disorder.partition is not None:
                 found.setdefault(gate.source.name, Counter()).update(gate.time.late_rows(_MOST_PARTITIONS))
         return found

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from whimbrel.batch import Batch
-from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock import INF, MIN_TIME, as_ticks, finest
 from whimbrel.connect import Replayed, follow
 from whimbrel.connect.columnar import BATCH_ROWS
 from whimbrel.connect.feeds.reading import Reading
@@ -65,6 +65,7 @@ class Reader:
         self._reached: dict[int, int] = {}
         self._reliefs: dict[Relief, Relief] = {}
         self._ahead = [ahead_of(source) for source in pipeline.sources]
+        self._unit = finest(source.schema.unit for source in pipeline.sources)
         self.resume()
 
     def resume(self, came: int | None = None, places: Mapping[int, Any] | None = None) -> None:
@@ -246,11 +247,11 @@ class Reader:
 
     def _met(self, number: int) -> int:
         """How far the sources have come whose rows those of this one meet."""
-        entries = self.pipeline.entries
-        met = [(self._reached.get(other, MIN_TIME), ingress.newest, ingress.frontier)
+        entries, unit = self.pipeline.entries, self.pipeline.sources[number].schema.unit
+        met = [(ingress.source.schema.unit, (self._reached.get(other, MIN_TIME), ingress.newest, ingress.frontier))
                for other, (entry, ingress) in enumerate(zip(entries, self.pipeline.ingresses, strict=True))
                if any({entry, entries[number]} <= nodes for nodes in self.pipeline.needs)]
-        return max(time for times in met for time in times if time != INF)
+        return max(as_ticks(time, other, unit) for other, times in met for time in times if time != INF)
 
     def _order(self) -> list[int]:
         """Sources as they are to be asked; of replays only that whose row comes next."""
@@ -259,7 +260,11 @@ class Reader:
             stream.look()
         first = min(replays, key=lambda number: (number not in self._rest, replays[number].following), default=None)
         later = replays.keys() - {first}
-        return sorted(self._streams.keys() - later, key=lambda source: (self.pipeline.ingresses[source].newest, source))
+        return sorted(self._streams.keys() - later, key=lambda source: (self._newest(source), source))
+
+    def _newest(self, number: int) -> int:
+        """The newest time of a source, counted as all of them can be."""
+        return as_ticks(self.pipeline.ingresses[number].newest, self.pipeline.sources[number].schema.unit, self._unit)
 
     def _process(self, number: int, *, whole: bool) -> list[list[Batch]]:
         batch = self._rest.pop(number)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock import INF, MIN_TIME, finest, ticks_in
 from whimbrel.optimize import optimize
 from whimbrel.plan import Disorder, Node, Reach, Source
 from whimbrel.spark.divide import How, Stage
@@ -93,7 +93,7 @@ class _Inputs:
             others = [columns if place == number else [f.lit(None).alias(name) for name in self._names(place)]
                       for place, columns in enumerate(map(self._named, range(len(self.given))))]
             parts.append(self._rows(number).select(
-                TICKS, f.lit(number).alias(SOURCE), *(column for columns in others for column in columns)))
+                self._time(number), f.lit(number).alias(SOURCE), *(column for columns in others for column in columns)))
         together, *more = parts
         for part in more:
             together = together.unionByName(part)
@@ -120,6 +120,16 @@ class _Inputs:
             told = native(condition, names, rows.schema, may_fail=False)
             frame = frame if told is None else frame.where(told)
         return frame
+
+    def _time(self, number: int) -> Column:
+        """When a row starts, as the rows of all sources are put in order: in the finest of their units."""
+        from pyspark.sql import functions as f
+
+        unit = self.given[number].schema.unit
+        finer = finest(rows.schema.unit for rows in self.given)
+        if all(rows.schema.unit == finer for rows in self.given):
+            return f.col(TICKS)
+        return (f.col(TICKS).cast("decimal(38, 0)") * ticks_in(unit, finer)).cast("decimal(38, 0)").alias(TICKS)
 
     def _names(self, number: int) -> list[str]:
         return [f"s{number}_{place}" for place in range(len(self.readers[number].sent))]

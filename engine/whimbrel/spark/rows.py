@@ -92,7 +92,7 @@ class Rows:
         elif pa.types.is_timestamp(type_):
             micros = (f"unix_micros({name})" if type_.tz else
                       f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {name})")
-            ticks = micros if type_.unit == "us" else f"{micros} div {_TICK_US[type_.unit]}"
+            ticks = f"{micros} * 1000" if type_.unit == "ns" else f"{micros} div {_TICK_US[type_.unit]}"
         else:
             ticks = f"cast({name} as long)"
         missing = f.raise_error(f.lit(f"A row has no time: {time!r} is null.")).cast("long")

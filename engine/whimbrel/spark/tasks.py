@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, table_from_batches
+from whimbrel.clock import as_ticks, finest
 from whimbrel.expr import Expr
 from whimbrel.kernels import patience
 from whimbrel.plan import Disorder, HandedIn, Node, Source
@@ -155,9 +156,12 @@ class _Running:
             for number, batch in batches:
                 settled += self.pipeline.push(self.numbers[number], batch)[0]
             if self.in_order and len(self.numbers) > 1:  # who has no rows here must not be waited for
-                newest = max(int(batch.sync[-1]) for _, batch in batches)
+                units = [source.schema.unit for source in self.pipeline.sources]
+                finer = finest(units)
+                newest = max(as_ticks(int(batch.sync[-1]), units[self.numbers[number]], finer)
+                             for number, batch in batches)
                 for place in self.numbers.values():
-                    settled += self.pipeline.advance(place, newest)[0]
+                    settled += self.pipeline.advance(place, as_ticks(newest, finer, units[place]))[0]
         return settled
 
     def _batches(self, part: pa.RecordBatch) -> Iterator[tuple[int, Batch]]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whimbrel import display
 from whimbrel import run as running
-from whimbrel.clock import Duration, duration_ticks, show_ticks
+from whimbrel.clock import Duration, as_ticks, duration_ticks, show_ticks
 from whimbrel.errors import PlanError
 from whimbrel.operators import Band, LateRows, Revise, Union
 from whimbrel.optimize import optimize_together
@@ -194,10 +194,12 @@ def _asked(name: str, query: Query, given: Stream) -> Stream:
 
 def _at(query: Stream, over: int, upto: int) -> Stream:
     """The query over those rows of its sources that are late by so much."""
-    unit = query.schema.unit
-
     def banded(place: Node) -> Node:
-        return Node(Band(over=over, upto=upto, unit=unit), (place,)) if isinstance(place.op, Source) else place
+        if not isinstance(place.op, Source):
+            return place
+        unit = place.schema.unit
+        least, most = (as_ticks(late, query.schema.unit, unit) for late in (over, upto))
+        return Node(Band(over=least, upto=most, unit=unit), (place,))
 
     return type(query)(query.node.rewrite(banded), query.keys, query.group)
 

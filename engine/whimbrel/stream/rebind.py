@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from whimbrel.errors import PlanError, SchemaError, near_match
+from whimbrel.operators import FinerUnit
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Source
 
@@ -32,6 +34,8 @@ def rebind(node: Node, other: Any) -> Node:
         _check(old, new, needed[old])
 
     def replaced(place: Node) -> Node:
+        if isinstance(place.op, FinerUnit):  # other data may have ends where these are points
+            return Node(replace(place.op, points=place.inputs[0].properties.points), place.inputs)
         return Node(replacements[place.op]) if isinstance(place.op, Source) and place.op in replacements else place
 
     return node.rewrite(replaced)

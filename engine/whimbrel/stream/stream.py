@@ -19,6 +19,7 @@ from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_
 from whimbrel.stream.handing_over import hand_over
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
+from whimbrel.stream.time_units import in_one_unit
 
 if TYPE_CHECKING:
     from whimbrel.stream.certify import Certificate
@@ -237,17 +238,17 @@ class Stream(Methods, Actions):
     def _binary(self, build: Callable[..., Operators], right: Stream, *arguments: Any, allow_lookahead: bool,
                 **options: Any) -> Stream:
         _check_streams(build, right)
-        made = build(self.schema, right.schema, *arguments, **options)
-        nodes = self.node, right.node
+        nodes = in_one_unit(build.__name__, (self.node, right.node))
+        made = build(*(node.schema for node in nodes), *arguments, **options)
         if alike(self.keys, right.keys) and (both := within_groups(made, self.keys)) is not None:
             made = both
-            nodes = with_keys_as_columns(self.node, self.keys), with_keys_as_columns(right.node, right.keys)
+            nodes = with_keys_as_columns(nodes[0], self.keys), with_keys_as_columns(nodes[1], right.keys)
         return self._behind(made, *nodes, allow_lookahead=allow_lookahead)
 
     def _nary(self, build: Callable[..., Operators], *others: Stream) -> Stream:
         _check_streams(build, *others)
-        made = build(self.schema, *(other.schema for other in others))
-        return self._behind(made, self.node, *(other.node for other in others))
+        nodes = in_one_unit(build.__name__, [self.node, *(other.node for other in others)])
+        return self._behind(build(*(node.schema for node in nodes)), *nodes)
 
     def _behind(self, made: Operators, *inputs: Node, allow_lookahead: bool = True) -> Stream:
         first, *others = (keeping(op, self.group) for op in ((made,) if isinstance(made, Operator) else made))

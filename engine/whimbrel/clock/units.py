@@ -1,0 +1,54 @@
+"""Units of time side by side: which is finer, and what ticks of one are in another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
+
+
+def finest(units: Iterable[TickUnit]) -> TickUnit:
+    """The unit with the shortest tick; None where any counts plain integers.
+
+    Examples
+    --------
+    >>> finest(["s", "us", "ms"])
+    'us'
+    """
+    every = list(units)
+    return None if None in every else max(every, key=lambda unit: ticks_per_second(unit) or 0)
+
+
+def ticks_in(unit: TickUnit, finer: TickUnit) -> int:
+    """Ticks of a finer unit, or of the same, in one tick.
+
+    Examples
+    --------
+    >>> ticks_in("s", "ms"), ticks_in(None, None)
+    (1000, 1)
+    """
+    return (ticks_per_second(finer) or 1) // (ticks_per_second(unit) or 1)
+
+
+def as_ticks(ticks: int, unit: TickUnit, other: TickUnit) -> int:
+    """A time of one unit in another: the last tick that is not after it.
+
+    A time before the first or after the last that can be told stays one, and so does a time without an end. Plain
+    integers stay as they are.
+
+    Parameters
+    ----------
+    ticks : int
+    unit, other : {"s", "ms", "us", "ns"} or None
+
+    Examples
+    --------
+    >>> as_ticks(2, "s", "ms"), as_ticks(2_999, "ms", "s"), as_ticks(-1, "ms", "s")
+    (2000, 2, -1)
+    >>> as_ticks(2**62, "s", "ns") == INF - 1, as_ticks(INF, "s", "ns") == INF
+    (True, True)
+    """
+    mine, theirs = ticks_per_second(unit), ticks_per_second(other)
+    if ticks in (INF, MIN_TIME) or mine is None or theirs is None:
+        return ticks
+    return max(MIN_TIME, min(INF - 1, ticks * theirs // mine))
