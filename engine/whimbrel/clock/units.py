@@ -33,8 +33,8 @@ def ticks_in(unit: TickUnit, finer: TickUnit) -> int:
 def as_ticks(ticks: int, unit: TickUnit, other: TickUnit) -> int:
     """A time of one unit in another: the last tick that is not after it.
 
-    A time before the first or after the last that can be told stays one, and so does a time without an end. Plain
-    integers stay as they are.
+    A time that the other unit cannot hold becomes the first or the last that it can. Plain integers stay as they are,
+    and so do "before every event" and "no end".
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def in_one_unit(name: str, nodes: Sequence[Node]) -> tuple[Node, ...]:
     Raises
     ------
     PlanError
-        For plain integers beside a calendar, local times beside instants, and times in two time zones.
+        For plain integers with a calendar, local times with instants, and times in two time zones.
     """
     first, *others = (node.schema for node in nodes)
     for place, other in enumerate(others, 1):
