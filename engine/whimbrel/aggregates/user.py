@@ -1,22 +1,26 @@
-"""Aggregates that users write: plain Python functions over numbers."""
+"""Aggregates that users write: plain Python functions, compiled where that changes nothing."""
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 
+from whimbrel.aggregates.number_kinds import Kind, Refused
+from whimbrel.aggregates.number_steps import Roles, number_steps
+from whimbrel.aggregates.python_steps import RETURNS, PythonSteps, foreseen, python_steps
 from whimbrel.batch import numpy_type
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import Expr, trace
-from whimbrel.kernels import refusal
-from whimbrel.plan import Aggregate, State, Steps
+from whimbrel.kernels import captured
+from whimbrel.plan import Aggregate, Objects, Steps
 
 Function = Callable[..., Any]
+_RESULTS: dict[Kind, pa.DataType] = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +30,13 @@ class UserFunctions:
     Parameters
     ----------
     name : str
-    init : number or tuple of numbers
+    init : object
     accumulate, result : callable
     merge, deaccumulate, difference : callable, optional
+    fresh : callable, optional
+        Makes the state of no rows anew.
+    returns : pyarrow.DataType, optional
+    save, load : callable, optional
     """
 
     name: str
@@ -38,23 +46,18 @@ class UserFunctions:
     merge: Function | None = None
     deaccumulate: Function | None = None
     difference: Function | None = None
+    fresh: Function | None = None
+    returns: pa.DataType | None = None
+    save: Function | None = None
+    load: Function | None = None
 
     def __call__(self, value: Expr | Function) -> UserAggregate:
         return UserAggregate(expr=trace(value, where=f"{self.name}()"), functions=self)
 
-    def fields(self, state: Any) -> State | None:
-        """A state as a tuple of Python numbers; None if it does not have the shape of `init`."""
-        parts = state if isinstance(state, tuple) else (state,)
-        numbers = all(isinstance(part, int | float | np.number | np.bool_) for part in parts)
-        if isinstance(state, tuple) != isinstance(self.init, tuple) or not numbers or not parts:
-            return None
-        if isinstance(self.init, tuple) and len(self.init) != len(parts):
-            return None
-        return tuple(part.item() if isinstance(part, np.generic) else part for part in parts)
-
-    def state(self, fields: State) -> Any:
-        """The fields in the shape that the functions take."""
-        return fields if isinstance(self.init, tuple) else fields[0]
+    @property
+    def roles(self) -> Roles:
+        """The functions alone."""
+        return Roles(self.accumulate, self.result, self.merge, self.deaccumulate, self.difference)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,20 +86,10 @@ class UserAggregate(Aggregate):
     functions: UserFunctions
 
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
-        return self._tried(input_type)[1]
+        return self._known(input_type).type
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
-        init, _ = self._tried(input_type)
-        user, deaccumulate = self.functions, self.functions.deaccumulate
-        if deaccumulate is None and user.difference is not None:
-            deaccumulate = _without(user.difference, user.accumulate, user.state(init))
-        if isinstance(user.init, tuple):
-            return Steps(init=init, accumulate=user.accumulate, merge=user.merge, result=user.result,
-                         deaccumulate=deaccumulate)
-        accumulate = _of_one_number(user.accumulate)
-        return Steps(init=init, accumulate=accumulate, result=_result_of_one_number(user.result),
-                     merge=None if user.merge is None else _merge_of_one_number(user.merge),
-                     deaccumulate=None if deaccumulate is None else _of_one_number(deaccumulate))
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Objects:
+        return self._known(input_type).steps
 
     def show(self) -> str:
         assert self.expr is not None
@@ -104,92 +97,72 @@ class UserAggregate(Aggregate):
         return text if self.condition is None else f"{text}.where({self.condition.show()})"
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
-        user, steps = self.functions, self.steps(input_type, removable=True)
-        value = 0.0 if pa.types.is_floating(input_type) else 0
+        user, known = self.functions, self._known(input_type)
         said = []
-        for role, given in (("accumulate", (steps.init, value)), ("result", (steps.init,)),
-                            ("deaccumulate", (steps.init, value))):
-            function = getattr(steps, role)
-            reason = None if function is None else refusal(function, *given)
-            if reason is not None:
-                said.append(f"{user.name} runs interpreted: {role} cannot be compiled ({reason})")
-        if steps.deaccumulate is None:
-            order = "" if user.merge is None else " before an earlier one"
+        if known.why is not None:
+            said.append(f"{user.name} runs interpreted: {known.why}")
+        if user.deaccumulate is None and user.difference is None:
+            order = "" if user.merge is None or isinstance(known.steps, Objects) else " before an earlier one"
             said.append(f"{user.name} has no deaccumulate: when a row leaves{order}, its group is computed afresh")
         if user.merge is None:
             said.append(f"{user.name} has no merge: parts of its input cannot be aggregated apart and combined")
         return said
 
-    def _tried(self, input_type: pa.DataType | None) -> tuple[State, pa.DataType]:
-        """Call the functions on a few values, to learn which fields are floats and what the result is."""
+    def _known(self, input_type: pa.DataType | None) -> Understood:
         user = self.functions
-        if input_type is None or numpy_type(input_type) is None:
-            raise ExpressionError(f"{user.name} of {input_type} has no meaning.", where=self.show(),
-                                  hint="a user's aggregate takes numbers, bools, dates, times and durations")
-        first = user.fields(user.init)
-        if first is None:
-            raise ExpressionError(f"init of {user.name} is {user.init!r}.", where=self.show(),
-                                  hint="a state is a number or a tuple of numbers")
-        fields, results = list(first), []
-        samples: tuple[Any, ...] = (1.5, 2.25, -0.5) if pa.types.is_floating(input_type) else (1, 0, 1)
-        state = user.state(first)
-        for sample in (None, *samples):
-            try:
-                state = state if sample is None else user.accumulate(state, sample)
-                shown = user.result(state) if user.fields(state) else None
-            except Exception:  # noqa: BLE001 - these are not the user's values: what fails on them may be right
-                break
-            found = user.fields(state)
-            if found is None:
-                raise ExpressionError(f"accumulate of {user.name} gave {state!r} for a state like {user.init!r}.",
-                                      where=self.show(), hint="every state has the shape of init: a number, or a "
-                                                              "tuple of as many numbers")
-            fields = [float(kept) if isinstance(part, float) else kept
-                      for kept, part in zip(fields, found, strict=True)]
-            results.append(shown)
-        return tuple(fields), self._type_of(results)
+        if input_type is None:
+            raise ExpressionError(f"{user.name} is computed of values.", where=self.show(), hint="such as of col.x")
+        now = tuple(captured(each) for each in user.roles)
+        try:
+            return _understood(user, input_type, self.show(), now)
+        except TypeError:  # a function holds something that cannot be compared: it may be another by now
+            return _understood.__wrapped__(user, input_type, self.show(), ())
 
-    def _type_of(self, results: Sequence[Any]) -> pa.DataType:
-        known = [value.item() if isinstance(value, np.generic) else value for value in results if value is not None]
-        for value in known:
-            if not isinstance(value, bool | int | float):
-                raise ExpressionError(f"result of {self.functions.name} gave {value!r}.", where=self.show(),
-                                      hint="a result is a number, a bool or None")
-        if known and all(isinstance(value, bool) for value in known):
-            return pa.bool_()
-        whole = known and all(isinstance(value, int) for value in known)
-        return pa.int64() if whole else pa.float64()
+
+@dataclass(frozen=True, eq=False)
+class Understood:
+    """What is known of the functions for inputs of some types."""
+
+    steps: Steps | Objects
+    type: pa.DataType
+    why: str | None
 
 
 @functools.lru_cache(maxsize=256)
-def _without(difference: Function, accumulate: Function, init: Any) -> Function:
-    """Taking a row back, where states can be subtracted: the state of that row alone is."""
-
-    def deaccumulate(state: Any, value: Any) -> Any:
-        return difference(state, accumulate(init, value))
-
-    return deaccumulate
-
-
-@functools.lru_cache(maxsize=256)
-def _of_one_number(function: Function) -> Function:
-    def step(state: State, value: Any) -> State:
-        return (function(state[0], value),)
-
-    return step
-
-
-@functools.lru_cache(maxsize=256)
-def _merge_of_one_number(function: Function) -> Function:
-    def merge(left: State, right: State) -> State:
-        return (function(left[0], right[0]),)
-
-    return merge
+def _understood(user: UserFunctions, input_type: pa.DataType, where: str, _: tuple[Any, ...]) -> Understood:
+    inputs = (input_type,)
+    timed = _takes_time(user.accumulate, len(inputs))
+    kind, why = None, None
+    try:
+        values = [_kind(type_) for type_ in inputs]
+        steps, kind = number_steps(user.name, user.init, user.roles, values, timed=timed)
+        if user.returns in (None, _RESULTS[kind]):
+            return Understood(steps, _RESULTS[kind], None)
+        why = f"its result is to be {user.returns}"
+    except Refused as refused:
+        why, kind = str(refused), refused.result
+    python = PythonSteps(user.name, user.init, user.fresh, user.roles, user.save, user.load, timed=timed)
+    seen = foreseen(python, inputs, where)
+    type_ = user.returns or (_RESULTS["float"] if kind in ("float", "either") else seen)
+    if type_ is None:
+        raise ExpressionError(f"The type of {user.name}'s result cannot be foreseen.", where=where, hint=RETURNS)
+    return Understood(python_steps(python, type_), type_, why)
 
 
-@functools.lru_cache(maxsize=256)
-def _result_of_one_number(function: Function) -> Function:
-    def result(state: State) -> Any:
-        return function(state[0])
+def _kind(type_: pa.DataType) -> Kind:
+    if pa.types.is_boolean(type_):
+        return "bool"
+    if pa.types.is_floating(type_):
+        return "float"
+    if numpy_type(type_) is None or pa.types.is_null(type_):
+        raise Refused(f"a value is a {type_}, no number")
+    return "int"
 
-    return result
+
+def _takes_time(accumulate: Function, inputs: int) -> bool:
+    """Whether a function takes the start of the event behind the values, by a parameter of that name."""
+    try:
+        names = list(inspect.signature(accumulate).parameters)
+    except (TypeError, ValueError):
+        return False
+    return len(names) == inputs + 2 and names[-1] == "start"

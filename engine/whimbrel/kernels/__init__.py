@@ -1,10 +1,12 @@
 """What moves rows: contracts, handwritten primitives, generated text, and the compiler behind them."""
 
 from whimbrel.kernels.cache import cache_directory, foundation, keeps_code
+from whimbrel.kernels.checked_numbers import has_power
 from whimbrel.kernels.compile import (
     Compiled,
     Thrift,
     Tier,
+    captured,
     finish_compiling,
     forced_tier,
     load_text,
@@ -13,6 +15,7 @@ from whimbrel.kernels.compile import (
     tier,
     watched,
 )
+from whimbrel.kernels.compiled_form import CompiledForm, with_compiled_form
 from whimbrel.kernels.contract import PORTION_ROWS, Kernel, Stateless
 from whimbrel.kernels.kept_rows import kept_rows
 from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, encode_keys
@@ -21,8 +24,8 @@ from whimbrel.kernels.state import FIXED, Parts, restored, state_of
 from whimbrel.kernels.time_order import ascends, ordered, time_order, with_gaps
 
 __all__ = [
-    "FIXED", "PORTION_ROWS", "ColumnKeys", "Compiled", "IntegerKeys", "Kernel", "KeyTable", "Parts", "Stateless",
-    "Thrift", "Tier", "ascends", "cache_directory", "encode_keys", "finish_compiling", "forced_tier", "foundation",
-    "keeps_code", "kept_rows", "load_text", "marked", "ordered", "patience", "refusal", "restored", "spread",
-    "state_of", "tier", "time_order", "watched", "with_gaps",
+    "FIXED", "PORTION_ROWS", "ColumnKeys", "Compiled", "CompiledForm", "IntegerKeys", "Kernel", "KeyTable", "Parts",
+    "Stateless", "Thrift", "Tier", "ascends", "cache_directory", "captured", "encode_keys", "finish_compiling",
+    "forced_tier", "foundation", "has_power", "keeps_code", "kept_rows", "load_text", "marked", "ordered", "patience",
+    "refusal", "restored", "spread", "state_of", "tier", "time_order", "watched", "with_compiled_form", "with_gaps",
 ]

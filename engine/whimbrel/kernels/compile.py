@@ -266,7 +266,7 @@ def load_text(text: str, name: str, functions: dict[str, Callable[..., Any]]) ->
     """
     given = tuple(functions.items())
     try:
-        return _known_unit(text, name, given, tuple(_captured(function) for function in functions.values()))
+        return _known_unit(text, name, given, tuple(captured(function) for function in functions.values()))
     except TypeError:  # a function holds something that cannot be compared: it may be another by now
         return _unit(text, name, functions)
 
@@ -277,16 +277,16 @@ def _known_unit(text: str, name: str, functions: tuple[tuple[str, Callable[..., 
     return _unit(text, name, dict(functions))
 
 
-def _captured(function: Any, inside: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+def captured(function: Any, inside: tuple[Any, ...] = ()) -> tuple[Any, ...]:
     """What a function reads besides its arguments: compiled code keeps these values as they were."""
-    if not isinstance(function, types.FunctionType) or function in inside:
-        return (function,)
+    if not isinstance(function, types.FunctionType) or function in inside or hasattr(function, "compiled_form"):
+        return (function,)  # what has a form of its own was made for what it reads
     scope = function.__globals__
     held = [scope[name] for name in function.__code__.co_names if name in scope]
     held += [cell.cell_contents for cell in function.__closure__ or ()]
     inside = (*inside, function)
     return (function, function.__code__,
-            *(part for value in held for part in (type(value), *_captured(value, inside))))
+            *(part for value in held for part in (type(value), *captured(value, inside))))
 
 
 def _unit(text: str, name: str, functions: dict[str, Callable[..., Any]]) -> Compiled:
@@ -318,6 +318,8 @@ def _jittable(function: Callable[..., Any], njit: Callable[..., Any],
     def compiled(called: Any) -> Any:
         if not isinstance(called, types.FunctionType) or called in (*inside, function):
             return called
+        if (form := getattr(called, "compiled_form", None)) is not None:
+            return form.dispatcher
         return instruction(called) or njit(nogil=True)(_jittable(called, njit, (*inside, function)))
 
     scope = dict(function.__globals__)

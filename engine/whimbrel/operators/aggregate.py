@@ -34,6 +34,7 @@ from whimbrel.operators.chop import Chop
 from whimbrel.operators.fill import Fill
 from whimbrel.operators.measure import Measure, state_names, state_types
 from whimbrel.operators.measurement import Measurement
+from whimbrel.operators.object_measure import ObjectMeasure
 from whimbrel.operators.pane_kernel import PaneKernel
 from whimbrel.operators.results import FILLED, Results, WindowBound, columns_in, distinct_aggregates, reduced_in
 from whimbrel.operators.sketch_measure import SketchMeasure
@@ -46,6 +47,7 @@ from whimbrel.plan import (
     Exact,
     Given,
     Grid,
+    Objects,
     Operator,
     Part,
     Properties,
@@ -234,8 +236,8 @@ class GroupAggregate(Operator):
         if self.grid is None:
             return SnapshotKernel(self.schema(*upstream), keys, measures, self.condition)
         kernel = PaneKernel(self.schema(*upstream), self.grid, self.lead, keys, measures, self.condition)
-        if not all(isinstance(measure, Measure) for measure in measures):
-            return kernel
+        if not all(isinstance(measure, Measure) and measure.aggregate.name != "user" for measure in measures):
+            return kernel  # what functions of a user's read may be other than it was
         known[upstream] = kernel
         return kernel.anew()
 
@@ -248,6 +250,8 @@ class GroupAggregate(Operator):
             return BagMeasure(name, aggregate, steps, schema, remembers=remembers, part=self.part)
         if isinstance(steps, Sketch):
             return SketchMeasure(name, aggregate, steps, schema)
+        if isinstance(steps, Objects):
+            return ObjectMeasure(name, aggregate, steps, schema, remembers=remembers, part=self.part)
         return Measure(name, aggregate, steps, schema, remembers=remembers, part=self.part)
 
     def reads_starts(self, schema: Schema) -> bool:

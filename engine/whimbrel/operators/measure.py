@@ -17,7 +17,7 @@ from whimbrel.kernels import Compiled
 from whimbrel.operators.aggregate_text import replay_function, two_stacks
 from whimbrel.operators.measurement import Inputs, Measurement, Remembered
 from whimbrel.operators.schedule import Outs, Schedule
-from whimbrel.plan import Aggregate, Part, Steps
+from whimbrel.plan import Aggregate, Part, StepFailed, Steps
 
 Array = np.ndarray[Any, Any]
 
@@ -225,20 +225,20 @@ class told_in_words:  # noqa: N801 - read as a statement; a class, since it is e
         if not isinstance(error, Exception) or isinstance(error, WhimbrelError):
             return
         measures = self.measures
+        if isinstance(error, StepFailed):
+            raise _of_user(error, measures) from error.__cause__
         if isinstance(error, OverflowError):
             if self.read is not None:
                 self.read()
             of_expression = str(error) == "integer overflow"  # then no sum has left int64
             if not of_expression and (checked := [each for each in measures if _is_checked(each)]):
                 raise _overflow(checked) from error
-        own = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures
-                        if measure.aggregate.name == "user")
-        if not own:
-            return
-        why = ZeroDivisionError("division by zero") if isinstance(error, FloatingPointError) else error
-        raise KernelError(f"A function of a user's aggregate failed: {type(why).__name__}: {why}.",
-                          where=f"aggregate({own})",
-                          hint="it is called for every value that is not null, and for groups with none") from error
+
+
+def _of_user(error: StepFailed, measures: Sequence[Measurement]) -> KernelError:
+    own = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures
+                    if getattr(getattr(measure.aggregate, "functions", None), "name", None) == error.name)
+    return KernelError(error.what, where=f"aggregate({own})", hint=error.hint)
 
 
 def _is_checked(measure: Measurement) -> bool:

@@ -79,17 +79,12 @@ class PaneKernel(Kernel):
         """The loop in use, given no rows: what else it is to be given is its state."""
 
     def anew(self) -> PaneKernel:
-        """An equal kernel, given that this one has seen no rows; what is written for one serves both.
-
-        Not so what calls functions of a user's: what they read may be other than it was.
-        """
+        """An equal kernel, given that this one has seen no rows; what is written for one serves both."""
         twin = copy.copy(self)
         twin.keys = KeyTable([key.type for key in self.keys.columns])
         twin.measures = [measure.fork() for measure in self.measures]
         twin.pane, twin.rows, twin.touched = self.pane.copy(), self.rows.copy(), self.touched.copy()
         twin.schedule, twin.full = Schedule(), []
-        if any(text.step.foreign for text in self.texts.values()):
-            twin.texts, twin.compiled = {}, {}
         return twin
 
     def fork(self) -> Self:

@@ -1,7 +1,7 @@
 """The contracts (Operator, Aggregate, Source) and the graph they make; nothing here moves a row."""
 
 from whimbrel.plan.aggregate import Aggregate, Part, State, Steps, TwoPasses
-from whimbrel.plan.collection import Bag, Sketch, Summary, is_ordered
+from whimbrel.plan.collection import Bag, Objects, Sketch, Summary, is_ordered
 from whimbrel.plan.excerpts import Excerpts
 from whimbrel.plan.explain import explain, explain_together, readable
 from whimbrel.plan.expressions import reads_exactly, reads_lifetime
@@ -29,12 +29,14 @@ from whimbrel.plan.source import (
     Source,
     Unsorted,
 )
+from whimbrel.plan.step_failed import StepFailed, failed, leaves_int64
 
 __all__ = [
     "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Blocks", "Disorder",
-    "Exact", "Excerpt", "Excerpts", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Operator", "Operators",
-    "Part", "Position", "Promising", "Properties", "Pruned", "Reach", "Relief", "Sink", "Sketch", "Source", "State",
-    "Steps", "Summary", "Token", "TwoPasses", "Unsorted", "Wanted", "ceil_to", "check_lookahead", "check_shown",
-    "earlier", "explain", "explain_together", "floor_to", "fluent", "is_ordered", "later", "partition_columns",
-    "readable", "reads_exactly", "reads_lifetime", "rewrite", "times_needed", "walk",
+    "Exact", "Excerpt", "Excerpts", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Objects", "Operator",
+    "Operators", "Part", "Position", "Promising", "Properties", "Pruned", "Reach", "Relief", "Sink", "Sketch",
+    "Source", "State", "StepFailed", "Steps", "Summary", "Token", "TwoPasses", "Unsorted", "Wanted", "ceil_to",
+    "check_lookahead", "check_shown", "earlier", "explain", "explain_together", "failed", "floor_to", "fluent",
+    "is_ordered", "later", "leaves_int64", "partition_columns", "readable", "reads_exactly", "reads_lifetime",
+    "rewrite", "times_needed", "walk",
 ]

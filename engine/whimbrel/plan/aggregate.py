@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 
 from whimbrel.expr import Expr, Reduced, trace
-from whimbrel.plan.collection import Bag, Sketch
+from whimbrel.plan.collection import Bag, Objects, Sketch
 
 State = tuple[Any, ...]
 """The running value of one group: a tuple of ints and floats, kept as one plain array per position."""
@@ -130,7 +130,7 @@ class Aggregate(Reduced, ABC):
         """Type of the value, or an ExpressionError for inputs that make no sense."""
 
     @abstractmethod
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Bag | Sketch:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Bag | Sketch | Objects:
         """The algebra for inputs of this type; or what is kept, where a few numbers do not do.
 
         `removable` asks for the form to use where rows also leave: the same values, from a state that does not drift.

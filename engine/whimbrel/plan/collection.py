@@ -90,3 +90,38 @@ class Sketch:
     new: Callable[[], Summary]
     load: Callable[[bytes], Summary]
     of_nothing: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """States are values of Python's, and rows are taken in by calling a user's functions, one by one.
+
+    Parameters
+    ----------
+    init : callable
+        A new state of no rows.
+    accumulate : callable
+        (state, value, ...) -> state with one row more. Values arrive as Python has them: int, float, bool, str, ...
+    result : callable
+        state -> a value that the result type holds, or None.
+    merge : callable or None
+        (state, state) -> state of both sets of rows; None when parts cannot be combined.
+    deaccumulate : callable or None
+        (state, value, ...) -> state with one row less; None: a group that lost rows is computed afresh.
+    save, load : callable
+        A state -> text, and back.
+    copied : callable
+        A state that can be changed, and the given one stays as it is.
+    timed : bool
+        Whether the start of the row, in ticks, follows the values.
+    """
+
+    init: Callable[[], Any]
+    accumulate: Callable[..., Any]
+    result: Callable[[Any], Any]
+    merge: Callable[[Any, Any], Any] | None
+    deaccumulate: Callable[..., Any] | None
+    save: Callable[[Any], str]
+    load: Callable[[str], Any]
+    copied: Callable[[Any], Any]
+    timed: bool = False

@@ -329,7 +329,8 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
         name = getattr(accumulate, "__name__", type(accumulate).__name__)
     if name == "<lambda>":  # which is no name: by what they do, two in one query are told apart
         name = f"aggregate_{identity(start, accumulate, result, merge, deaccumulate, difference)}"
-    return UserFunctions(name, start, accumulate, result, merge, deaccumulate, difference)
+    return UserFunctions(name, start, accumulate, result, merge, deaccumulate, difference,
+                         fresh=init if callable(init) else None)
 
 
 def window_start() -> WindowBound:

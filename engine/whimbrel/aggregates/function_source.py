@@ -1,0 +1,59 @@
+"""The text of a Python function, found where it was written and held against the code that runs."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from types import CodeType, FunctionType
+
+Written = ast.Lambda | ast.FunctionDef
+
+
+def written(function: FunctionType) -> Written | None:
+    """How a function is written; None where its text is not at hand, or is another by now.
+
+    The text is compiled once more, and must give the very code that the function has.
+    """
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        return None
+    try:
+        tree, codes = _module("".join(lines))
+    except (SyntaxError, ValueError):
+        return None
+    if code not in codes:
+        return None
+    found = [node for node in ast.walk(tree) if isinstance(node, Written) and _holds(node, code)]
+    return max(found, key=lambda node: _span(node)[0], default=None)  # of functions around it the innermost
+
+
+@functools.lru_cache(maxsize=16)
+def _module(text: str) -> tuple[ast.Module, frozenset[CodeType]]:
+    tree = ast.parse(text)
+    return tree, frozenset(_codes(compile(text, "<text>", "exec", dont_inherit=True)))
+
+
+def _codes(code: CodeType) -> list[CodeType]:
+    inner = [part for part in code.co_consts if isinstance(part, CodeType)]
+    return [code, *(found for part in inner for found in _codes(part))]
+
+
+def _holds(node: Written, code: CodeType) -> bool:
+    """Whether all instructions of the code lie within a function of this name."""
+    if (node.name if isinstance(node, ast.FunctionDef) else "<lambda>") != code.co_name:
+        return False
+    first, last = _span(node)
+    places = [((line, begin), (until, end)) for line, until, begin, end in list(code.co_positions())
+              if line is not None and until is not None and begin is not None and end is not None
+              and (line, begin, end) != (code.co_firstlineno, 0, 0)]
+    return bool(places) and all(first <= begin and end <= last for begin, end in places)
+
+
+def _span(node: Written) -> tuple[tuple[int, int], tuple[int, int]]:
+    body = node.body
+    begin, last = (body, body) if isinstance(body, ast.expr) else (body[0], body[-1])
+    assert last.end_lineno is not None
+    assert last.end_col_offset is not None
+    return (begin.lineno, begin.col_offset), (last.end_lineno, last.end_col_offset)

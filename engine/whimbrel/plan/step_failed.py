@@ -1,0 +1,44 @@
+"""What is told of a function of the user's that failed, alike however it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+INT64_HINT = "compute with floats: init=0.0, or float(x)"
+
+
+class StepFailed(Exception):  # noqa: N818 - whoever knows the query makes an error of it
+    """One of an aggregate's functions failed, or gave what it may not give.
+
+    Parameters
+    ----------
+    name : str
+        Of the aggregate.
+    what : str
+        One sentence.
+    hint : str
+    """
+
+    def __init__(self, name: str, what: str, hint: str) -> None:
+        super().__init__(what)
+        self.name, self.what, self.hint = name, what, hint
+
+
+def failed(name: str, role: str, function: Callable[..., Any], error: Exception) -> StepFailed:
+    """The user's own exception, with the line of the function in which it came up."""
+    code, line = getattr(function, "__code__", None), None
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code is code:
+            line = step.tb_lineno
+        step = step.tb_next
+    place = "" if line is None else f" in line {line}"
+    return StepFailed(name, f"{role} of {name} failed{place}: {type(error).__name__}: {error}.",
+                      "it is called for every value that is not null" if role != "result" else
+                      "it is called for groups in which every value is null, too")
+
+
+def leaves_int64(name: str, role: str) -> StepFailed:
+    """An integer that no column of integers holds."""
+    return StepFailed(name, f"{role} of {name} gave an integer that leaves int64.", INT64_HINT)
