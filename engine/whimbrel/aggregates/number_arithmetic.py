@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from whimbrel.aggregates.number_kinds import Kind, Number, Refused, Value, one_number, shown, whole_number
+from whimbrel.aggregates.number_kinds import Kind, NotCompiled, Number, Value, one_number, shown, whole_number
 from whimbrel.kernels import has_power
 
 _ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply"}
@@ -52,7 +52,7 @@ class Arithmetic:
             found = f"({' or '.join(tests)})" if tests else "False"
             return found if isinstance(op, ast.In) else f"(not {found})"
         if type(op) not in _COMPARED:
-            raise Refused(f"it compares otherwise, {shown(node)}")
+            raise NotCompiled(f"it compares otherwise, {shown(node)}")
         one, other = one_number(left, node), one_number(right, node)
         kinds = {one.kind, other.kind}
         if kinds <= {"int", "bool"}:
@@ -65,7 +65,7 @@ class Arithmetic:
         if isinstance(op, ast.Invert) and x.kind in ("int", "bool"):
             return self._number("int", f"~{self.whole(x)}")
         if not isinstance(op, ast.USub | ast.UAdd) or x.kind == "none":
-            raise Refused("it inverts what is no integer")
+            raise NotCompiled("it inverts what is no integer")
         if x.kind in ("float", "either"):
             return x if isinstance(op, ast.UAdd) else self._number(x.kind, f"-{x.text}")
         x = Number("int", self.whole(x))
@@ -78,10 +78,10 @@ class Arithmetic:
         if isinstance(left, tuple) or isinstance(right, tuple):
             if isinstance(op, ast.Add) and isinstance(left, tuple) and isinstance(right, tuple):
                 return left + right
-            raise Refused("it computes with a tuple")
+            raise NotCompiled("it computes with a tuple")
         kinds = {left.kind, right.kind}
         if "none" in kinds:
-            raise Refused("it computes with None")
+            raise NotCompiled("it computes with None")
         if kinds <= {"int", "bool"}:
             return self._of_ints(op, left, right, written_right)
         if "either" in kinds and "float" not in kinds:
@@ -93,7 +93,7 @@ class Arithmetic:
             return self._checked("float", f"{_DIVISIONS[type(op)]}({x}, {y})")
         if isinstance(op, ast.Pow):
             return self._power(x, y)
-        raise Refused("it computes with the bits of a float")
+        raise NotCompiled("it computes with the bits of a float")
 
     def _of_ints(self, op: ast.operator, left: Number, right: Number, written_right: ast.expr) -> Number:
         kind = type(op)
@@ -112,14 +112,14 @@ class Arithmetic:
             return self._checked("int", f"{_SHIFTS[kind]}({x}, {y})")
         exponent = whole_number(written_right)
         if kind is not ast.Pow or exponent is None:
-            raise Refused("the kind of an integer's power depends on the exponent")
+            raise NotCompiled("the kind of an integer's power depends on the exponent")
         if exponent < 0:
             return self._power(self.real(left), self.real(right))
         return self._repeated(x, exponent)
 
     def _repeated(self, x: str, exponent: int) -> Number:
         if exponent > 64:
-            raise Refused("an exponent is large")
+            raise NotCompiled("an exponent is large")
         result = Number("int", "1")
         base = Number("int", x)
         while exponent:
@@ -141,11 +141,11 @@ class Arithmetic:
             return self._checked("float", f"divide({x}, {y})")
         if type(op) in _DIVISIONS:
             return self._checked("either", f"{_DIVISIONS[type(op)]}({x}, {y})")
-        raise Refused("it computes with the bits, or a power, of what may be an int or a float")
+        raise NotCompiled("it computes with the bits, or a power, of what may be an int or a float")
 
     def _power(self, x: str, y: str) -> Number:
         if not has_power():
-            raise Refused("powers of floats are those of the C library, which was not found")
+            raise NotCompiled("powers of floats are those of the C library, which was not found")
         return self._checked("float", f"power({x}, {y})")
 
     def whole(self, x: Number) -> str:
@@ -155,7 +155,7 @@ class Arithmetic:
     def real(self, x: Number) -> str:
         """Text for a number as the float that Python makes of it."""
         if x.kind == "none":
-            raise Refused("it computes with None")
+            raise NotCompiled("it computes with None")
         if x.kind in ("float", "either"):
             return x.text
         return f"float({x.text})" if x.kind == "int" else f"(1.0 if {x.text} else 0.0)"
@@ -175,7 +175,7 @@ class Arithmetic:
             return self.exactly(x)
         if kind == "float" and x.kind != "none":
             return self.real(x)
-        raise Refused("the kind of a value depends on values")
+        raise NotCompiled("the kind of a value depends on values")
 
     def _kept(self, value: Value) -> Value:
         """A value under a name that nothing else is assigned to."""

@@ -11,8 +11,8 @@ import numpy as np
 from whimbrel.aggregates.number_kinds import (
     SMALL,
     Kind,
+    NotCompiled,
     Number,
-    Refused,
     Value,
     constant,
     flattened,
@@ -35,7 +35,7 @@ class Roles(NamedTuple):
     accumulate: Function
     result: Function
     merge: Function | None
-    deaccumulate: Function | None
+    remove: Function | None
     difference: Function | None
 
 
@@ -44,15 +44,15 @@ def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *, 
 
     Raises
     ------
-    Refused
+    NotCompiled
         When a function does more than compute numbers, or kinds depend on values.
     """
     start = python_number(init)
     first = start if isinstance(start, tuple) else (start,)
     if not first or not all(isinstance(part, bool | int | float) for part in first):
-        raise Refused("its state is no number, and no tuple of numbers")
+        raise NotCompiled("its state is no number, and no tuple of numbers")
     if any(isinstance(part, int) and not -(2**63) < part < 2**63 for part in first):
-        raise Refused("its first state leaves int64")
+        raise NotCompiled("its first state leaves int64")
     shape = _Shape(isinstance(start, tuple), tuple(kind_of(part) for part in first))
     given: list[Kind] = [*values]
     if timed:
@@ -62,9 +62,9 @@ def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *, 
     with _of_role("result"):
         result = _result_kind(shape, roles.result)
     if "either" in shape.kinds:
-        raise Refused("its state is an int or a float, depending on values", result)
+        raise NotCompiled("its state is an int or a float, depending on values", result)
     writing = _Writing(name, shape, given)
-    taken = roles.deaccumulate
+    taken = roles.remove
     if taken is None and roles.difference is not None:
         taken = without(roles.difference, roles.accumulate, start)
     opened = tuple(_PYTHON[kind](part) for kind, part in zip(shape.kinds, first, strict=True))
@@ -74,7 +74,7 @@ def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *, 
         merge=None if roles.merge is None else writing.step("merge", roles.merge, merges=True),
         result=writing.result(roles.result, result),
         deaccumulate=None if taken is None else writing.step(
-            "deaccumulate" if roles.deaccumulate is not None else "difference", taken),
+            "deaccumulate" if roles.remove is not None else "difference", taken),
         timed=timed)
     return steps, "float" if result == "either" else result
 
@@ -83,8 +83,8 @@ def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *, 
 def _of_role(role: str) -> Iterator[None]:
     try:
         yield
-    except Refused as refused:
-        raise Refused(f"{role} cannot be compiled ({refused})", refused.result) from None
+    except NotCompiled as left:
+        raise NotCompiled(f"{role} cannot be compiled ({left})", left.result) from None
 
 
 def without(difference: Function, accumulate: Function, init: Any) -> Function:
@@ -132,7 +132,7 @@ def _answers(function: Function, given: Sequence[Value]) -> Value:
     _writer(function, given, leave).write()
     shape = joined_shape(found)
     if shape is None:
-        raise Refused("the kind of what it gives depends on values")
+        raise NotCompiled("the kind of what it gives depends on values")
     return shape
 
 
@@ -170,10 +170,10 @@ def _settled(shape: _Shape, first: State, accumulate: Function, given: Sequence[
         found = _answers(accumulate, [shape.value("state"), *(_given(kind, f"v{place}")
                                                               for place, kind in enumerate(given))])
         if isinstance(found, tuple) != shape.tupled:
-            raise Refused("its states are not alike")
+            raise NotCompiled("its states are not alike")
         fields = found if isinstance(found, tuple) else (found,)
         if len(fields) != len(shape.kinds) or any(isinstance(each, tuple) for each in fields):
-            raise Refused("its states are not alike")
+            raise NotCompiled("its states are not alike")
         kinds = tuple(_field_kind(kind, number, value)
                       for kind, number, value in zip(shape.kinds, flattened(fields), first, strict=True))
         if kinds == shape.kinds:
@@ -184,7 +184,7 @@ def _settled(shape: _Shape, first: State, accumulate: Function, given: Sequence[
 
 def _field_kind(kind: Kind, found: Number, first: Any) -> Kind:
     if found.kind == "none":
-        raise Refused("its state may be None")
+        raise NotCompiled("its state may be None")
     if found.kind == kind or "either" in (found.kind, kind):
         return found.kind if kind != "either" else kind
     if kind == "int" and found.kind == "bool":
@@ -198,7 +198,7 @@ def _result_kind(shape: _Shape, result: Function) -> Kind:
 
     def leave(value: Value) -> list[str]:
         if isinstance(value, tuple):
-            raise Refused("its result is a tuple")
+            raise NotCompiled("its result is a tuple")
         found.append(value)
         return ["return"]
 
@@ -226,7 +226,7 @@ class _Writing:
         def leave(value: Value) -> list[str]:
             fields = flattened(value)
             if len(fields) != len(kinds) or isinstance(value, tuple) != self.shape.tupled:
-                raise Refused(f"{role} gives no state like the first")
+                raise NotCompiled(f"{role} gives no state like the first")
             texts = [writer.whole(each) if kind == "bool" and each.kind == "bool" else writer.as_kind(each, kind)
                      for each, kind in zip(fields, kinds, strict=True)]
             back = ["if bad:", f"    return slow({asked})"] if writer.flagged else []

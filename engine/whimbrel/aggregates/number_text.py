@@ -1,7 +1,7 @@
 """Functions over numbers, written once more for the compiler: the same values, or a call of the function itself.
 
 The kind of every value is known beforehand, as Python would have it. A function whose kinds depend on its values, or
-that does more than compute numbers, is refused: it is left to Python.
+that does more than compute numbers, is left: it is left to Python.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 from whimbrel.aggregates.function_source import written
 from whimbrel.aggregates.number_arithmetic import Arithmetic
 from whimbrel.aggregates.number_kinds import (
+    NotCompiled,
     Number,
-    Refused,
     Value,
     assigned,
     constant,
@@ -56,15 +56,15 @@ class Writer(Arithmetic):
                  inside: Sequence[Any] = (), before: list[str] | None = None) -> None:
         super().__init__()
         if not isinstance(function, FunctionType):
-            raise Refused(f"{getattr(function, '__name__', type(function).__name__)} is not written in Python")
+            raise NotCompiled(f"{getattr(function, '__name__', type(function).__name__)} is not written in Python")
         if function in inside or len(inside) > _DEEPEST:
-            raise Refused(f"{function.__name__} calls itself")
+            raise NotCompiled(f"{function.__name__} calls itself")
         node = written(function)
         if node is None:
-            raise Refused(f"the text of {function.__name__} is not at hand")
+            raise NotCompiled(f"the text of {function.__name__} is not at hand")
         named = node.args
         if named.vararg or named.kwarg or named.kwonlyargs or len(named.posonlyargs + named.args) != len(given):
-            raise Refused("its parameters are not one for each argument")
+            raise NotCompiled("its parameters are not one for each argument")
         self.function, self.leave = function, leave
         self.inside = (*inside, function)
         self.before: list[str] = [] if before is None else before
@@ -105,7 +105,7 @@ class Writer(Arithmetic):
             case ast.Pass() | ast.Expr(ast.Constant()):
                 pass
             case _:
-                raise Refused(f"it has a statement that is not compiled, {shown(node)}")
+                raise NotCompiled(f"it has a statement that is not compiled, {shown(node)}")
         return False
 
     def _return(self, node: ast.expr | None) -> None:
@@ -131,7 +131,7 @@ class Writer(Arithmetic):
                 for part, each in zip(parts, value, strict=True):
                     self._assign(part, each)
             case _:
-                raise Refused(f"it assigns to {shown(target)}")
+                raise NotCompiled(f"it assigns to {shown(target)}")
 
     def _if(self, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> bool:
         truth = self.truth(test)
@@ -199,7 +199,7 @@ class Writer(Arithmetic):
                     if isinstance(part, ast.Starred):
                         inner = self.value(part.value)
                         if not isinstance(inner, tuple):
-                            raise Refused(f"{shown(part)} is not a tuple")
+                            raise NotCompiled(f"{shown(part)} is not a tuple")
                         found += inner
                     else:
                         found.append(self.value(part))
@@ -207,13 +207,13 @@ class Writer(Arithmetic):
             case ast.Subscript(of, at):
                 whole, place = self.value(of), whole_number(at)
                 if not isinstance(whole, tuple) or place is None or not -len(whole) <= place < len(whole):
-                    raise Refused(f"it asks for {shown(node)}")
+                    raise NotCompiled(f"it asks for {shown(node)}")
                 return whole[place]
             case ast.Attribute(ast.Name(), name):
                 thing = self._thing(node)
                 if isinstance(thing, int | float):
                     return constant(thing)
-                raise Refused(f"it reads {shown(node)}")
+                raise NotCompiled(f"it reads {shown(node)}")
             case ast.UnaryOp(ast.Not(), _) | ast.Compare():
                 return Number("bool", self.truth(node))
             case ast.UnaryOp(op, operand):
@@ -226,7 +226,7 @@ class Writer(Arithmetic):
                 return self._and_or(isinstance(op, ast.And), self.value(first), others, node)
             case ast.Call(function, given, []) if not any(isinstance(each, ast.Starred) for each in given):
                 return self._call(self._thing(function), [self.value(each) for each in given], node)
-        raise Refused(f"it has an expression that is not compiled, {shown(node)}")
+        raise NotCompiled(f"it has an expression that is not compiled, {shown(node)}")
 
     def number(self, node: ast.expr) -> Number:
         """The value of an expression that must be a number."""
@@ -279,7 +279,7 @@ class Writer(Arithmetic):
         self.lines, self.names = kept_lines, kept_names
         found = self._joined(branches, values)
         if found is None:
-            raise Refused(f"the kind of {shown(node)} depends on values")
+            raise NotCompiled(f"the kind of {shown(node)} depends on values")
         self._write(f"if {truth}:")
         self.lines += branches[0][0] or [f"{'    ' * (self.depth + 1)}pass"]
         if branches[1][0]:
@@ -316,7 +316,7 @@ class Writer(Arithmetic):
         if function in (math.atan2, math.copysign) and len(numbers) == 2:
             x, y = map(self.real, numbers)
             return self._number("float", f"math.{function.__name__}({x}, {y})")
-        raise Refused(f"it calls {shown(node)}")
+        raise NotCompiled(f"it calls {shown(node)}")
 
     def _of_one(self, function: Any, x: Number) -> Number | None:
         floating = x.kind in ("float", "either")
@@ -346,7 +346,7 @@ class Writer(Arithmetic):
         if len(given) == 1 and isinstance(given[0], tuple):
             given = list(given[0])
         if len(given) < 2:
-            raise Refused(f"it calls {shown(node)}")
+            raise NotCompiled(f"it calls {shown(node)}")
         kept = [one_number(self._kept(each), node) for each in given]
         best = kept[0]
         for other in kept[1:]:
@@ -358,7 +358,7 @@ class Writer(Arithmetic):
         return best
 
     def _called(self, function: Any, given: list[Value]) -> Value:
-        """A function of the user's is written beside this one, for arguments of these kinds."""
+        """A function of the user's is written before this one, for arguments of these kinds."""
         flat = [number for each in given for number in flattened(each)]
         places = [f"a{number}" for number in range(len(flat))]
         within = renamed(given, iter(places))
@@ -371,7 +371,7 @@ class Writer(Arithmetic):
         Writer(function, within, seen, self.inside).write()
         shape = joined_shape(kinds)
         if shape is None:
-            raise Refused(f"the kind of what {function.__name__} gives depends on values")
+            raise NotCompiled(f"the kind of what {function.__name__} gives depends on values")
 
         def leave(value: Value) -> list[str]:
             texts = [writer.as_kind(number, kind) for number, kind in zip(flattened(value), kinds_of, strict=True)]
@@ -391,7 +391,7 @@ class Writer(Arithmetic):
         if name in self.names:
             known = self.names[name]
             if known is None:
-                raise Refused(f"the kind of {name} depends on values")
+                raise NotCompiled(f"the kind of {name} depends on values")
             return known
         thing = self._around(name)
         if isinstance(thing, tuple):
@@ -404,20 +404,20 @@ class Writer(Arithmetic):
                 return self._around(name)
             case ast.Attribute(ast.Name(module), name) if module not in self.names and self._around(module) is math:
                 return getattr(math, name, None)
-        raise Refused(f"it calls or reads {shown(node)}")
+        raise NotCompiled(f"it calls or reads {shown(node)}")
 
     def _around(self, name: str) -> Any:
         function = self.function
         if name in self.local:
-            raise Refused(f"{name} may be without a value")
+            raise NotCompiled(f"{name} may be without a value")
         if name in function.__code__.co_freevars:
             cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
             try:
                 return cell.cell_contents
             except ValueError:
-                raise Refused(f"{name} has no value") from None
+                raise NotCompiled(f"{name} has no value") from None
         if name in function.__globals__:
             return function.__globals__[name]
         if not hasattr(builtins, name):
-            raise Refused(f"{name} has no value")
+            raise NotCompiled(f"{name} has no value")
         return getattr(builtins, name)

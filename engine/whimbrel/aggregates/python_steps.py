@@ -29,7 +29,7 @@ class WrongState(StepFailed):
 
 @dataclass(frozen=True, eq=False)
 class PythonSteps:
-    """A user's functions, with what is told of them when they fail."""
+    """A user's functions, with the message for each that fails."""
 
     name: str
     init: Any
@@ -83,7 +83,7 @@ class PythonSteps:
 def python_steps(user: PythonSteps, type_: pa.DataType) -> Objects:
     """What moves the states, given the type of the result."""
     roles = user.roles
-    taken, role = roles.deaccumulate, "deaccumulate"
+    taken, role = roles.remove, "deaccumulate"
     if taken is None and roles.difference is not None:
         taken, role = without(roles.difference, roles.accumulate, user.init), "difference"
 
@@ -93,7 +93,7 @@ def python_steps(user: PythonSteps, type_: pa.DataType) -> Objects:
     return Objects(
         init=user.opened, accumulate=user.state("accumulate", roles.accumulate), result=result,
         merge=None if roles.merge is None else user.state("merge", roles.merge),
-        deaccumulate=None if taken is None else user.state(role, taken),
+        remove=None if taken is None else user.state(role, taken),
         save=user.written, load=user.read, copied=copy.deepcopy, timed=user.timed)
 
 
@@ -216,13 +216,3 @@ def samples_of(type_: pa.DataType) -> list[Any]:
         columns = [samples_of(type_.field(place).type) for place in range(type_.num_fields)]
         return [dict(zip((each.name for each in type_), row, strict=True)) for row in zip(*columns, strict=True)]
     return [None] * 5
-
-
-def is_written(user: PythonSteps) -> str | None:
-    """Why the first state cannot be written down; None if it can."""
-    try:
-        user.written(user.opened())
-    except StepFailed as error:
-        return error.what
-    return None
-

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from whimbrel.aggregates.number_kinds import Kind, Refused
+from whimbrel.aggregates.number_kinds import Kind, NotCompiled
 from whimbrel.aggregates.number_steps import Roles, number_steps
 from whimbrel.aggregates.python_steps import RETURNS, PythonSteps, foreseen, python_steps
 from whimbrel.batch import numpy_type
@@ -34,7 +34,7 @@ class UserFunctions:
     accumulate, result : callable
     merge, deaccumulate, difference : callable, optional
     fresh : callable, optional
-        Makes the state of no rows anew.
+        Makes a state of no rows.
     returns : pyarrow.DataType, optional
     save, load : callable, optional
     """
@@ -111,7 +111,8 @@ class UserAggregate(Aggregate):
     def _known(self, input_type: pa.DataType | None) -> Understood:
         user = self.functions
         if input_type is None:
-            raise ExpressionError(f"{user.name} is computed of values.", where=self.show(), hint="such as of col.x")
+            raise ExpressionError(f"{user.name} is computed of values.", where=self.show(),
+                                  hint=f"call it with a column: {user.name}(col.x)")
         now = tuple(captured(each) for each in user.roles)
         try:
             return _understood(user, input_type, self.show(), now)
@@ -139,8 +140,8 @@ def _understood(user: UserFunctions, input_type: pa.DataType, where: str, _: tup
         if user.returns in (None, _RESULTS[kind]):
             return Understood(steps, _RESULTS[kind], None)
         why = f"its result is to be {user.returns}"
-    except Refused as refused:
-        why, kind = str(refused), refused.result
+    except NotCompiled as left:
+        why, kind = str(left), left.result
     python = PythonSteps(user.name, user.init, user.fresh, user.roles, user.save, user.load, timed=timed)
     seen = foreseen(python, inputs, where)
     type_ = user.returns or (_RESULTS["float"] if kind in ("float", "either") else seen)
@@ -155,12 +156,12 @@ def _kind(type_: pa.DataType) -> Kind:
     if pa.types.is_floating(type_):
         return "float"
     if numpy_type(type_) is None or pa.types.is_null(type_):
-        raise Refused(f"a value is a {type_}, no number")
+        raise NotCompiled(f"a value is a {type_}, no number")
     return "int"
 
 
 def _takes_time(accumulate: Function, inputs: int) -> bool:
-    """Whether a function takes the start of the event behind the values, by a parameter of that name."""
+    """Whether a function takes the start of the event after the values, by a parameter of that name."""
     try:
         names = list(inspect.signature(accumulate).parameters)
     except (TypeError, ValueError):

@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Unwritable(Exception):  # noqa: N818 - it is an answer
-    """A value that is not written down; says which."""
+    """A value that has no text; says which."""
 
 
 def to_text(value: Any) -> str:

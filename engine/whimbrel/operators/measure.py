@@ -115,7 +115,7 @@ class Measure(Measurement):
         return self.part is not Part.MERGED and self.aggregate.counts_rows
 
     @property
-    def looks_back(self) -> bool:
+    def walks_rows(self) -> bool:
         return self.steps.deaccumulate is None
 
     @property

@@ -44,7 +44,7 @@ class Measurement(ABC):
         return False
 
     @property
-    def looks_back(self) -> bool:
+    def walks_rows(self) -> bool:
         """Whether it walks along the remembered rows of a group."""
         return False
 

@@ -54,10 +54,10 @@ class ObjectMeasure(Measurement):
         self.shown: dict[int, Any] = {}
         self.held: dict[int, tuple[Any, ...]] = {}
         self.stale: set[int] = set()
-        self.takes_back = steps.deaccumulate if part is not Part.MERGED else None
+        self.takes_back = steps.remove if part is not Part.MERGED else None
 
     @property
-    def looks_back(self) -> bool:
+    def walks_rows(self) -> bool:
         return self.takes_back is None
 
     def grow_groups(self, groups: int) -> None:

@@ -64,7 +64,7 @@ class SnapshotKernel(Kernel):
         self.keys = KeyTable([field.type for field in out_schema.fields[: len(keys)]])
         self.measures = list(measures)
         self.condition = condition
-        self.linked = any(measure.looks_back for measure in self.measures)
+        self.linked = any(measure.walks_rows for measure in self.measures)
         """Whether the rows of a group hang in a chain: from the first time on that one is walked along."""
         self.scalars = np.zeros(9, np.int64)
         self.scalars[NOW] = MIN_TIME

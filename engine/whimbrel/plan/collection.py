@@ -106,7 +106,7 @@ class Objects:
         state -> a value that the result type holds, or None.
     merge : callable or None
         (state, state) -> state of both sets of rows; None when parts cannot be combined.
-    deaccumulate : callable or None
+    remove : callable or None
         (state, value, ...) -> state with one row less; None: a group that lost rows is computed afresh.
     save, load : callable
         A state -> text, and back.
@@ -120,7 +120,7 @@ class Objects:
     accumulate: Callable[..., Any]
     result: Callable[[Any], Any]
     merge: Callable[[Any, Any], Any] | None
-    deaccumulate: Callable[..., Any] | None
+    remove: Callable[..., Any] | None
     save: Callable[[Any], str]
     load: Callable[[str], Any]
     copied: Callable[[Any], Any]

@@ -1,4 +1,4 @@
-"""What is told of a function of the user's that failed, alike however it ran."""
+"""The message about a function of the user's that failed, alike however it ran."""
 
 from __future__ import annotations
 
