@@ -164,24 +164,30 @@ class GroupAggregate(Operator):
         steps = aggregate.steps(input_type, removable=bool(self.removable))
         if isinstance(steps, Steps):
             return list(map(Field, state_names(name, steps), state_types(steps)))
-        return [Field(name, pa.list_(input_type))]
+        return [Field(name, pa.string() if isinstance(steps, Objects) else pa.list_(input_type))]
 
     def algebra(self, schema: Schema) -> Iterator[tuple[str, Steps]]:
-        """The algebra of each aggregate; only of those that have one."""
-        for name, aggregate in self.measures:
-            input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema)
-            steps = aggregate.steps(input_type, removable=bool(self.removable))
+        """The algebra of each aggregate; only of those whose states are a few numbers."""
+        for name, steps in self._kept(schema):
             if isinstance(steps, Steps):
                 yield name, steps
+
+    def _kept(self, schema: Schema) -> Iterator[tuple[str, Steps | Bag | Sketch | Objects]]:
+        """What is kept for each aggregate."""
+        for name, aggregate in self.measures:
+            input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema)
+            yield name, aggregate.steps(input_type, removable=bool(self.removable))
 
     def to_states(self, schema: Schema, *, removable: bool, keeps: bool = False) -> GroupAggregate | None:
         """The step from rows of a schema to states; None where states cannot be merged.
 
-        With `keeps` a state may also be a list of all values, in order.
+        With `keeps` a state may also be a list of all values, in order, but no text.
         """
-        algebra = list(self.algebra(schema))
-        if (len(algebra) < len(self.measures) and not keeps) or any(steps.merge is None for _, steps in algebra):
-            return None
+        for _, steps in self._kept(schema):
+            if isinstance(steps, Bag | Sketch) and not keeps:
+                return None
+            if (isinstance(steps, Objects) and keeps) or (isinstance(steps, Steps | Objects) and steps.merge is None):
+                return None
         return replace(self, part=Part.STATES, removable=removable)
 
     def to_merged(self, schema: Schema) -> GroupAggregate:

@@ -13,6 +13,7 @@ from whimbrel.kernels import Stateless
 from whimbrel.operators.aggregate import GroupAggregate
 from whimbrel.operators.aggregate_text import finish_function
 from whimbrel.operators.measure import Measure, state_names, told_in_words
+from whimbrel.operators.object_measure import ObjectMeasure
 from whimbrel.plan import Operator, Part, Properties, Reach
 
 Array = np.ndarray[Any, Any]
@@ -102,6 +103,9 @@ class FinishKernel(Stateless):
 
     def _column(self, batch: Batch, number: int) -> Column:
         measure = self.measures[number]
+        if isinstance(measure, ObjectMeasure):
+            with told_in_words(self.measures):
+                return measure.finished(batch.column(measure.name))
         if not isinstance(measure, Measure):  # who merged its lists made the value of them
             return batch.column(measure.name)
         states = [np.asarray(batch.column(name).values) for name in state_names(measure.name, measure.steps)]

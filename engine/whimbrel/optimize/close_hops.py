@@ -19,6 +19,8 @@ def close_hops(node: Node) -> Node:
     merge, = below.inputs
     if not isinstance(merge.op, GroupAggregate) or merge.op.part is not Part.MERGED or merge.op.grid is not None:
         return node
+    if len(list(merge.op.algebra(below.op.rows))) < len(merge.op.measures):  # states that are no few numbers
+        return node
     known, period, offset = merge.inputs[0].properties, node.op.period, node.op.offset
     on_grid = known.intervals_only and known.beat is not None and known.beat.on(Beat(period, offset))
     if not on_grid or known.duration is None or known.duration % period:
