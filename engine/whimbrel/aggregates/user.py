@@ -15,7 +15,7 @@ from whimbrel.aggregates.number_steps import Roles, number_steps
 from whimbrel.aggregates.python_steps import RETURNS, PythonSteps, foreseen, python_steps
 from whimbrel.batch import numpy_type
 from whimbrel.errors import ExpressionError
-from whimbrel.expr import Expr, trace
+from whimbrel.expr import Call, Expr, trace
 from whimbrel.kernels import captured
 from whimbrel.plan import Aggregate, Objects, Steps
 
@@ -51,8 +51,10 @@ class UserFunctions:
     save: Function | None = None
     load: Function | None = None
 
-    def __call__(self, value: Expr | Function) -> UserAggregate:
-        return UserAggregate(expr=trace(value, where=f"{self.name}()"), functions=self)
+    def __call__(self, value: Expr | Function, /, *more: Expr | Function) -> UserAggregate:
+        inputs = tuple(trace(each, where=f"{self.name}()") for each in (value, *more))
+        expr = Call("struct", inputs, tuple(map(str, range(len(inputs))))) if more else inputs[0]
+        return UserAggregate(expr=expr, functions=self)
 
     @property
     def roles(self) -> Roles:
@@ -92,8 +94,7 @@ class UserAggregate(Aggregate):
         return self._known(input_type).steps
 
     def show(self) -> str:
-        assert self.expr is not None
-        text = f"{self.functions.name}({self.expr.show()})"
+        text = f"{self.functions.name}({', '.join(each.show() for each in self._inputs)})"
         return text if self.condition is None else f"{text}.where({self.condition.show()})"
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
@@ -108,16 +109,24 @@ class UserAggregate(Aggregate):
             said.append(f"{user.name} has no merge: parts of its input cannot be aggregated apart and combined")
         return said
 
+    @property
+    def _inputs(self) -> tuple[Expr, ...]:
+        expr = self.expr
+        assert expr is not None
+        return expr.args if isinstance(expr, Call) and expr.function == "struct" else (expr,)
+
     def _known(self, input_type: pa.DataType | None) -> Understood:
         user = self.functions
         if input_type is None:
             raise ExpressionError(f"{user.name} is computed of values.", where=self.show(),
                                   hint=f"call it with a column: {user.name}(col.x)")
+        count = len(self._inputs)
+        types = (input_type,) if count == 1 else tuple(input_type.field(place).type for place in range(count))
         now = tuple(captured(each) for each in user.roles)
         try:
-            return _understood(user, input_type, self.show(), now)
+            return _understood(user, types, self.show(), now)
         except TypeError:  # a function holds something that cannot be compared: it may be another by now
-            return _understood.__wrapped__(user, input_type, self.show(), ())
+            return _understood.__wrapped__(user, types, self.show(), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +139,7 @@ class Understood:
 
 
 @functools.lru_cache(maxsize=256)
-def _understood(user: UserFunctions, input_type: pa.DataType, where: str, _: tuple[Any, ...]) -> Understood:
-    inputs = (input_type,)
+def _understood(user: UserFunctions, inputs: tuple[pa.DataType, ...], where: str, _: tuple[Any, ...]) -> Understood:
     timed = _takes_time(user.accumulate, len(inputs))
     kind, why = None, None
     try:

@@ -231,6 +231,9 @@ def _call(expr: Call, scope: Scope) -> Value:
             return Value(BOOL, _value(first, scope.only(lambda: np.bool_(False))).present)
         case "fill_null":
             return _fill_null(expr, scope)
+        case "struct":
+            columns = [_value(arg, scope).column(len(scope.batch)).to_arrow() for arg in expr.args]
+            return from_arrow(pa.StructArray.from_arrays(columns, expr.options))
     x = _value(first, scope)
     result = call_type(expr, [(first, x.type)])
     match expr.function:

@@ -93,6 +93,8 @@ def _call(call: Call) -> str:
             arguments = [repr(text), "regex=True"]
         case "str.contains", (text, False):
             arguments = [repr(text)]
+        case "struct", _:
+            return f"({', '.join(map(_argument, call.args))})"
         case "is_in", values:
             arguments = [f"[{', '.join(_value(value) for value in values)}]"]
         case "round", (0,):

@@ -266,6 +266,8 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
         case "is_in":
             in_type(expr, x)
             return BOOL
+        case "struct":
+            return pa.struct([(name, type_) for name, (_, type_) in zip(expr.options, args, strict=True)])
         case "field":
             return _field_type(expr, x, expr.options[0])
         case "abs":

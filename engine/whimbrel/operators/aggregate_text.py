@@ -25,7 +25,7 @@ def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
     imports, functions = bind_steps(steps, "", roles)
     fields = range(len(steps.init))
     state = ", ".join(f"state{field}" for field in fields)
-    columns = range(len(steps.init)) if part is Part.MERGED else range(1)
+    columns = range(len(steps.init) if part is Part.MERGED else steps.inputs)
     shown = outputs(steps, part)
     entering = _row("value", "row", steps, part, "start")
     lines = [
@@ -213,9 +213,9 @@ def _each(name: str, columns: Sequence[int]) -> str:
 
 
 def _row(name: str, place: str, steps: Steps, part: Part, start: str) -> str:
-    """What a row brings: a value and maybe its start, or the state of many rows."""
+    """What a row brings: its values and maybe its start, or the state of many rows."""
     if part is not Part.MERGED:
-        return f"{name}0[{place}]" + (f", {start}[{place}]" if steps.timed else "")
+        return into(name, place, range(steps.inputs)) + (f", {start}[{place}]" if steps.timed else "")
     return tuple_of(name, place, range(len(steps.init)))
 
 

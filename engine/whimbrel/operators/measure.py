@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type
 from whimbrel.errors import KernelError, WhimbrelError
-from whimbrel.expr import evaluate, predicate, type_of
+from whimbrel.expr import Call, Expr, evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
 from whimbrel.operators.aggregate_text import replay_function, two_stacks
 from whimbrel.operators.measurement import Inputs, Measurement, Remembered
@@ -76,7 +76,8 @@ class Measure(Measurement):
         self.steps = steps
         self.unsigned = input_type == pa.uint64()  # what is computed is int64: values may be above its largest
         fields = [np.asarray(value).dtype for value in steps.init]
-        self.value_dtypes = fields if part is Part.MERGED else [_dtype(input_type)]
+        self.inputs, types = inputs_of(aggregate.expr, input_type)
+        self.value_dtypes = fields if part is Part.MERGED else [_dtype(type_) for type_ in types]
         self.out_dtypes = fields if part is not Part.WHOLE else [_dtype(self.type)]
         self.field_types = state_types(steps)
         self.state = [np.full(GROUPS_AT_FIRST, value) for value in self.steps.init]
@@ -120,37 +121,40 @@ class Measure(Measurement):
 
     @property
     def fuses(self) -> bool:
-        return self.part is not Part.MERGED and not self.unsigned
+        return self.part is not Part.MERGED and not self.unsigned and self.steps.inputs == 1
 
     def read(self, batch: Batch) -> Inputs:
         if self.part is Part.MERGED:
             states = [batch.column(name) for name in state_names(self.name, self.steps)]
             return tuple(frozen(np.asarray(column.values)) for column in states), NO_MASK, _NONE
         values, valid = self._values(batch)
-        return (values,), valid, batch.first_start if self.steps.timed else _NONE
+        return values, valid, batch.first_start if self.steps.timed else _NONE
 
-    def _values(self, batch: Batch) -> tuple[Array, Mask]:
+    def _values(self, batch: Batch) -> tuple[tuple[Array, ...], Mask]:
         aggregate = self.aggregate
         valid = None
         if aggregate.condition is not None:
             valid = predicate(aggregate.condition, batch)
             batch = batch.with_absent(~valid)
         if aggregate.expr is None:
-            return batch.sync, NO_MASK if valid is None else frozen(valid)
-        column = evaluate(aggregate.expr, batch)
-        if not column.fixed or aggregate.name == "count":  # only whether a value is there matters
-            column = Column(pa.int64(), np.zeros(len(column), np.int64), column.validity())
-        if column.valid is not None:
-            valid = column.valid if valid is None else valid & column.valid
-        return frozen(self._wide(np.asarray(column.values))), NO_MASK if valid is None else frozen(valid)
+            return (batch.sync,), NO_MASK if valid is None else frozen(valid)
+        values = []
+        for expr, dtype in zip(self.inputs, self.value_dtypes, strict=True):
+            column = evaluate(expr, batch)
+            if not column.fixed or aggregate.name == "count":  # only whether a value is there matters
+                column = Column(pa.int64(), np.zeros(len(column), np.int64), column.validity())
+            if column.valid is not None:
+                valid = column.valid if valid is None else valid & column.valid
+            values.append(frozen(self._wide(np.asarray(column.values), dtype)))
+        return tuple(values), NO_MASK if valid is None else frozen(valid)
 
-    def _wide(self, values: Array) -> Array:
+    def _wide(self, values: Array, dtype: np.dtype[Any]) -> Array:
         if self.unsigned and (self.aggregate.chooses or self.aggregate.takes_turned):
             return (values ^ _SIGN).view(np.int64)
         if self.unsigned and values.size and values.max() > 2**63 - 1:
             raise KernelError("A value is above the largest int64.", where=self.aggregate.show(),
                               hint="cast the column to float64 first")
-        return values.astype(self.value_dtypes[0], copy=False)
+        return values.astype(dtype, copy=False)
 
     def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs,
               first: int = 0) -> int | None:
@@ -191,6 +195,13 @@ class Measure(Measurement):
             if arrays := getattr(self, name):
                 setattr(twin, name, [array.copy() for array in arrays])
         return twin
+
+
+def inputs_of(expr: Expr | None, type_: pa.DataType | None) -> tuple[list[Expr], list[pa.DataType | None]]:
+    """What an aggregate reads of a row, and its types: the parts of a struct that is made for it."""
+    if isinstance(expr, Call) and expr.function == "struct" and type_ is not None:
+        return list(expr.args), [type_.field(place).type for place in range(type_.num_fields)]
+    return [] if expr is None else [expr], [type_]
 
 
 def state_names(name: str, steps: Steps) -> list[str]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Schema, Storage, frozen, numpy_type
 from whimbrel.errors import KernelError
 from whimbrel.expr import evaluate, predicate, type_of
-from whimbrel.operators.measure import NO_MASK
+from whimbrel.operators.measure import NO_MASK, inputs_of
 from whimbrel.operators.measurement import Inputs, Measurement, Remembered
 from whimbrel.operators.schedule import Outs, Schedule
 from whimbrel.plan import Aggregate, Objects, Part, StepFailed
@@ -47,7 +47,7 @@ class ObjectMeasure(Measurement):
         assert expr is not None
         input_type = type_of(expr, schema, where=aggregate.show())
         self.type = aggregate.result_type(input_type) if part is Part.WHOLE else pa.string()
-        self.inputs = [expr]
+        self.inputs, _ = inputs_of(expr, input_type)
         self.out_dtypes = [np.dtype(object)]
         self.remembers = remembers
         self.states: dict[int, Any] = {}

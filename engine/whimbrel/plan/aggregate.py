@@ -78,8 +78,10 @@ class Steps:
         there are, is an estimate of the state of all rows.
     always : bool
         Whether there is a value of every state, that of no rows too.
+    inputs : int
+        How many values accumulate and deaccumulate take of a row: the fields of a struct, where they are several.
     timed : bool
-        Whether accumulate and deaccumulate take a third argument: the start of the row, in ticks.
+        Whether accumulate and deaccumulate take one argument more: the start of the row, in ticks.
     spoiled : callable, optional
         state -> whether rows that were taken back may have left less of it than its rows deserve; a group is then
         computed afresh from those that are left.
@@ -92,6 +94,7 @@ class Steps:
     merge: Callable[[Any, Any], State] | None
     result: Callable[[Any], Any]
     deaccumulate: Callable[..., State] | None = None
+    inputs: int = 1
     timed: bool = False
     additive: bool = False
     always: bool = False

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, get_args
 
+import pyarrow as pa
+
 from whimbrel.aggregates import (
     AllTrue,
     AnyTrue,
@@ -267,33 +269,44 @@ def top_k(value: Value, k: int, *, ties: bool = True) -> TopK:
 def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callable[..., Any] | None = None,
               result: Callable[..., Any] | None = None, merge: Callable[..., Any] | None = None,
               deaccumulate: Callable[..., Any] | None = None, difference: Callable[..., Any] | None = None,
-              name: str | None = None) -> UserFunctions:
-    """An aggregate of your own, made of plain Python functions over numbers; call it with an expression.
+              name: str | None = None, returns: pa.DataType | None = None, save: Callable[[Any], Any] | None = None,
+              load: Callable[[Any], Any] | None = None) -> UserFunctions:
+    """An aggregate of your own, made of plain Python functions; call it with one or several expressions.
 
-    A state is a number or a tuple of numbers (int64 and float64). Order carries no meaning at one instant, so
-    accumulate must give the same in whatever order rows come. Null values are left out. The functions are compiled; if
-    the compiler refuses one they run interpreted, and ``explain()`` says so.
+    The answer is what Python gives: ints, floats, bools and texts arrive as Python has them, and errors are Python's.
+    Functions over numbers are compiled where that changes nothing. Everything else runs interpreted, row by row, and
+    ``explain()`` says why. An int of a state that leaves int64 is an error.
+
+    Order carries no meaning at one instant, so accumulate must give the same in whatever order rows come. A row counts
+    if none of its values is null.
 
     Parameters
     ----------
     steps : class, optional
         With the functions below as static methods (`init` as one without parameters, or a value).
-    init : number, tuple of numbers, or callable
-        The state of no rows.
+    init : object or callable
+        The state of no rows, or a function that makes one, such as ``dict``. Numbers and tuples of numbers are
+        compiled; lists, dicts and other objects are not.
     accumulate : callable
-        (state, value) -> state with one row more.
+        (state, value, ...) -> state with one row more: a value for each expression. A last parameter called ``start``
+        is given the start of the event, in ticks.
     result : callable
-        state -> number, bool or None.
+        state -> the value of the group, or None for null.
     merge : callable, optional
         (state, state) -> state of both sets of rows.
     deaccumulate : callable, optional
-        (state, value) -> state with one row less. Without it, and without `difference`, a group that lost rows is
+        (state, value, ...) -> state with one row less. Without it, and without `difference`, a group that lost rows is
         computed afresh, except where rows leave in the order they came and states merge.
     difference : callable, optional
         (state, state) -> state of the rows of the first that are not in the second; takes the place of `deaccumulate`.
     name : str, optional
         How it is shown. A checkpoint knows an aggregate by what its functions do, too: with others it is of another
         query.
+    returns : pyarrow.DataType, optional
+        The type of the values, where a few ordinary inputs do not tell it: ``pa.list_(pa.float64())``, a struct, ...
+    save, load : callable, optional
+        How a state is written to a checkpoint and read again: to and from None, bools, numbers, texts, times, lists,
+        tuples, dicts, sets or arrays. States made of these alone need neither. Nothing is pickled.
 
     Examples
     --------
@@ -303,6 +316,19 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
     >>> events = wb.from_arrow({"at": [0, 1, 5], "x": [2.0, 4.0, 3.0]}, time="at")
     >>> events.tumbling_window(5).aggregate(p=power(wb.col.x)).collect()["p"].to_pylist()
     [10.0, 9.0]
+
+    A mean with weights, and the words of each window:
+
+    >>> weighted = wb.aggregate(init=(0.0, 0.0), accumulate=lambda s, x, w: (s[0] + x * w, s[1] + w),
+    ...                         result=lambda s: s[0] / s[1] if s[1] else None, name="weighted")
+    >>> words = wb.aggregate(init=list, accumulate=lambda s, word: sorted([*s, word]), result=lambda s: s,
+    ...                      name="words")
+    >>> log = wb.from_arrow({"at": [0, 1, 5], "x": [2.0, 4.0, 3.0], "w": [1, 3, 1], "word": ["b", "a", "c"]}, time="at")
+    >>> for row in log.tumbling_window(5).aggregate(m=weighted(wb.col.x, wb.col.w), w=words(wb.col.word)).collect(
+    ... ).to_pylist():
+    ...     print(row)
+    {'start': 0, 'end': 5, 'm': 3.5, 'w': ['a', 'b']}
+    {'start': 5, 'end': 10, 'm': 3.0, 'w': ['c']}
     """
     if steps is not None:
         if not isinstance(steps, type):
@@ -312,6 +338,8 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
         accumulate, result = getattr(steps, "accumulate", None), getattr(steps, "result", None)
         merge, deaccumulate = getattr(steps, "merge", None), getattr(steps, "deaccumulate", None)
         difference = getattr(steps, "difference", None)
+        save, load = getattr(steps, "save", None), getattr(steps, "load", None)
+        returns = returns or getattr(steps, "returns", None)
         name = name or steps.__name__
     start = init() if callable(init) else init
     for role, given in (("init", start), ("accumulate", accumulate), ("result", result)):
@@ -319,10 +347,17 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
             raise PlanError(f"An aggregate needs {role}.", where=f"aggregate({name or ''})",
                             hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
     for role, function in (("accumulate", accumulate), ("result", result), ("merge", merge),
-                           ("deaccumulate", deaccumulate), ("difference", difference)):
+                           ("deaccumulate", deaccumulate), ("difference", difference), ("save", save),
+                           ("load", load)):
         if function is not None and not callable(function):
             raise PlanError(f"{role} is {function!r}, not a function.", where=f"aggregate({name or ''})",
                             hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
+    if returns is not None and not isinstance(returns, pa.DataType):
+        raise PlanError(f"returns is {returns!r}, no type of Arrow's.", where=f"aggregate({name or ''})",
+                        hint="such as returns=pa.float64() or returns=pa.list_(pa.string())")
+    if (save is None) != (load is None):
+        raise PlanError("save and load go together.", where=f"aggregate({name or ''})",
+                        hint="a state that save has written is made again by load")
     assert accumulate is not None
     assert result is not None
     if name is None:
@@ -330,7 +365,7 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
     if name == "<lambda>":  # which is no name: by what they do, two in one query are told apart
         name = f"aggregate_{identity(start, accumulate, result, merge, deaccumulate, difference)}"
     return UserFunctions(name, start, accumulate, result, merge, deaccumulate, difference,
-                         fresh=init if callable(init) else None)
+                         fresh=init if callable(init) else None, returns=returns, save=save, load=load)
 
 
 def window_start() -> WindowBound:

@@ -1,0 +1,191 @@
+"""Users' aggregates of several inputs, of any Python states, with results of any type; stopped and gone on with."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+from whimbrel.errors import ExpressionError, KernelError, PlanError
+from whimbrel.kernels import tier
+from whimbrel.run.checkpoint import load, save
+from whimbrel.run.session import Session
+
+TABLE = pa.table({
+    "at": [0, 1, 2, 5, 6, 12, 13, 20], "k": list("aabbabab"), "x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, None, 8.0],
+    "w": [1, 2, 1, 2, None, 2, 1, 2], "word": ["p", "q", "p", "r", "q", "s", "t", "p"]})
+
+
+class Model:
+    """A line through points, updated row by row; no value that can be written as it is."""
+
+    def __init__(self, sums: tuple[float, ...] = (0.0,) * 5) -> None:
+        self.sums = sums
+
+    def with_point(self, x: float, y: float) -> Model:
+        return Model(tuple(one + two for one, two in zip(self.sums, (1.0, x, y, x * x, x * y), strict=True)))
+
+    def slope(self) -> float | None:
+        n, x, y, xx, xy = self.sums
+        below = n * xx - x * x
+        return (n * xy - x * y) / below if below else None
+
+
+weighted = wb.aggregate(init=(0.0, 0), accumulate=lambda s, x, w: (s[0] + x * w, s[1] + w),
+                        merge=lambda one, two: (one[0] + two[0], one[1] + two[1]),
+                        result=lambda s: s[0] / s[1] if s[1] else None, name="weighted")
+slid = wb.aggregate(init=(0.0, 0), accumulate=lambda s, x, w: (s[0] + x * w, s[1] + w),
+                    deaccumulate=lambda s, x, w: (s[0] - x * w, s[1] - w),
+                    result=lambda s: s[0] / s[1] if s[1] else None, name="slid")
+latest = wb.aggregate(init=-1, accumulate=lambda s, _, start: max(s, start), result=lambda s: s, name="latest")
+counted = wb.aggregate(init=dict, accumulate=lambda s, word: {**s, word: s.get(word, 0) + 1},
+                       merge=lambda one, two: dict(Counter(one) + Counter(two)),
+                       result=lambda s: [f"{word}{s[word]}" for word in sorted(s)], name="counted")
+fields = wb.aggregate(init=[], accumulate=lambda s, word, x: sorted([*s, (word, x)]), name="fields",
+                      result=lambda s: {"first": s[0][0], "of": len(s)} if s else None,
+                      returns=pa.struct([("first", pa.string()), ("of", pa.int32())]))
+spread = wb.aggregate(init=lambda: np.zeros(2), accumulate=lambda s, x: s + np.array([x, x * x]),
+                      merge=lambda one, two: one + two, result=lambda s: float(s[1] - s[0]), name="spread")
+line = wb.aggregate(init=Model, accumulate=lambda s, x, w: s.with_point(x, float(w)), result=lambda s: s.slope(),
+                    save=lambda s: s.sums, load=Model, name="line")
+
+ANSWERS: dict[str, tuple[Any, list[Any]]] = {
+    "several inputs": (weighted(col.x, col.w), [8 / 4, 4.0, 6.0, 8.0]),
+    "an expression and a number": (weighted(col.x * 2, 3), [4.0, 9.0, 12.0, 16.0]),
+    "the time of the event": (latest(col.w), [2, 5, 13, 20]),
+    "a dict, and a list as result": (counted(col.word), [["p2", "q1"], ["q1", "r1"], ["s1", "t1"], ["p1"]]),
+    "a struct as result": (fields(col.word, col.x), [
+        {"first": "p", "of": 3}, {"first": "q", "of": 2}, {"first": "s", "of": 1}, {"first": "p", "of": 1}]),
+    "an array": (spread(col.x), [8.0, 32.0, 30.0, 56.0]),
+    "a model": (line(col.x, col.w), [0.0, None, None, None]),
+    "under a condition": (counted(col.word).where(col.x > 2), [["p1"], ["q1", "r1"], ["s1"], ["p1"]]),
+}
+
+
+@pytest.mark.parametrize("name", ["interpreted", "primitives", "fused"])
+@pytest.mark.parametrize("case", ANSWERS)
+def test_windows_in_every_tier(case: str, name: Any) -> None:
+    mine, right = ANSWERS[case]
+    with tier(name):
+        assert wb.from_arrow(TABLE, time="at").tumbling_window(5).aggregate(v=mine).collect()["v"].to_pylist() == right
+
+
+def queries(log: wb.Stream, mine: Any) -> dict[str, wb.Stream]:
+    return {"tumbling": log.group_by("k").tumbling_window(5).aggregate(v=mine),
+            "hopping": log.group_by("k").hopping_window(10, 5).aggregate(v=mine),
+            "a row for each window": log.hopping_window(10, 5).aggregate(v=mine, emit="close"),
+            "sliding": log.group_by("k").sliding_window(7).aggregate(v=mine),
+            "uneven hops": log.hopping_window(7, 3).aggregate(v=mine)}
+
+
+EVERYWHERE = {"weighted": weighted(col.x, col.w), "slid": slid(col.x, col.w), "latest": latest(col.w),
+              "counted": counted(col.word), "spread": spread(col.x), "line": line(col.x, col.w),
+              "fields": fields(col.word, col.x)}
+
+
+def by_hand(mine: Any, rows: list[dict[str, Any]]) -> Any:
+    """The functions called one after another."""
+    functions, state = mine.functions, mine.functions.init
+    for row in rows:
+        given = {"weighted": ("x", "w"), "slid": ("x", "w"), "latest": ("w", "at"), "counted": ("word",),
+                 "spread": ("x",), "line": ("x", "w"), "fields": ("word", "x")}[functions.name]
+        values = [row[name] for name in given]
+        if None not in values:
+            state = functions.accumulate(state, *values)
+    return functions.result(state)
+
+
+@pytest.mark.parametrize("window", queries(wb.from_arrow(TABLE, time="at"), weighted(col.x, col.w)))
+@pytest.mark.parametrize("case", EVERYWHERE)
+def test_all_windows_say_what_the_functions_say(case: str, window: str) -> None:
+    mine = EVERYWHERE[case]
+    size = {"tumbling": 5, "sliding": 7, "uneven hops": 7}.get(window, 10)
+    answer = queries(wb.from_arrow(TABLE, time="at"), mine)[window].collect().to_pylist()
+    assert answer
+    for row in answer:
+        moment = row["start"]
+        if window in ("tumbling", "hopping", "a row for each window", "uneven hops"):
+            hop = {"tumbling": 5, "uneven hops": 3}.get(window, 5)
+            end = (moment // hop + 1) * hop
+            inside = [each for each in TABLE.to_pylist() if end - size <= each["at"] < end]
+        else:
+            inside = [each for each in TABLE.to_pylist() if moment - size < each["at"] <= moment]
+        if "k" in row:
+            inside = [each for each in inside if each["k"] == row["k"]]
+        right = by_hand(mine, inside)
+        same = math.isclose(row["v"], right) if isinstance(right, float) and row["v"] is not None else row["v"] == right
+        assert same, (row, right)
+
+
+def row_by_row() -> wb.Stream:
+    return wb.from_arrow(pa.concat_tables([TABLE.slice(row, 1) for row in range(len(TABLE))]), time="at")
+
+
+def rows(table: pa.Table) -> list[str]:
+    return sorted(map(str, table.to_pylist()))
+
+
+@pytest.mark.parametrize("window", queries(row_by_row(), weighted(col.x, col.w)))
+@pytest.mark.parametrize("case", EVERYWHERE)
+def test_a_run_goes_on_from_its_checkpoint(case: str, window: str, tmp_path: Path) -> None:
+    query = queries(row_by_row(), EVERYWHERE[case])[window]
+    whole = query.collect()
+    for stop in (0, 3, 5, 7):
+        with closing(Session(query.node)) as session:
+            for _ in range(stop):
+                session.step()
+            save(session, tmp_path / str(stop))
+            before = session.answers[0].settled()
+        with closing(Session(query.node)) as later:
+            load(later, tmp_path / str(stop))
+            while not later.finished:
+                later.step()
+            assert rows(pa.concat_tables([before, later.answers[0].settled()])) == rows(whole)
+
+
+@pytest.mark.parametrize("case", EVERYWHERE)
+def test_several_latencies_end_in_the_same_answer(case: str) -> None:
+    late = TABLE.append_column("seen", pa.array([0, 6, 2, 5, 8, 12, 22, 23]))
+    log = wb.from_arrow(late, time="at", arrival="seen")
+    for query in queries(log, EVERYWHERE[case]).values():
+        whole = query.collect()
+        bands = query.at_latencies(0, 5, 30)
+        assert list(bands)[-1].collect().equals(whole)
+
+
+def test_a_state_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> None:
+    bare = wb.aggregate(init=Model, accumulate=lambda s, x: s.with_point(x, x), result=lambda s: s.slope(), name="bare")
+    query = row_by_row().tumbling_window(5).aggregate(v=bare(col.x))
+    with closing(Session(query.node)) as session:
+        session.step()
+        with pytest.raises(KernelError, match="A state of bare cannot be written down: it holds a Model") as caught:
+            save(session, tmp_path / "never")
+    assert "save=" in caught.value.hint
+    assert not (tmp_path / "never").exists()
+
+
+def test_what_is_no_aggregate_is_refused() -> None:
+    with pytest.raises(PlanError, match="save and load go together"):
+        wb.aggregate(init=Model, accumulate=lambda s, _: s, result=lambda s: s.slope(), save=lambda s: s.sums)
+    with pytest.raises(PlanError, match="no type of Arrow's"):
+        wb.aggregate(init=0, accumulate=lambda s, _: s, result=lambda s: s, returns=float)  # type: ignore[arg-type]
+    unknown = wb.aggregate(init=list, accumulate=lambda s, _: s, result=lambda s: s, name="unknown")
+    with pytest.raises(ExpressionError, match="type of unknown's result cannot be foreseen"):
+        wb.from_arrow(TABLE, time="at").tumbling_window(5).aggregate(v=unknown(col.x))
+    with pytest.raises(ExpressionError, match="has no meaning"):
+        wb.from_arrow(TABLE, time="at").tumbling_window(5).aggregate(v=weighted(col.x, col.word))
+
+
+def test_a_result_that_its_type_does_not_hold_is_named() -> None:
+    wrong = wb.aggregate(init=0, accumulate=lambda s, x: s + x, result=lambda s: "seven" if s > 3 else s, name="wrong",
+                         returns=pa.float64())
+    with pytest.raises(KernelError, match="result of wrong gave 'seven', which is no double"):
+        wb.from_arrow(TABLE, time="at").tumbling_window(5).aggregate(v=wrong(col.x)).collect()
