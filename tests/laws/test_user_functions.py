@@ -40,7 +40,7 @@ def function(text: str) -> Any:
     """A function of this text, which can be read where it was written, as those of a notebook can."""
     file = f"<law {next(_names)}>"
     linecache.cache[file] = (len(text), None, [text], file)
-    return eval(compile(text, file, "eval"), {"math": math})  # noqa: S307 - text that this law made
+    return eval(compile(text, file, "eval"), {"math": math})
 
 
 def of_python(accumulate: Any, result: Any, init: Any, values: list[Any]) -> tuple[str, Any]:
