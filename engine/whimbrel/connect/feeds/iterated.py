@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncIterable, Callable, Coroutine, Generator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import Any, Unpack
 
 import pyarrow as pa
 
+from whimbrel.connect.addresses import shown_cause, without_secrets
 from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place, raised, size
 from whimbrel.connect.feeds.decoding import format_of
 from whimbrel.connect.feeds.enforce import Fields
@@ -37,8 +38,8 @@ class IteratedFeed(Feed):
     items : callable, iterable or asynchronous iterable
         Gives dicts, pyarrow.RecordBatches, or bytes in some `format`. A function that makes it can be called again,
         after it lost a connection (an OSError or EOFError) or for a checkpoint: items that were read are skipped, so
-        it must give the same ones. Whatever else it raises ends the query with an error, also what would end a program
-        or a task elsewhere.
+        it must give the same ones, in an iterator made anew. Whatever else it raises ends the query with an error,
+        also what would end a program or a task elsewhere.
     time : str
         The event-time column.
     schema : pyarrow.Schema or mapping of str to type, optional
@@ -60,32 +61,49 @@ class IteratedFeed(Feed):
     def __init__(self, items: Callable[[], Items] | Items, *, time: str, schema: Fields | None = None,
                  format: str | None = None, **told: Unpack[Usual]) -> None:
         self._items = items
+        self._read: Items | None = None  # an iterator that was read: it gives nothing again
+        self._first_cause: Exception | None = None
         if schema is None and not callable(items):
             raise SourceError("An iterator can be read once only, so its schema must be said.",
                               where=f"feeds.iterator(..., time={time!r})",
                               hint="give schema=...; or a function that makes the iterator")
         super().__init__("iterator", time=time, schema=schema,
                          format=Records() if format is None else format_of(format, "feeds.iterator(...)"), **told)
-        self._begun = False
 
     def connect(self, place: Place) -> Client:
-        if not callable(self._items):
-            if self._begun:
-                raise SourceError(f"{self.name} is an iterator, and was read already.", where=self.call,
-                                  hint="give a function that makes it")
-            self._begun = True
         items = self._items() if callable(self._items) else self._items
         if isinstance(items, Coroutine):
             items.close()
             raise SourceError("A coroutine gives no rows.", where=self.call, hint="yield each row in the function")
-        return _Gathering(items, int(place or 0), self.pace)
+        if self._read is items:
+            raise self._read_already()
+        once = not callable(self._items)
+        self._first_cause = None
+        self._read = items if once or isinstance(items, Iterator | AsyncIterator) else None
+        return _Gathering(items, int(place or 0), self.pace, lambda error: self._failed(error, once=once))
+
+    def _failed(self, error: Exception, *, once: bool) -> Exception:
+        """What ended the items; of an iterator that cannot be made again, no error is worth another try."""
+        self._first_cause = error
+        return self._read_already() if once and isinstance(error, self.lost) else error
+
+    def _read_already(self) -> SourceError:
+        cause = self._first_cause
+        if cause is None:
+            return SourceError(f"{self.name} is an iterator, and was read already.", where=self.call,
+                               hint="give a function that makes it, anew each time")
+        made = SourceError(f"{self.name} cannot be read: {without_secrets(cause).rstrip('.')}.", where=self.call,
+                           hint=f"a {type(cause).__name__} ended the iterator, which cannot be read again; give a "
+                                "function that makes it, anew each time")
+        made.__cause__ = shown_cause(cause)
+        return made
 
 
 class _Gathering(Client):
     """Items as they come; those that wait together are one delivery. A thread of its own asks for them."""
 
-    def __init__(self, items: Items, place: int, pace: Pace) -> None:
-        self._items, self._skip, self._place = items, place, place
+    def __init__(self, items: Items, place: int, pace: Pace, failed: Callable[[Exception], Exception]) -> None:
+        self._items, self._skip, self._place, self._failed = items, place, place, failed
         self._together = min(_MOST_TOGETHER, pace.queue_rows)
         self._together_bytes = min(MOST_BYTES, pace.queue_bytes) // _DELIVERIES
         # Both threads use these without a lock, which would cost more than an item: each counts what it does itself.
@@ -142,7 +160,8 @@ class _Gathering(Client):
                 self._iterate(self._items)
             self._end(EOFError())
         except BaseException as error:  # noqa: BLE001 - it is raised where rows are asked for
-            self._end(raised(error))
+            if self._ended is None:  # else whoever reads has closed it
+                self._end(self._failed(raised(error)))
 
     def _iterate(self, items: Iterable[Any]) -> None:
         try:

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,3 +127,49 @@ def test_a_coroutine_is_refused_in_words() -> None:
 
     with pytest.raises(SourceError, match="yield each row"):
         wb.feeds.iterator(rows, time="at", schema={"at": "int64"}).collect()
+
+
+def dying(error: BaseException) -> Iterator[dict[str, int]]:
+    yield {"at": 1}
+    raise error
+
+
+async def dying_later(error: BaseException) -> AsyncIterator[dict[str, int]]:
+    yield {"at": 1}
+    raise error
+
+
+@pytest.mark.parametrize("make", [dying, dying_later])
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("error", [OSError("the line is cut"), ConnectionResetError("the line is cut"),
+                                   EOFError("the line is cut"), ZeroDivisionError("the line is cut")])
+def test_an_iterator_that_dies_says_why_each_time(make: Any, wrapped: bool, error: BaseException) -> None:
+    items = make(error)
+    feed = wb.feeds.iterator((lambda: items) if wrapped else items, time="at", schema={"at": "int64"},
+                             retry_s=(0.01, 0.05))
+    for _ in range(2):
+        with pytest.raises(SourceError, match=r"iterator cannot be read: .*the line is cut") as told:
+            feed.collect()
+        assert len(str(told.value).splitlines()) <= 8
+        assert told.value.__cause__ is not None
+    assert "was read already" not in str(told.value)
+    assert "give a function that makes it" in str(told.value)
+
+
+def lasting() -> Iterator[dict[str, int]]:
+    yield {"at": 1}
+
+
+@pytest.mark.parametrize("items", [lambda: iter([{"at": 1}]), lasting])
+def test_a_function_that_gives_the_same_iterator_again_is_refused(items: Any) -> None:
+    kept = items()
+    feed = wb.feeds.iterator(lambda: kept, time="at", schema={"at": "int64"})
+    assert feed.collect().num_rows == 1
+    with pytest.raises(SourceError, match="was read already"):
+        feed.collect()
+
+
+def test_a_function_that_makes_an_iterator_is_asked_again_after_a_loss() -> None:
+    calls = iter([dying(OSError("the line is cut")), iter([{"at": 1}, {"at": 2}])])
+    feed = wb.feeds.iterator(lambda: next(calls), time="at", schema={"at": "int64"}, retry_s=(0.01, 0.05))
+    assert feed.collect()["at"].to_pylist() == [1, 2]
