@@ -37,9 +37,9 @@ class IteratedFeed(Feed):
     ----------
     items : callable, iterable or asynchronous iterable
         Gives dicts, pyarrow.RecordBatches, or bytes in some `format`. A function that makes it can be called again,
-        after it lost a connection (an OSError or EOFError) or for a checkpoint: items that were read are skipped, so
-        it must give the same ones, in an iterator made anew. Whatever else it raises ends the query with an error,
-        also what would end a program or a task elsewhere.
+        after it lost a connection (an OSError or EOFError) or for a checkpoint. It must make a new iterator with the
+        same items: those that were read are skipped. Whatever else it raises ends the query with an error, also what
+        would end a program or a task elsewhere.
     time : str
         The event-time column.
     schema : pyarrow.Schema or mapping of str to type, optional
@@ -91,10 +91,10 @@ class IteratedFeed(Feed):
         cause = self._first_cause
         if cause is None:
             return SourceError(f"{self.name} is an iterator, and was read already.", where=self.call,
-                               hint="give a function that makes it, anew each time")
+                               hint="give a function that makes a new one each time")
         made = SourceError(f"{self.name} cannot be read: {without_secrets(cause).rstrip('.')}.", where=self.call,
                            hint=f"a {type(cause).__name__} ended the iterator, which cannot be read again; give a "
-                                "function that makes it, anew each time")
+                                "function that makes a new one each time")
         made.__cause__ = shown_cause(cause)
         return made
 

@@ -153,7 +153,7 @@ def test_an_iterator_that_dies_says_why_each_time(make: Any, wrapped: bool, erro
         assert len(str(told.value).splitlines()) <= 8
         assert told.value.__cause__ is not None
     assert "was read already" not in str(told.value)
-    assert "give a function that makes it" in str(told.value)
+    assert "give a function that makes a new one" in str(told.value)
 
 
 def lasting() -> Iterator[dict[str, int]]:
