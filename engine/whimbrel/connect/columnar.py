@@ -78,7 +78,7 @@ class ColumnarSource(TimedSource):
 
     def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
         with closing(self._record_batches(self.timeline.needed(columns), offset)) as data:
-            yield from self.timeline.batches(data, columns, offset)
+            yield from self.timeline.batches(data, columns, offset, self.lies_in)
 
     @abstractmethod
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:

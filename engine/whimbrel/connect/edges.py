@@ -14,7 +14,7 @@ from whimbrel.clock import INF
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.memory import ArrowSource
 from whimbrel.connect.partitions import Partitions, by_of, in_partitions
-from whimbrel.connect.timeline import Timeline
+from whimbrel.connect.timeline import Named, Timeline
 from whimbrel.errors import SchemaError, SourceError
 
 
@@ -74,9 +74,9 @@ class EdgeTimeline(Timeline):
         named = super().needed(columns)
         return named if self.punctuation is None else [*named, self.punctuation]
 
-    def _ends(self, data: pa.RecordBatch, sync: Ticks, first_row: int) -> Ticks:
+    def _ends(self, data: pa.RecordBatch, sync: Ticks, named: Named) -> Ticks:
         assert self.end is not None
-        other, valid = self._ticks(data.column(self.end), self.end, first_row)
+        other, valid = self._ticks(data.column(self.end), self.end, named)
         if valid is not None:
             other = np.where(valid, other, INF)
         told = np.zeros(len(sync), np.bool_)
@@ -86,7 +86,7 @@ class EdgeTimeline(Timeline):
         wrong = (other == sync) & ~told
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise SourceError(f"Row {first_row + row:,} lasts for nothing: {self.time!r} and {self.end!r} are both "
+            raise SourceError(f"{named(row)} lasts for nothing: {self.time!r} and {self.end!r} are both "
                               f"{data.column(self.time)[row]}.", where=self.where,
                               hint="an interval ends after it starts; an end edge comes after its start; rows count "
                                    "from 0")

@@ -50,7 +50,7 @@ class ParquetExcerpts(Excerpts):
         if coming is None and self._large(first, stop):
             return super().read(first, stop)
         decoded = self._decoded(first, stop) if coming is None else coming.result()
-        return self.source.timeline.batches(decoded, self.columns, first)
+        return self.source.timeline.batches(decoded, self.columns, first, self.source.lies_in)
 
     def expect(self, blocks: Sequence[tuple[int, int]]) -> None:
         before, self._coming = self._coming, {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -25,6 +26,9 @@ _MANY_ROWS = 4_096
 """From so many on it is worth a look whether all last equally long."""
 
 _MEND_TYPE = "make it a timestamp, a date or an integer first, e.g. with pyarrow.compute.strptime or a cast"
+
+Named = Callable[[int], str]
+"""What a row of a batch is called in errors."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +83,16 @@ class Timeline:
         """The columns to read so that rows with these payload columns can be made."""
         return list(dict.fromkeys([*columns, self.time, *([self.end] if self.end else [])]))
 
-    def batches(self, data: Iterable[pa.RecordBatch], columns: Sequence[str], offset: int) -> Iterator[Batch]:
-        """Rows of these record batches, the first of which is row `offset` of the source."""
+    def batches(self, data: Iterable[pa.RecordBatch], columns: Sequence[str], offset: int,
+                lies_in: Callable[[int], str] | None = None) -> Iterator[Batch]:
+        """Rows of these record batches, the first of which is row `offset` of the source.
+
+        `lies_in` says for errors where a row of the source lies.
+        """
         schema = self.schema.select(columns)
         for part in data:
             if part.num_rows:
-                yield self._batch(part, schema, offset)
+                yield self._batch(part, schema, partial(_named, offset, lies_in))
                 offset += part.num_rows
 
     def shared(self, data: pa.RecordBatch, columns: Sequence[str]) -> Batch | None:
@@ -101,11 +109,11 @@ class Timeline:
 
     def starts(self, array: pa.Array) -> Ticks:
         """Ticks of a column of times, none of which is missing."""
-        return self._ticks(array, self.time, 0)[0]
+        return self._ticks(array, self.time, partial(_named, 0, None))[0]
 
-    def _batch(self, data: pa.RecordBatch, schema: Schema, first_row: int) -> Batch:
-        sync = self._starts(data, first_row)
-        ends = self._ends(data, sync, first_row)
+    def _batch(self, data: pa.RecordBatch, schema: Schema, named: Named) -> Batch:
+        sync = self._starts(data, named)
+        ends = self._ends(data, sync, named)
         return Batch(schema, sync, ends, tuple(self._column(data.column(name), name, sync) for name in schema.names))
 
     def _column(self, array: pa.Array, name: str, sync: Ticks) -> Column:
@@ -113,17 +121,17 @@ class Timeline:
             return Column(array.type, sync)  # one array for both: it is moved once
         return Column.from_arrow(plain_array(array))
 
-    def _starts(self, data: pa.RecordBatch, first_row: int) -> Ticks:
-        sync, valid = self._ticks(data.column(self.time), self.time, first_row)
+    def _starts(self, data: pa.RecordBatch, named: Named) -> Ticks:
+        sync, valid = self._ticks(data.column(self.time), self.time, named)
         if valid is not None:
-            raise SourceError(f"Row {first_row + int(np.argmin(valid)):,} has no time: {self.time!r} is null.",
+            raise SourceError(f"{named(int(np.argmin(valid)))} has no time: {self.time!r} is null.",
                               where=self.where, hint="rows count from 0; drop rows without a time before reading them")
         return sync
 
-    def _ends(self, data: pa.RecordBatch, sync: Ticks, first_row: int) -> Ticks | int:
+    def _ends(self, data: pa.RecordBatch, sync: Ticks, named: Named) -> Ticks | int:
         if self.end is None:
             return 1
-        other, valid = self._ticks(data.column(self.end), self.end, first_row)
+        other, valid = self._ticks(data.column(self.end), self.end, named)
         if valid is not None:
             other = np.where(valid, other, INF)
         if len(other) >= _MANY_ROWS:
@@ -132,17 +140,17 @@ class Timeline:
                 return most
         wrong = other <= sync
         if wrong.any():
-            self._refuse_lifetime(data, int(np.argmax(wrong)), first_row)
+            self._refuse_lifetime(data, int(np.argmax(wrong)), named)
         return other
 
-    def _refuse_lifetime(self, data: pa.RecordBatch, row: int, first_row: int) -> None:
+    def _refuse_lifetime(self, data: pa.RecordBatch, row: int, named: Named) -> None:
         start, end = (_show(plain_array(data.column(name))[row]) for name in (self.time, str(self.end)))
-        raise SourceError(f"Row {first_row + row:,} does not end after it starts: {self.time!r} is {start}, "
+        raise SourceError(f"{named(row)} does not end after it starts: {self.time!r} is {start}, "
                           f"{self.end!r} is {end}.", where=self.where,
                           hint="rows count from 0; an end is exclusive; to drop such rows leave end= out and say "
                                f".set_duration(col.{self.end} - col.{self.time})")
 
-    def _ticks(self, array: pa.Array, name: str, first_row: int) -> tuple[Ticks, np.ndarray | None]:
+    def _ticks(self, array: pa.Array, name: str, named: Named) -> tuple[Ticks, np.ndarray | None]:
         type_ = self.schema.time_type
         array = plain_array(array)
         if array.type != type_:
@@ -151,24 +159,24 @@ class Timeline:
             except pa.ArrowInvalid:
                 row = _first_refused(array, type_)
                 if pa.types.is_uint64(array.type):
-                    raise SourceError(f"Row {first_row + row:,} of {name!r}, {_show(array[row])}, is above the largest "
+                    raise SourceError(f"{named(row)} of {name!r}, {_show(array[row])}, is above the largest "
                                       "int64.", where=self.where, hint="ticks of time are counted in int64") from None
-                raise self._not_ticks(array[row], name, first_row + row) from None
+                raise self._not_ticks(array[row], name, named(row)) from None
         return ticks_from_arrow(array)
 
-    def _not_ticks(self, value: pa.Scalar, name: str, row: int) -> SourceError:
+    def _not_ticks(self, value: pa.Scalar, name: str, row: str) -> SourceError:
         """Why a time is none of the time column: beyond what int64 can count of its unit, or between two ticks."""
         type_ = self.schema.time_type
         reach = type_.unit if pa.types.is_timestamp(type_) else str(type_)
         seconds = _seconds(value)
         last = (2**63 - 1) // (ticks_per_second(self.schema.unit) or 1)
         if -last <= seconds <= last:
-            return SourceError(f"Row {row:,} of {name!r}, {_show(value)}, is not a whole number of ticks of "
+            return SourceError(f"{row} of {name!r}, {_show(value)}, is not a whole number of ticks of "
                                f"{self.time!r} ({type_}).", where=self.where,
                                hint=f"cast both columns to one type; a tick is what {self.time!r} counts")
         side, end = ("after", _EPOCH + last) if seconds > 0 else ("before", _EPOCH - last)
         unknown = "make it null where no end is known, or " if seconds > 0 and name == self.end else ""
-        return SourceError(f"Row {row:,} of {name!r}, {_show(value)}, is beyond what {reach} can count: {side} "
+        return SourceError(f"{row} of {name!r}, {_show(value)}, is beyond what {reach} can count: {side} "
                            f"{end.astype('M8[D]')}.", where=self.where,
                            hint=f"{unknown}cast {self.time!r} to {_COARSER.get(reach, 'a coarser unit')}")
 
@@ -198,6 +206,12 @@ def _type_of(fields: Sequence[Field], name: str, role: str, where: str) -> pa.Da
             return field.type
     raise SchemaError(f"{role}={name!r} names no column.", where=where,
                       hint=near_match(str(name), [field.name for field in fields]))
+
+
+def _named(first: int, lies_in: Callable[[int], str] | None, row: int) -> str:
+    """A row of a batch by its number in the source, and by where it lies."""
+    place = "" if lies_in is None else lies_in(first + row)
+    return f"Row {first + row:,} ({place})" if place else f"Row {first + row:,}"
 
 
 def _kind(type_: pa.DataType) -> str:

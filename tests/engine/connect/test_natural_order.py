@@ -15,7 +15,7 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.connect import ParquetSource
 from whimbrel.connect.natural_order import natural, natural_path
-from whimbrel.errors import DisorderError, WhimbrelError
+from whimbrel.errors import DisorderError, SourceError, WhimbrelError
 
 
 def written(folder: Path, names: Sequence[str], rows: int = 2) -> Path:
@@ -94,3 +94,21 @@ def test_a_row_within_a_file_is_counted_in_it_whatever_is_left_out(tmp_path: Pat
 def test_of_one_file_nothing_is_said(tmp_path: Path) -> None:
     pq.write_table(pa.table({"t": [2, 1]}), tmp_path / "a.parquet")
     assert failure(tmp_path).what.endswith("is late by 1: 1 came after 2, with rows in time order.")
+
+
+@pytest.mark.parametrize(("wrong", "what"), (
+    ({"t": None, "until": 9}, " has no time: 't' is null."),
+    ({"t": 8, "until": 8}, " does not end after it starts: 't' is 8, 'until' is 8."),
+    ({"t": 2**64 - 1, "until": 9}, " of 't', 18446744073709551615, is above the largest int64.")))
+def test_every_error_about_a_row_says_in_which_file_it_lies(
+        tmp_path: Path, wrong: dict[str, int | None], what: str) -> None:
+    fine = [{"t": 1, "until": 5}, {"t": 2, "until": 5}]
+    for name, held in (("part-10", [*fine, wrong]), ("part-9", fine)):
+        pq.write_table(pa.Table.from_pylist(held, pa.schema({"t": pa.uint64(), "until": pa.uint64()})),
+                       tmp_path / f"{name}.parquet", row_group_size=1)
+    source = ParquetSource(tmp_path, time="t", end="until", reorder_latency=10)
+    for read in (source.read([]), source.read([], 3), source.read(["until"])):
+        with pytest.raises(SourceError) as caught:
+            list(read)
+        assert caught.value.what == f"Row 4 (row 2 of 'part-10.parquet', read after 'part-9.parquet'){what}"
+        assert len(str(caught.value).splitlines()) <= 8
