@@ -20,6 +20,7 @@ from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.promise import promise
 from whimbrel.connect.replay_clock import INFINITE, ReplayClock, checked_speed
 from whimbrel.connect.replayed import PIECE_ROWS, USUAL_SPEED, Chunks, Replayed
+from whimbrel.connect.timeline import row_named
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.kernels import ascends, ordered, with_gaps
 from whimbrel.plan.source import Source
@@ -186,13 +187,15 @@ class Replay(Source):
         """Rows and when they came, in order; where that is their time, whoever comes next need not look again."""
         column = batch.column(self._order)
         if column.valid is not None and not column.valid.all():
-            raise SourceError(f"Row {first_row + int(np.argmin(column.valid)):,} never came: {self._order!r} is null.",
-                              where=self._where, hint="rows count from 0; drop rows without an arrival first")
+            never = row_named(first_row, self._source.lies_in, int(np.argmin(column.valid)))
+            raise SourceError(f"{never} never came: {self._order!r} is null.", where=self._where,
+                              hint="rows count from 0; drop rows without an arrival first")
         came = _ticks(column)
         batch = with_gaps(batch) if self.in_order else batch
         if came[0] < last or not (ordered(batch) if self.in_order else ascends(came)):
-            row = first_row + (0 if came[0] < last else 1 + int(np.argmax(came[1:] < came[:-1])))
-            raise SourceError(f"Row {row:,} came before the row in front of it: {self._order!r} goes back.",
+            back = 0 if came[0] < last else 1 + int(np.argmax(came[1:] < came[:-1]))
+            row = row_named(first_row, self._source.lies_in, back)
+            raise SourceError(f"{row} came before the row in front of it: {self._order!r} goes back.",
                               where=self._where, hint=self._order_hint())
         return batch, came
 

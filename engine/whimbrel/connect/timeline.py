@@ -92,7 +92,7 @@ class Timeline:
         schema = self.schema.select(columns)
         for part in data:
             if part.num_rows:
-                yield self._batch(part, schema, partial(_named, offset, lies_in))
+                yield self._batch(part, schema, partial(row_named, offset, lies_in))
                 offset += part.num_rows
 
     def shared(self, data: pa.RecordBatch, columns: Sequence[str]) -> Batch | None:
@@ -109,7 +109,7 @@ class Timeline:
 
     def starts(self, array: pa.Array) -> Ticks:
         """Ticks of a column of times, none of which is missing."""
-        return self._ticks(array, self.time, partial(_named, 0, None))[0]
+        return self._ticks(array, self.time, partial(row_named, 0, None))[0]
 
     def _batch(self, data: pa.RecordBatch, schema: Schema, named: Named) -> Batch:
         sync = self._starts(data, named)
@@ -208,7 +208,7 @@ def _type_of(fields: Sequence[Field], name: str, role: str, where: str) -> pa.Da
                       hint=near_match(str(name), [field.name for field in fields]))
 
 
-def _named(first: int, lies_in: Callable[[int], str] | None, row: int) -> str:
+def row_named(first: int, lies_in: Callable[[int], str] | None, row: int) -> str:
     """A row of a batch by its number in the source, and by where it lies."""
     place = "" if lies_in is None else lies_in(first + row)
     return f"Row {first + row:,} ({place})" if place else f"Row {first + row:,}"

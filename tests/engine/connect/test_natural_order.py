@@ -112,3 +112,9 @@ def test_every_error_about_a_row_says_in_which_file_it_lies(
             list(read)
         assert caught.value.what == f"Row 4 (row 2 of 'part-10.parquet', read after 'part-9.parquet'){what}"
         assert len(str(caught.value).splitlines()) <= 8
+
+
+def test_a_replay_says_in_which_file_a_row_lies_that_came_too_early(tmp_path: Path) -> None:
+    log = wb.read_parquet(written(tmp_path, ("part-10.parquet", "part-2.parquet")), time="t", arrival="t")
+    with pytest.raises(SourceError, match=r"^Row 2 \(row 0 of 'part-10.parquet', read after 'part-2.parquet'\) came"):
+        wb.replay(log, speed=float("inf"), reorder_latency=0).collect()
