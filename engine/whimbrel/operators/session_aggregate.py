@@ -97,7 +97,8 @@ class SessionAggregateKernel(Kernel):
 
     def __init__(self, op: SessionAggregate, rows: Schema) -> None:
         session, aggregate = op.session, op.aggregate
-        self.timeout, self.longest, self.where = session.timeout, session.max_duration or 0, session.show()
+        self.timeout, self.longest, self.begin = session.timeout, session.max_duration or 0, session.cut_offset
+        self.where = session.show()
         self.out_schema, self.condition = aggregate.schema(rows), aggregate.condition
         self.key_exprs = [expr for _, expr in aggregate.keys]
         self.keys = KeyTable([field.type for field in self.out_schema.fields[: len(self.key_exprs)]])
@@ -141,8 +142,8 @@ class SessionAggregateKernel(Kernel):
         schedule, row = self.schedule, 0
         while row < len(sync):
             row = int(_schedule(
-                row, sync, groups, skip, self.timeout, self.longest, self.scalars, self.cells, self.groups,
-                schedule.kind, schedule.who, schedule.which, schedule.target, schedule.count,
+                row, sync, groups, skip, self.timeout, self.longest, self.begin, self.scalars, self.cells,
+                self.groups, schedule.kind, schedule.who, schedule.which, schedule.target, schedule.count,
                 schedule.sync, schedule.other, schedule.group, schedule.rows))
             self._replay(inputs)
 

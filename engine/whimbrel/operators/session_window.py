@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, check_reach, frozen
-from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
+from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, grid_offset, quote_ticks, show_grid
 from whimbrel.disorder import Sorter
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, Keys, columns_of, evaluate, key_of, type_of
@@ -56,6 +56,8 @@ class SessionWindow(Operator):
         A session is cut at a multiple of this, in ticks: at the first one that is at least so long after its beginning;
         what follows within `timeout` of the last event is cut at each multiple. So a session lasts less than twice as
         long, and long sessions of all keys are cut at the same times.
+    cut_offset : int
+        Where those multiples begin, in ticks: weeks on a Monday, others at the epoch.
     emit : {"change", "close"}
     keys : tuple of (str, Expr)
         Names and values of the ``group_by`` keys; sessions are per key.
@@ -81,6 +83,7 @@ class SessionWindow(Operator):
 
     timeout: int
     max_duration: int | None = None
+    cut_offset: int = 0
     emit: Emit = "change"
     keys: Keys = ()
     unit: TickUnit = None
@@ -121,11 +124,12 @@ class SessionWindow(Operator):
     def kernel(self, *upstream: Schema) -> Kernel:
         keys = [expr for _, expr in self.keys]
         kind = ClosedSessionKernel if self.emit == "close" else SessionKernel
-        return kind(upstream[0], keys, self.timeout, self.max_duration or 0, self.show())
+        return kind(upstream[0], keys, self.timeout, self.max_duration or 0, self.cut_offset, self.show())
 
     def show(self) -> str:
         text = quote_ticks(self.timeout, self.unit)
-        text += "" if self.max_duration is None else f", max_duration={quote_ticks(self.max_duration, self.unit)}"
+        if self.max_duration is not None:
+            text += f", max_duration={show_grid(self.max_duration, self.cut_offset, self.unit)[0]}"
         text += "" if self.emit == "change" else f", emit={self.emit!r}"
         keys = f"group_by({', '.join(name for name, _ in self.keys)})." if self.keys else ""
         return f"{keys}session_window({text})"
@@ -141,14 +145,15 @@ def session_window(schema: Schema, timeout: Duration, max_duration: Duration | N
     timeout : str, timedelta or int
         How long a key must be quiet.
     max_duration : str, timedelta or int, optional
-        Cut longer sessions, at multiples of this: none lasts twice as long.
+        Cut longer sessions, at multiples of this: none lasts twice as long. Weeks (``"1w"``) are cut on Mondays.
     emit : {"change", "close"}
         With "close" an aggregate gives one row for each session.
     """
     where = f"session_window({timeout!r})"
     longest = None if max_duration is None else duration_ticks(max_duration, schema.unit, where=where)
-    return SessionWindow(timeout=duration_ticks(timeout, schema.unit, where=where), max_duration=longest, emit=emit,
-                         keys=keys, unit=schema.unit)
+    offset = 0 if max_duration is None else grid_offset(max_duration, schema.unit, where=where)
+    return SessionWindow(timeout=duration_ticks(timeout, schema.unit, where=where), max_duration=longest,
+                         cut_offset=offset, emit=emit, keys=keys, unit=schema.unit)
 
 
 class SessionKernel(Kernel):
@@ -166,8 +171,9 @@ class SessionKernel(Kernel):
         Per group, within a step: whether the session of its held rows closes, and which one that is.
     """
 
-    def __init__(self, schema: Schema, keys: Sequence[Expr], timeout: int, longest: int, where: str) -> None:
-        self.timeout, self.longest, self.where = timeout, longest, where
+    def __init__(self, schema: Schema, keys: Sequence[Expr], timeout: int, longest: int, begin: int,
+                 where: str) -> None:
+        self.timeout, self.longest, self.begin, self.where = timeout, longest, begin, where
         self.key_exprs = tuple(keys)
         self.keys = KeyTable([type_of(expr, schema) for expr in keys])
         self.last, self.current = np.full(1024, LONG_AGO, np.int64), np.full(1024, -1, np.int64)
@@ -221,8 +227,8 @@ class SessionKernel(Kernel):
         for name in ("first", "deadline", "cut", "owner"):
             setattr(self, name, extend(getattr(self, name), begun + len(rows), 0))
         session = np.zeros(len(rows), np.int64)
-        count = int(_assign(rows.sync, frozen(groups), self.timeout, self.longest, self.last, self.current, begun,
-                            self.first, self.deadline, self.cut, self.owner, session))
+        count = int(_assign(rows.sync, frozen(groups), self.timeout, self.longest, self.begin, self.last, self.current,
+                            begun, self.first, self.deadline, self.cut, self.owner, session))
         for name in ("first", "deadline", "cut", "owner"):
             setattr(self, name, getattr(self, name)[:count])
         return groups, session
@@ -273,8 +279,9 @@ class SessionKernel(Kernel):
 class ClosedSessionKernel(SessionKernel):
     """Holds the events of a session until it closes."""
 
-    def __init__(self, schema: Schema, keys: Sequence[Expr], timeout: int, longest: int, where: str) -> None:
-        super().__init__(schema, keys, timeout, longest, where)
+    def __init__(self, schema: Schema, keys: Sequence[Expr], timeout: int, longest: int, begin: int,
+                 where: str) -> None:
+        super().__init__(schema, keys, timeout, longest, begin, where)
         self.done = Sorter()
 
     def advance(self, frontier: int, port: int = 0) -> list[Batch]:

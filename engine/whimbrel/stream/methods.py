@@ -422,7 +422,7 @@ class Methods:
         timeout : str, timedelta or int
             How long a key must be quiet.
         max_duration : str, timedelta or int, optional
-            Cut longer sessions, at multiples of this: none lasts twice as long.
+            Cut longer sessions, at multiples of this: none lasts twice as long. Weeks (``"1w"``) are cut on Mondays.
         emit : {"change", "close"}
             With "close" an aggregate gives one row for each session.
         """

@@ -113,3 +113,30 @@ def test_the_plan_says_which_grid_it_is(query: Callable[[wb.Stream], wb.Stream],
 def test_a_week_is_none_where_time_counts_plain_integers() -> None:
     with pytest.raises(wb.WhimbrelError, match="counts plain integers"):
         wb.from_arrow({"t": [1]}, time="t").tumbling_window("1w")
+
+
+@pytest.mark.parametrize(("emit", "counted"), [("change", False), ("close", False), ("close", True)])
+@pytest.mark.parametrize(("unit", "per_second"), [("s", 1), ("us", 10**6)])
+def test_sessions_that_are_cut_by_weeks_are_cut_on_mondays(unit: str, per_second: int, emit: Any,
+                                                            counted: bool) -> None:
+    """As they are cut by seven days where the same events come four days earlier."""
+    day = 86_400 * per_second
+    chance = np.random.default_rng(5)
+    at = np.sort(chance.choice(np.arange(-40, 120) * (day // 2), 60, replace=False))
+
+    def sessions(times: np.ndarray, longest: str) -> pa.Table:
+        rows = pa.table({"at": pa.array(times).cast(pa.timestamp(unit)), "k": pa.array(range(60)).cast(pa.int64())})
+        cut = wb.from_arrow(rows, time="at").session_window("3d", longest, emit=emit)
+        found = (cut.aggregate(n=wb.count()) if counted else cut.select("k")).collect()
+        return found.set_column(0, "start", found["start"].cast(pa.int64())).set_column(
+            1, "end", found["end"].cast(pa.int64()))
+
+    weeks, days = sessions(at, "1w").to_pylist(), sessions(at - 4 * day, "7d").to_pylist()
+    assert weeks == [{**row, "start": row["start"] + 4 * day, "end": row["end"] + 4 * day} for row in days]
+    assert any(row["end"] % (7 * day) == 4 * day for row in weeks)
+    assert sessions(at, "7d").to_pylist() != weeks
+
+
+def test_a_session_says_by_which_weeks_it_is_cut() -> None:
+    for longest in ("1w", "7d"):
+        assert f"session_window('3d', max_duration='{longest}')" in log().session_window("3d", longest).explain()

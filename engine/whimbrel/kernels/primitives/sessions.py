@@ -22,13 +22,13 @@ IS_OPEN, BEGAN, CLOSES, CUT, LAST, ROWS = 0, 1, 2, 3, 4, 5
 """Whether it has an open session, when that began, closes and is cut, the group's last event, rows in the session."""
 
 
-def assign_sessions(sync: Array, group: Array, timeout: int, longest: int, last: Array, current: Array, count: int,
-                    first: Array, deadline: Array, cut: Array, owner: Array, session: Array) -> int:
+def assign_sessions(sync: Array, group: Array, timeout: int, longest: int, begin: int, last: Array, current: Array,
+                    count: int, first: Array, deadline: Array, cut: Array, owner: Array, session: Array) -> int:
     """Give each row the number of its session; returns how many sessions there are now.
 
     Per group: the time of its last event and its current session (-1: none). Per session: its first event, the time at
-    which it closes unless an event comes before, the time at which it is cut, and its group. With a `longest` of 0 no
-    session is cut.
+    which it closes unless an event comes before, the time at which it is cut, and its group. Sessions are cut where
+    time is `begin` modulo `longest`; with a `longest` of 0 none is.
     """
     for row in range(sync.shape[0]):
         mine, time = group[row], sync[row]
@@ -41,9 +41,10 @@ def assign_sessions(sync: Array, group: Array, timeout: int, longest: int, last:
             owner[place] = mine
             cut[place] = INF
             if longest > 0:
-                cut[place] = time - time % longest + longest
+                past = (time % longest - begin) % longest
+                cut[place] = time - past + longest
                 # A session that goes on behind a cut is cut again a period later; a new one lasts a period at least.
-                if last[mine] <= time - timeout and time % longest != 0:
+                if last[mine] <= time - timeout and past != 0:
                     cut[place] += longest
         last[mine] = time
         deadline[place] = min(time + timeout, cut[place])
@@ -52,8 +53,8 @@ def assign_sessions(sync: Array, group: Array, timeout: int, longest: int, last:
 
 
 def session_schedule(
-    row: int, sync: Array, group: Array, skip: Array, timeout: int, longest: int, scalars: Array, cells: Array,
-    groups: Array, kind: Array, who: Array, which: Array, target: Array, count: Array,
+    row: int, sync: Array, group: Array, skip: Array, timeout: int, longest: int, begin: int, scalars: Array,
+    cells: Array, groups: Array, kind: Array, who: Array, which: Array, target: Array, count: Array,
     out_sync: Array, out_other: Array, out_group: Array, out_rows: Array,
 ) -> int:
     """Write operations for rows from `row` on: each enters the session of its group, if need be after the last closed.
@@ -79,9 +80,10 @@ def session_schedule(
             cells[cell + ROWS] = 0
             cells[cell + CUT] = INF
             if longest > 0:
-                cells[cell + CUT] = time - time % longest + longest
+                past = (time % longest - begin) % longest
+                cells[cell + CUT] = time - past + longest
                 # A session that goes on behind a cut is cut again a period later; a new one lasts a period at least.
-                if cells[cell + LAST] <= time - timeout and time % longest != 0:
+                if cells[cell + LAST] <= time - timeout and past != 0:
                     cells[cell + CUT] += longest
             scalars[OLDEST] = min(scalars[OLDEST], time)
             scalars[DUE] = min(scalars[DUE], time + timeout, cells[cell + CUT])
