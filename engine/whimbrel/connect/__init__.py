@@ -9,9 +9,10 @@ from whimbrel.connect.partitions import Partitions
 from whimbrel.connect.replay import Replay
 from whimbrel.connect.replay_clock import ReplayClock
 from whimbrel.connect.replayed import Replayed, follow
+from whimbrel.connect.stated import FILE_ORDER
 from whimbrel.connect.timeline import Timeline
 
 __all__ = [
-    "ArrowSource", "ColumnarSource", "EdgeSource", "ParquetSource", "Partitions", "Replay", "ReplayClock", "Replayed",
-    "TimedSource", "Timeline", "flights", "flights_file", "follow", "pandas_source",
+    "FILE_ORDER", "ArrowSource", "ColumnarSource", "EdgeSource", "ParquetSource", "Partitions", "Replay", "ReplayClock",
+    "Replayed", "TimedSource", "Timeline", "flights", "flights_file", "follow", "pandas_source",
 ]

@@ -12,6 +12,7 @@ from whimbrel.batch import Batch
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.promise import promise
+from whimbrel.connect.stated import in_file_order
 from whimbrel.connect.timeline import Timeline
 from whimbrel.plan.source import Source
 
@@ -27,7 +28,7 @@ class TimedSource(Source):
     fields : pyarrow.Schema
         All columns.
     time, end, arrival : str
-        Start and end of a row's lifetime, and when it became known.
+        Start and end of a row's lifetime, and when it became known; :data:`FILE_ORDER` where rows lie in that order.
     reorder_latency : str, timedelta or int, optional
         How late a row may be. Default: nothing when there is no `arrival`; with it the source is history, read whole.
     late : {"raise", "drop", "adjust", "side"}, optional
@@ -50,6 +51,8 @@ class TimedSource(Source):
     def __init__(self, fields: pa.Schema, *, time: str, end: str | None, arrival: str | None,
                  reorder_latency: Duration | None, late: str | None, name: str, rows: int | None, where: str,
                  partition: str | Partitions | None = None) -> None:
+        self.file_order = in_file_order(arrival)
+        arrival = None if self.file_order else arrival
         self.timeline = Timeline.of(fields, time=time, end=end, arrival=arrival, where=where)
         self.name = name
         self.schema = self.timeline.schema
@@ -62,7 +65,7 @@ class TimedSource(Source):
         self.rows = rows
 
     def _default_latency(self) -> int | None:
-        return 0 if self.arrival is None else None
+        return 0 if self.arrival is None and not self.file_order else None
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         self.schema.select(columns)

@@ -37,7 +37,8 @@ class Replay(Source):
     Parameters
     ----------
     source : Source
-        The log. Rows are paced by its arrival column, or by its time column if it has none.
+        The log. Rows are paced by its arrival column, or by its time column if it has none. Read with
+        ``arrival=wb.FILE_ORDER``, each comes when the newest time so far says, however old its own is.
     speed : float, optional
         Seconds of the log per second; ``float("inf")``: as fast as they are read. For arrivals that are plain
         integers, ticks per second. Default: 1000.
@@ -98,7 +99,8 @@ class Replay(Source):
         self.time = source.time
         self.arrival = source.arrival
         self.longest, self.hidden = source.longest, source.hidden
-        self.in_order = self._order == self.time
+        self.file_order = source.file_order
+        self.in_order = self._order == self.time and not self.file_order
         self.rows = source.rows if start is None and end is None else None
         known = source.disorder
         promised = promise(reorder_latency, late or known.late, source.schema.unit, default=known.reorder_latency,
@@ -154,6 +156,8 @@ class Replay(Source):
         """When the last row comes, NEVER where that cannot be known beforehand; None without rows."""
         if not self._source.rows:
             return NEVER if self._source.rows is None else None
+        if self.file_order:
+            return NEVER  # only all rows tell which time is the newest
         parts = cast(Generator[Batch], self._source.read([self._order], self._source.rows - 1))
         with closing(parts):
             column = next(parts).column(self._order)
@@ -167,7 +171,7 @@ class Replay(Source):
 
     def _rows(self, columns: Sequence[str], row: int) -> Generator[tuple[Batch, Ticks]]:
         """Batches of the log from a row on, up to the end of the replay, with the ticks at which their rows came."""
-        last = MIN_TIME
+        last = self._newest_before(row) if self.file_order else MIN_TIME
         # A log is no feed, so it has no None.
         parts = cast(Generator[Batch], self._source.read(list(dict.fromkeys([*columns, self._order])), row))
         with closing(parts):
@@ -183,8 +187,22 @@ class Replay(Source):
                 last = int(came[-1])
                 row += len(came)
 
+    def _newest_before(self, row: int) -> int:
+        """The newest time before a row, by which the rows from there on are paced."""
+        newest = MIN_TIME
+        if row:
+            with closing(cast(Generator[Batch], self._source.read((), 0))) as parts:
+                for part in parts:
+                    newest = max(newest, int(part.sync[: row].max()))
+                    row -= len(part)
+                    if row <= 0:
+                        break
+        return newest
+
     def _checked(self, batch: Batch, last: int, first_row: int) -> tuple[Batch, Ticks]:
         """Rows and when they came, in order; where that is their time, whoever comes next need not look again."""
+        if self.file_order:
+            return batch, np.maximum(np.maximum.accumulate(batch.sync), last)
         column = batch.column(self._order)
         if column.valid is not None and not column.valid.all():
             never = row_named(first_row, self._source.lies_in, int(np.argmin(column.valid)))
@@ -201,7 +219,8 @@ class Replay(Source):
 
     def _order_hint(self) -> str:
         if self.arrival is None:
-            return "say which column rows are ordered by: arrival=... where the log is read; or sort the log"
+            return ("say where the log is read which column rows are ordered by: arrival=..., or arrival=wb.FILE_ORDER "
+                    "for that of the file; or sort the log")
         return f"rows count from 0; sort the log by {self._order!r} first"
 
 

@@ -186,6 +186,8 @@ class Source(ABC):
         True for a feed: rows become known as time passes, and :meth:`read` yields None while there is none.
     relief : Relief or None
         What it asks of the windows behind it while its rows come faster than they are taken.
+    file_order : bool
+        Whether rows lie in the order in which they arrived, though no column says when.
     hidden : tuple of str
         Columns called ``start`` or ``end`` that are not the start or the end of its rows.
     after : str
@@ -196,6 +198,7 @@ class Source(ABC):
     schema: Schema
     time: str
     arrival: str | None = None
+    file_order: bool = False
     disorder: Disorder = Disorder()
     rows: int | None = None
     edges: bool = False

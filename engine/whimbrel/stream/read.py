@@ -30,7 +30,8 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
     end : str, optional
         When events end; without it each lasts one tick. A null end is not known.
     arrival : str, optional
-        When rows became known; they lie in its order, so their times may not.
+        When rows became known; they lie in its order, so their times may not. ``wb.FILE_ORDER`` where rows lie in
+        the order in which they arrived and no column says when: a replay then gives each at the newest time so far.
     reorder_latency : str, timedelta or int, optional
         How late a row may be. Default: nothing, unless there is an arrival: then the log is read whole and sorted.
     late : {"raise", "drop", "adjust", "side"}, optional

@@ -26,6 +26,7 @@ from whimbrel.connect.feeds.pace import Pace
 from whimbrel.connect.pandas_index import data_fields
 from whimbrel.connect.partitions import Partitions, by_of, in_partitions
 from whimbrel.connect.promise import promise
+from whimbrel.connect.stated import in_file_order
 from whimbrel.connect.timeline import Timeline
 from whimbrel.errors import PlanError, SchemaError, SourceError, WhimbrelError, near_match
 from whimbrel.plan import Position, Relief, Source
@@ -134,6 +135,9 @@ class Feed(Source):
         if self.arrived_as is not None:
             fields = fields.append(pa.field(self.arrived_as, _clock_type(fields, time, self.call)))
         self.fields = fields
+        if in_file_order(told.get("arrival")):
+            raise PlanError("Rows of a feed come in the order of their arrival anyway.", where=self.call,
+                            hint="leave arrival= out; wb.FILE_ORDER is for logs in files and tables")
         self.arrival = told.get("arrival") or self.arrived_as
         end = told.get("end")
         self.timeline = Timeline.of(fields, time=time, end=end, arrival=self.arrival, where=self.call)
