@@ -9,8 +9,8 @@ import pyarrow as pa
 
 import whimbrel as wb
 from whimbrel.testing.vectors.case import Case
+from whimbrel.testing.vectors.flow import PARTITION, Flow
 from whimbrel.testing.vectors.shape import Tree, flatten, names, shape_of, spread
-from whimbrel.testing.vectors.steps import PARTITION, Flow
 
 _LATE = {"throw": "raise", "drop": "drop", "adjust": "adjust"}
 _MARKS = ("punct", "lwm")

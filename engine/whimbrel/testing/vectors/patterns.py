@@ -20,27 +20,27 @@ from whimbrel.testing.vectors.shape import Tree, flatten, names, transform
 Form = Mapping[str, Any]
 
 
-def register_shape(form: Form, initial: Any, x: Tree) -> Tree:
+def register_shape(form: Form, initial: Any, known: Mapping[str, Tree]) -> Tree:
     """What the register looks like: a tree of values or, where it begins as null, of the expressions it gets."""
     updates = [] if initial is not None else _updates(form)
     for text in updates:
-        made = translate(text, {"x": x, "vs": wb.start_time(), "r": _ANYTHING})
+        made = translate(text, {**known, "r": _ANYTHING})
         if isinstance(made, dict | list) and made is not _ANYTHING:
             return made
-    return _Given(x, tuple(updates)) if updates else initial
+    return _Given(known, tuple(updates)) if updates else initial
 
 
 @dataclass(frozen=True)
 class _Given:
     """A register that is one value and begins as null: what it is given by and by."""
 
-    x: Tree
+    event: Mapping[str, Tree]
     updates: tuple[str, ...]
 
     def type_in(self, stream: wb.Stream) -> pa.DataType:
         """The type that all updates keep, supposing that the register has it."""
         for supposed in (pa.int64(), pa.float64(), pa.string(), pa.bool_()):
-            known = {"x": self.x, "vs": wb.start_time(), "r": wb.lit(None).cast(supposed)}
+            known = {**self.event, "r": wb.lit(None).cast(supposed)}
             if all(_type(translate(text, known), stream) == supposed for text in self.updates):
                 return supposed
         raise UnsupportedError(f"a register that is given {' and '.join(self.updates)}")
@@ -53,11 +53,13 @@ def beginning(shape: Tree, stream: wb.Stream) -> dict[str, Any]:
             for name, leaf in flatten(shape, "r").items()}
 
 
-def pattern(form: Form, x: Tree, register: Tree) -> Any:
-    """The pattern, over a payload and a register of these shapes."""
-    known = {"x": x, "vs": wb.start_time(), "r": transform(names(register, "r"), wb.register)}
+def pattern(form: Form, event: Mapping[str, Tree], register: Tree) -> Any:
+    """The pattern, over what names stand for in an event, and a register of this shape."""
+    known = {**event, "r": transform(names(register, "r"), wb.register)}
 
     def inner(of: Form) -> Any:
+        if len(of.keys() - ({"acc"} if of.keys() & {"elem", "any"} else ())) != 1:
+            raise UnsupportedError(f"pattern {'/'.join(of)}")
         match dict(of):
             case {"seq": parts}:
                 return reduce(lambda left, right: left.then(right), map(inner, _that_consume(parts)))
@@ -71,7 +73,7 @@ def pattern(form: Form, x: Tree, register: Tree) -> Any:
             case {"star": part}:
                 return inner(part).repeat(0)
             case {"all": condition} | {"list": condition}:
-                return _all_at_once(ast.parse(condition, mode="eval").body, {"e": x})
+                return _all_at_once(ast.parse(condition, mode="eval").body, {"e": event["x"]})
             case {"any": _, **more}:
                 return inner({"elem": "True", **more})
             case {"elem": condition, **more}:

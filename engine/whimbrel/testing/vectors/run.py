@@ -10,10 +10,12 @@ from typing import Any, Literal
 from whimbrel.errors import DisorderError
 from whimbrel.kernels import Tier, tier
 from whimbrel.testing.vectors.case import Case, Row, UnsupportedError
+from whimbrel.testing.vectors.fields import Fields
+from whimbrel.testing.vectors.flow import PARTITION
 from whimbrel.testing.vectors.halves import collect_in_two, collect_settled
 from whimbrel.testing.vectors.inputs import flow_of, stays_open
 from whimbrel.testing.vectors.shape import flatten, transform
-from whimbrel.testing.vectors.steps import PARTITION, run_steps
+from whimbrel.testing.vectors.steps import run_steps
 
 Outcome = Literal["passed", "failed", "unsupported"]
 
@@ -60,9 +62,10 @@ def judge(case: Case, tiers: Sequence[Tier]) -> Verdict:
 
 
 def _difference(case: Case, circumstance: Circumstance) -> str:
+    op = Fields(case.op)
     try:
         with tier(circumstance.tier):
-            rows = answer(case, circumstance)
+            rows = answer(case, op, circumstance)
     except DisorderError as error:
         return "" if case.rows is None else f"{error.what}"
     except UnsupportedError:
@@ -71,16 +74,19 @@ def _difference(case: Case, circumstance: Circumstance) -> str:
         return f"{type(error).__name__}: {' '.join(str(error).split())}"
     if case.rows is None:
         return f"{len(rows)} rows came out of a run that should fail"
-    return _told(case.rows, rows)
+    why = _told(case.rows, rows)
+    if why and (unread := op.unread()):
+        raise UnsupportedError(", ".join(unread))
+    return why
 
 
-def answer(case: Case, circumstance: Circumstance) -> list[Row]:
-    """What the engine makes of a case."""
+def answer(case: Case, op: Fields, circumstance: Circumstance) -> list[Row]:
+    """What the engine makes of the steps of a case."""
     inputs = {name: flow_of(name, given, case, circumstance.rows) for name, given in case.inputs.items()}
     payloads = [payload for _, _, payload, _ in case.rows or () if isinstance(payload, Mapping)]
     declared = sorted({name for payload in payloads for name in payload})
-    steps = [{**step, "columns": declared} if step["op"] == "pivot" else step for step in case.op["steps"]]
-    result = run_steps(inputs[case.op["from"]], steps, inputs)
+    steps = [step.also(columns=declared) if step["op"] == "pivot" else step for step in op["steps"]]
+    result = run_steps(inputs[op["from"]], steps, inputs)
     ends = not any(map(stays_open, case.inputs.values()))
     if circumstance.checkpoint:
         half = {source.name: case.cut_rows.get(source.name, (source.rows or 0) // 2)

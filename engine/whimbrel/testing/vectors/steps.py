@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
@@ -16,92 +15,14 @@ from whimbrel import col
 from whimbrel.expr import Expr
 from whimbrel.stream import Stream
 from whimbrel.testing.vectors.case import UnsupportedError
-from whimbrel.testing.vectors.expressions import choose, translate, translate_condition, translate_list
+from whimbrel.testing.vectors.expressions import choose
+from whimbrel.testing.vectors.flow import Flow, call
+from whimbrel.testing.vectors.pairs import join, of_left, of_one_type
 from whimbrel.testing.vectors.patterns import beginning, pattern, register_shape
-from whimbrel.testing.vectors.shape import Tree, flatten, names, transform
-
-PARTITION = "partition"
-"""The column that names the partition of a row."""
+from whimbrel.testing.vectors.shape import flatten, names
 
 Step = Mapping[str, Any]
-Inputs = Mapping[str, "Flow"]
-
-
-@dataclass(frozen=True)
-class Flow:
-    """A stream, and where in its columns the payload of the case lies.
-
-    Parameters
-    ----------
-    stream : Stream
-    payload : tree of names of columns
-    keys : tuple of str
-        Columns of the groups, outermost first, that every step keeps.
-    key : tree of names of columns
-        The key of the innermost group.
-    ranked : str
-        The column with their ranks where rows stand for the items of lists of ranked payloads.
-    """
-
-    stream: Stream
-    payload: Tree
-    keys: tuple[str, ...] = ()
-    key: Tree = None
-    ranked: str = ""
-
-    def values(self, payload: Tree | None = None) -> Tree:
-        """The payload as a tree of expressions."""
-        return transform(self.payload if payload is None else payload, col)
-
-    def translate(self, text: str, **more: Tree) -> Tree:
-        """An expression over this stream."""
-        return translate(text, self.named(**more))
-
-    def holds(self, text: str) -> Expr:
-        """A condition over this stream."""
-        return translate_condition(text, self.named())
-
-    def listed(self, text: str) -> Expr:
-        """An expression over this stream that is a list of any length."""
-        return translate_list(text, self.named())
-
-    def named(self, **more: Tree) -> Mapping[str, Tree]:
-        """What names stand for in expressions over this stream."""
-        key = PARTITION if self.key is None and PARTITION in self.keys else self.key
-        keyed = {} if key is None else {"key": self.values(key)}
-        return {"x": self.values(), **_TIMES, **keyed, **more}
-
-    def select(self, payload: Tree) -> Flow:
-        """With another payload, given as a tree of expressions."""
-        columns = flatten(payload, "x") or {"nothing": whimbrel.lit(True)}
-        stream = self.call("select", *self.keys, **columns)
-        return replace(self, stream=stream, payload=names(payload, "x"))
-
-    def call(self, method: str, *arguments: Any, **options: Any) -> Stream:
-        """A method of the stream, per key where there are keys."""
-        grouped = {name for name, _ in self.stream.keys}
-        missing = [key for key in self.keys if key not in grouped]
-        return call(self.stream.group_by(*missing) if missing else self.stream, method, *arguments, **options)
-
-    def moved(self, method: str, *arguments: Any, **options: Any) -> Flow:
-        """With other lifetimes."""
-        return replace(self, stream=self.call(method, *arguments, **options))
-
-
-_TIMES = {"vs": whimbrel.start_time(), "ve": whimbrel.end_time()}
-
-
-def call(stream: Stream, name: str, *arguments: Any, **options: Any) -> Stream:
-    """A method of a stream, if there is one that takes these options."""
-    method = getattr(stream, name, None)
-    if method is None:
-        raise UnsupportedError(name)
-    known = inspect.signature(method).parameters
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
-    for option in options:
-        if option not in known and not takes_any:
-            raise UnsupportedError(f"{name}({option}=)")
-    return method(*arguments, **options)
+Inputs = Mapping[str, Flow]
 
 
 def run_steps(flow: Flow, steps: Sequence[Step], inputs: Inputs) -> Flow:
@@ -143,19 +64,8 @@ def _union(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     left, right = flow, _right(flow, step, inputs)
     if left.payload != right.payload:
         left, right = left.select(left.values()), right.select(right.values())
-    mine, theirs = _of_one_type(left.stream, right.stream, right.stream.schema.names)
+    mine, theirs = of_one_type(left.stream, right.stream, right.stream.schema.names)
     return replace(left, stream=call(mine, "union", theirs))
-
-
-def _of_one_type(left: Stream, right: Stream, columns: Sequence[str]) -> tuple[Stream, Stream]:
-    """Both with floats where one has them and the other has integers."""
-    def type_in(stream: Stream, name: str) -> pa.DataType:
-        return stream.schema.type_of(name)
-
-    shared = [name for name in columns if name in left.schema.names and name in right.schema.names]
-    uneven = [name for name in shared if {type_in(left, name), type_in(right, name)} == {pa.int64(), pa.float64()}]
-    floats = {name: col(name).cast(float) for name in uneven}
-    return (left.with_columns(**floats), right.with_columns(**floats)) if floats else (left, right)
 
 
 def _distinct(flow: Flow, step: Step, inputs: Inputs) -> Flow:
@@ -168,13 +78,16 @@ def _distinct(flow: Flow, step: Step, inputs: Inputs) -> Flow:
 
 def _lifetime(method: str, *fields: str) -> Callable[[Flow, Step, Inputs], Flow]:
     def moved(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-        return flow.moved(method, *(step[field] for field in fields))
+        spans = [_span(flow, step, field) for field in fields]
+        if any(isinstance(span, Expr) for span in spans):
+            raise UnsupportedError(f"{method} with an expression")
+        return flow.moved(method, *spans)
 
     return moved
 
 
 def _span(flow: Flow, step: Step, field: str) -> Any:
-    """A duration: a number, none for ever, or an expression."""
+    """A duration: a number, none for ever, or an expression, also in a field of its own such as ``duration_expr``."""
     value = step[f"{field}_expr"] if f"{field}_expr" in step else step[field]
     return None if value == "inf" else flow.translate(value) if isinstance(value, str) else value
 
@@ -187,7 +100,8 @@ def _alter_duration(flow: Flow, step: Step, inputs: Inputs) -> Flow:
 
 
 def _alter_lifetime(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    return flow.moved("alter_lifetime", start=flow.translate(step["start"]), duration=_span(flow, step, "duration"))
+    start = step["start_expr"] if "start_expr" in step else step["start"]
+    return flow.moved("alter_lifetime", start=flow.translate(start), duration=_span(flow, step, "duration"))
 
 
 def _hopping_window(flow: Flow, step: Step, inputs: Inputs) -> Flow:
@@ -286,7 +200,7 @@ def _group_apply(flow: Flow, step: Step, inputs: Inputs) -> Flow:
 
 
 def _detect(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    shape = register_shape(step["pattern"], step.get("register", {}), flow.values())
+    shape = register_shape(step["pattern"], step.get("register", {}), flow.named())
     options: dict[str, Any] = {}
     if flatten(shape, "r"):
         options["register"] = beginning(shape, flow.stream)
@@ -294,7 +208,8 @@ def _detect(flow: Flow, step: Step, inputs: Inputs) -> Flow:
         options["overlapping"] = False
     if step.get("simultaneity_free"):
         options["simultaneous"] = "in_order"
-    found = flow.call("detect", pattern(step["pattern"], flow.values(), shape), within=step["max_duration"], **options)
+    within = _span(flow, step, "max_duration") if "max_duration" in step else None
+    found = flow.call("detect", pattern(step["pattern"], flow.named(), shape), within=within, **options)
     return replace(flow, stream=found, payload=names(shape, "r"))
 
 
@@ -375,73 +290,24 @@ def _group_aggregate(flow: Flow, step: Step, inputs: Inputs) -> Flow:
 # Two streams.
 
 
-def _join(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    return _joined(flow, _right(flow, step, inputs), step)
-
-
-def _joined(left: Flow, right: Flow, step: Step, **options: Any) -> Flow:
-    """Join two streams whose columns have been given different names: ``l...`` and ``r...``."""
-    mine, theirs, on = _keyed(left, right, step)
-    sides = _sides(left, right)
-    if "pred" in step:
-        options["where"] = translate_condition(step["pred"], sides)
-    result = replace(left, stream=call(mine, "join", theirs, on=on, allow_lookahead=True, **options))
-    here = result.named(**sides)
-    if "inner" not in step:
-        return result.select(translate(step["result"], here))
-    texts = [text for field, text in step.items() if field not in _OF_MATCHES]
-    inner = translate(step["inner"], here)
-    made = {side: next((translate(text, here) for text in texts if _reads(text, side)), None) for side in ("l", "r")}
-    both = inner if made["l"] is None else choose(col.r_is.is_not_null(), inner, made["l"])
-    return result.select(both if made["r"] is None else choose(col.l_is.is_not_null(), both, made["r"]))
-
-
-_OF_MATCHES = ("op", "right", "left_key", "right_key", "pred", "inner")
-"""What a step says of matches; what else an outer join says is of rows of one side alone."""
-
-
-def _reads(text: str, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(ast.parse(text, mode="eval")))
-
-
-def _sides(left: Flow, right: Flow) -> Mapping[str, Tree]:
-    return {"l": left.values(names(left.payload, "l")), "r": left.values(names(right.payload, "r"))}
-
-
-def _outer_join(how: str) -> Callable[[Flow, Step, Inputs], Flow]:
+def _join(how: str) -> Callable[[Flow, Step, Inputs], Flow]:
     def joined(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-        return _joined(flow, _right(flow, step, inputs), step, how=how)
+        return join(flow, _right(flow, step, inputs), step, how)
 
     return joined
 
 
-def _keyed(left: Flow, right: Flow, step: Step) -> tuple[Stream, Stream, list[str]]:
-    """Both sides and the columns to match: the keys of common groups, then those of the step, or what all share."""
-    def side(flow: Flow, key: str | None, root: str) -> Stream:
-        columns = flatten(flow.values(), root) | {f"{root}_is": whimbrel.lit(True)}
-        columns |= {"on": whimbrel.lit(True)} if key is None else flatten(flow.translate(key), "on")
-        return flow.stream.select(*flow.keys, **columns)
-
-    mine, theirs = side(left, step.get("left_key"), "l"), side(right, step.get("right_key"), "r")
-    on = [name for name in mine.schema.names if name.startswith("on")]
-    return *_of_one_type(mine, theirs, on), [*(key for key in left.keys if key in right.keys), *on]
-
-
 def _of_left(method: str) -> Callable[[Flow, Step, Inputs], Flow]:
     """Steps whose result has the payload of the left stream."""
-    def step_(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-        right = _right(flow, step, inputs)
-        mine, theirs, on = _keyed(flow, right, step)
-        where = {"where": translate_condition(step["pred"], _sides(flow, right))} if "pred" in step else {}
-        result = replace(flow, stream=call(mine, method, theirs, on=on, **where), payload=names(flow.payload, "l"))
-        return result.select(result.values())
+    def kept(flow: Flow, step: Step, inputs: Inputs) -> Flow:
+        return of_left(flow, _right(flow, step, inputs), step, method)
 
-    return step_
+    return kept
 
 
 def _multicast(flow: Flow, step: Step, inputs: Inputs) -> Flow:
     left, right = (run_steps(flow, step[side], inputs) for side in ("left_steps", "right_steps"))
-    return run_steps(left, [{**step["combine"], "right": "other side"}], {**inputs, "other side": right})
+    return run_steps(left, [step["combine"].also(right="other side")], {**inputs, "other side": right})
 
 
 STEPS: dict[str, Callable[[Flow, Step, Inputs], Flow]] = {
@@ -456,6 +322,6 @@ STEPS: dict[str, Callable[[Flow, Step, Inputs], Flow]] = {
     **dict.fromkeys(_AGGREGATE_STEPS, _aggregate_one), "top_k": _top_k,
     "pivot": _pivot, "unpivot": _unpivot, "detect": _detect, "select_many": _select_many, "aggregate": _aggregate,
     "group_apply": _group_apply, "group_aggregate": _group_aggregate, "multicast": _multicast,
-    "join": _join, "left_outer_join": _outer_join("left"), "full_outer_join": _outer_join("full"),
+    "join": _join("inner"), **{f"{how}_outer_join": _join(how) for how in ("left", "right", "full")},
     "clip": _of_left("clip"), "where_not_exists": _of_left("anti_join"), "where_exists": _of_left("semi_join"),
 }
