@@ -9,8 +9,10 @@ import pyarrow.compute as pc
 def plain_type(type_: pa.DataType) -> pa.DataType:
     """The layout in which the engine holds a type: ``string`` for text of every layout, likewise ``binary``; no runs.
 
-    >>> plain_type(pa.large_string())
-    DataType(string)
+    Half floats and narrow decimals get the next width that Arrow computes with.
+
+    >>> plain_type(pa.large_string()), plain_type(pa.decimal64(10, 2))
+    (DataType(string), Decimal128Type(decimal128(10, 2)))
     """
     if pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
         return pa.string()
@@ -18,6 +20,8 @@ def plain_type(type_: pa.DataType) -> pa.DataType:
         return pa.binary()
     if pa.types.is_float16(type_):
         return pa.float32()
+    if pa.types.is_decimal32(type_) or pa.types.is_decimal64(type_):
+        return pa.decimal128(type_.precision, type_.scale)
     if pa.types.is_dictionary(type_):
         value = plain_type(type_.value_type)
         return type_ if value == type_.value_type else pa.dictionary(type_.index_type, value)
