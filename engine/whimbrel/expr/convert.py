@@ -13,6 +13,7 @@ from whimbrel.batch import Column, numpy_type
 from whimbrel.clock import ticks_per_second
 from whimbrel.errors import KernelError
 from whimbrel.expr import integers as ints
+from whimbrel.expr.decimals import decimal_from, from_decimal
 from whimbrel.expr.kinds import is_plain
 from whimbrel.expr.nodes import Expr
 from whimbrel.expr.types import cast_type
@@ -27,6 +28,10 @@ def as_type(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Valu
     if t.is_null(source):
         return from_scalar(None, target)
     cast_type(expr, source, target)
+    if t.is_decimal(target):
+        return decimal_from(value, target, scope, expr)
+    if t.is_decimal(source):
+        return from_decimal(value, target, scope, expr)
     if is_plain(source) and is_plain(target):
         return Value(target, _number(value, target, scope, expr), value.valid)
     if (_ticks(source) and target == pa.int64()) or (source == pa.int64() and _ticks(target)):

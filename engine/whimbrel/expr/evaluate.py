@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
-from whimbrel.batch import Batch, Column, Mask, Storage, numpy_type
+from whimbrel.batch import Batch, Column, Mask, Storage, numpy_type, plain_array
 from whimbrel.clock import INF
 from whimbrel.expr import integers as ints
 from whimbrel.expr.calendar import calendar
 from whimbrel.expr.convert import as_type, compared_as
+from whimbrel.expr.decimals import decimal_arithmetic, decimal_sign, rounded_decimal
 from whimbrel.expr.kinds import is_text
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
@@ -158,6 +159,8 @@ def _binary(expr: Binary, scope: Scope, storage: Storage | None = None) -> Value
         return _compare(expr.op, x, y)
     if is_text(result):
         return concatenate(x, y)
+    if t.is_decimal(result):
+        return decimal_arithmetic(expr.op, x, y, result, scope, expr)
     valid = x.valid & y.valid
     if t.is_floating(result):
         return Value(result, _float_arithmetic(expr.op, x, y, result, storage), valid)
@@ -208,6 +211,8 @@ def _compare(op: str, x: Value, y: Value) -> Value:
 def _unary(expr: Expr, op: str, x: Value, scope: Scope) -> Value:
     result = unary_type(expr, op, x.type)
     x = as_type(x, result, scope, expr)
+    if t.is_decimal(result):
+        return decimal_sign(op, x)
     if op == "~":
         return Value(result, ~x.data, x.valid)
     if t.is_floating(result):
@@ -240,12 +245,14 @@ def _call(expr: Call, scope: Scope) -> Value:
         case "is_in":
             return _is_in(expr, x, scope)
         case "field":
-            inside = Column.from_arrow(pc.struct_field(x.arrow(), [expr.options[0]]))
+            inside = Column.from_arrow(plain_array(pc.struct_field(x.arrow(), [expr.options[0]])))
             return from_column(inside)
         case "abs":
             return _unary(expr, "abs", x, scope)
         case "floor" | "ceil" | "round" if t.is_integer(result):
             return x
+        case "floor" | "ceil" | "round" if t.is_decimal(result):
+            return rounded_decimal(expr.function, x, *(expr.options or (0,)), scope, expr)
         case "floor":
             return Value(result, np.floor(x.data), x.valid)
         case "ceil":
@@ -255,7 +262,8 @@ def _call(expr: Call, scope: Scope) -> Value:
             return Value(result, np.rint(x.data * scale) / scale, x.valid)
         case "sqrt" | "log" | "exp":
             function: Any = {"sqrt": np.sqrt, "log": np.log, "exp": np.exp}[expr.function]
-            return Value(result, function(as_type(x, result, scope, expr).data), x.valid)
+            x = as_type(x, result, scope, expr)
+            return Value(result, function(x.data), x.valid)
         case function if function.startswith("str."):
             return string_function(expr, x)
         case _:
@@ -287,8 +295,11 @@ def _choose(first: Bits, one: Value, other: Value) -> Value:
         valid = PRESENT if one.valid is PRESENT and other.valid is PRESENT else np.where(first, one.valid, other.valid)
         return Value(one.type, np.where(first, one.data, other.data), valid)
     mask = Column(pa.bool_(), first).to_arrow() if isinstance(first, np.ndarray) else pa.scalar(bool(first))
-    chosen = pc.if_else(mask, one.arrow(), other.arrow())
-    return Value(one.type, chosen)
+    if isinstance(one.type, pa.BaseExtensionType):  # Arrow chooses among what it is stored as
+        storage = (each.storage if isinstance(each, pa.ExtensionArray) else pa.scalar(each.value, one.type.storage_type)
+                   for each in (one.arrow(), other.arrow()))
+        return Value(one.type, one.type.wrap_array(pc.if_else(mask, *storage)))
+    return Value(one.type, pc.if_else(mask, one.arrow(), other.arrow()))
 
 
 def _is_in(expr: Call, x: Value, scope: Scope) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 from whimbrel.clock.duration import exact_nanoseconds
 from whimbrel.clock.instant import exact_seconds
 from whimbrel.errors import ExpressionError, PlanError
+from whimbrel.expr.decimal_types import literal_decimal
 from whimbrel.expr.nodes import Scalar
 
 _UNITS = ("s", "ms", "us", "ns")
@@ -39,6 +41,8 @@ def literal_type(value: Scalar) -> pa.DataType:
             return pa.int64() if value < 2**63 else pa.uint64()
         case float():
             return pa.float64()
+        case Decimal():
+            return literal_decimal(value)
         case str():
             return pa.string()
         case datetime() | np.datetime64():
@@ -61,8 +65,10 @@ def literal_beside(value: Scalar, type_: pa.DataType) -> pa.DataType:
         case int() if pa.types.is_integer(type_):
             limits = np.iinfo(type_.to_pandas_dtype())
             return type_ if limits.min <= value <= limits.max else literal_type(value)
-        case int() | float() if pa.types.is_float32(type_):
+        case int() | float() | Decimal() if pa.types.is_float32(type_):
             return type_
+        case int() if pa.types.is_decimal(type_):
+            return literal_decimal(value)
         case str() if pa.types.is_timestamp(type_):
             physical(value, type_)
             seconds, aware = _seconds(value, None, type_)

@@ -6,9 +6,11 @@ Nodes are immutable. ``==`` builds a comparison, so nodes are compared by :meth:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 import numpy as np
@@ -26,11 +28,13 @@ if TYPE_CHECKING:
 Arithmetic = Literal["+", "-", "*", "/", "//", "%", "**"]
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
 Logic = Literal["&", "|", "^"]
-Scalar = bool | int | float | str | datetime | date | timedelta | np.datetime64 | np.timedelta64 | None
+Scalar = bool | int | float | str | datetime | date | timedelta | np.datetime64 | np.timedelta64 | Decimal | None
 """What may stand as a literal."""
 
 Text = str
 """``str`` by a name that :attr:`Expr.str` does not hide."""
+
+_DECIMAL = re.compile(r"decimal(128|256)?\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 
 _CAST_NAMES: dict[Any, str] = {int: "int64", float: "float64", str: "string", bool: "bool"}
 
@@ -375,12 +379,11 @@ def lift(value: Any) -> Expr:
         value = value.item()
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise ExpressionError(f"{value} does not fit into 64 bits.", hint="write it as a float")
-    if value is None or isinstance(value, bool | int | float | str | datetime | date | timedelta):
+    if value is None or isinstance(value, bool | int | float | str | datetime | date | timedelta | Decimal):
         return Lit(value)
     raise ExpressionError(f"{type(value).__name__} {value!r} cannot stand in an expression."[:200],
                           where=f"lit({value!r})"[:80],
-                          hint="literals are None, bool, int, float, str, datetime, date and timedelta; "
-                               "decimal columns are compared as .cast(float)")
+                          hint="literals are None, bool, int, float, Decimal, str, datetime, date and timedelta")
 
 
 def _checked_time(value: np.datetime64 | np.timedelta64) -> Scalar:
@@ -414,7 +417,11 @@ def _data_type(type_: Any, x: Expr) -> pa.DataType:
     if isinstance(type_, pa.DataType):
         return logical_type(type_)
     try:
+        if isinstance(type_, str) and (digits := _DECIMAL.fullmatch(type_)):
+            width, precision, scale = digits.groups()
+            wide = width == "256" or (not width and int(precision) > 38)
+            return (pa.decimal256 if wide else pa.decimal128)(int(precision), int(scale or 0))
         return logical_type(pa.type_for_alias(_CAST_NAMES.get(type_, type_)))
     except (TypeError, ValueError):
         raise ExpressionError(f"There is no type {type_!r}.", where=x.show(),
-                              hint="such as 'int64', 'float32', 'string', 'timestamp[us]', 'date32'") from None
+                              hint="such as 'int64', 'float32', 'decimal(38, 2)', 'string', 'timestamp[us]'") from None

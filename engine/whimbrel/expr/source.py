@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any, assert_never
 
 import numpy as np
@@ -130,7 +131,7 @@ def _writable(expr: Expr, schema: Schema) -> bool:
         case Col(name):
             return numpy_type(schema.type_of(name)) is not None
         case Lit(value):
-            return not isinstance(value, str)
+            return not isinstance(value, str | Decimal)
         case Binary(op, left, right) as binary:
             left_type, right_type, result = binary_types(
                 binary, (left, type_of(left, schema)), (right, type_of(right, schema)))
@@ -140,7 +141,7 @@ def _writable(expr: Expr, schema: Schema) -> bool:
                 return False
             return numpy_type(left_type) is not None and numpy_type(right_type) is not None
         case Unary(_, x):
-            return not t.is_null(type_of(x, schema))
+            return numpy_type(type_of(x, schema)) is not None
         case Cast(x, type_):
             return is_plain(type_of(x, schema)) and is_plain(type_)
         case Call() as call:
@@ -166,13 +167,14 @@ def _writable_call(call: Call, schema: Schema) -> bool:
             return numpy_type(type_of(call, schema)) is not None and _guarded(call.args[1], schema)
         case "between":
             return not meets_time(schema, *call.args) and not is_text(x_type) and all(
-                numpy_type(type_of(arg, schema)) is not None or isinstance(arg, Lit) for arg in call.args)
+                not isinstance(arg.value, Decimal) if isinstance(arg, Lit)
+                else numpy_type(type_of(arg, schema)) is not None for arg in call.args)
         case "is_in":
             common = in_type(call, x_type)
             return (numpy_type(common) is not None and not meets_date(x_type, common)
                     and len(call.options) <= _LONGEST_IN)
         case "abs" | "floor" | "ceil" | "round" | "sqrt":
-            return True
+            return numpy_type(x_type) is not None
         case _:
             return False
 

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
-from whimbrel.batch import Schema
+from whimbrel.batch import Schema, logical_type
 from whimbrel.clock import duration_ticks, grid_offset
 from whimbrel.errors import ExpressionError, WhimbrelError, near_match
-from whimbrel.expr.kinds import is_bool, is_number, is_ordered, is_text
+from whimbrel.expr.decimal_types import arithmetic_type, common_decimal, literal_decimal, of_integer, wider
+from whimbrel.expr.kinds import is_bool, is_number, is_ordered, is_plain, is_text
 from whimbrel.expr.literals import finer, literal_beside, literal_type
 from whimbrel.expr.nodes import (
     Binary,
@@ -136,6 +137,14 @@ def common_type(expr: Expr, left: Operand, right: Operand, *, compared: bool = F
         return right_type
     if is_number(left_type) and is_number(right_type):
         return INT if t.is_integer(left_type) and t.is_integer(right_type) else FLOAT
+    if t.is_decimal(left_type) or t.is_decimal(right_type):
+        if t.is_floating(left_type) or t.is_floating(right_type):
+            return FLOAT
+        if all(t.is_decimal(type_) or t.is_integer(type_) for type_ in (left_type, right_type)):
+            try:
+                return common_decimal(left_type, right_type)
+            except ExpressionError as error:
+                raise ExpressionError(error.what, where=expr.show(), hint=error.hint) from None
     if is_text(left_type) and is_text(right_type):
         return pa.large_string()
     if t.is_duration(left_type) and t.is_duration(right_type):
@@ -167,7 +176,7 @@ def _mismatch_hint(left: pa.DataType, right: pa.DataType) -> str:
     if is_text(left) or is_text(right):
         return "cast one of them, such as .cast('float64') or .cast('string')"
     if t.is_decimal(left) or t.is_decimal(right):
-        return "decimals are computed as floats: .cast(float)"
+        return "decimals go together with decimals, integers and floats: .cast('decimal(38, 2)')"
     return "cast one of them to the type of the other"
 
 
@@ -186,6 +195,8 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
         return common, common, BOOL
     if t.is_timestamp(left_type) or t.is_timestamp(right_type) or t.is_duration(left_type) or t.is_duration(right_type):
         return _time_arithmetic(expr, left, right)
+    if _are_decimals(left_type, right_type):
+        return _decimal_arithmetic(expr, left, right)
     common = common_type(expr, left, right)
     if op == "+" and is_text(common):
         return common, common, common
@@ -197,6 +208,23 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
     if op == "/" or (op == "**" and not _whole_exponent(right[0])):
         return FLOAT, FLOAT, FLOAT
     return INT, INT, INT
+
+
+def _are_decimals(left: pa.DataType, right: pa.DataType) -> bool:
+    """Whether one is a decimal, and the other one too, or an integer."""
+    return (t.is_decimal(left) or t.is_decimal(right)) and all(
+        t.is_decimal(type_) or t.is_integer(type_) for type_ in (left, right))
+
+
+def _decimal_arithmetic(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataType, pa.DataType, pa.DataType]:
+    require(expr, expr.op in ("+", "-", "*", "/"), f"{expr.op!r} cannot take", left[1], right[1],
+            hint="decimals have + - * /; compute other things of floats: .cast(float)")
+    x, y = (literal_decimal(part.value) if isinstance(part, Lit) and isinstance(part.value, int)
+            else type_ if t.is_decimal(type_) else of_integer(type_) for part, type_ in (left, right))
+    try:
+        return x, y, arithmetic_type(expr.op, x, y)
+    except ExpressionError as error:
+        raise ExpressionError(error.what, where=expr.show(), hint=error.hint) from None
 
 
 def _whole_exponent(expr: Expr) -> bool:
@@ -246,7 +274,7 @@ def unary_type(expr: Expr, op: str, x: pa.DataType) -> pa.DataType:
     if op == "~":
         require(expr, is_bool(x), "'~' takes a condition", x)
         return BOOL
-    require(expr, is_number(x) or t.is_duration(x), f"{op!r} takes a number or a duration", x)
+    require(expr, is_number(x) or t.is_duration(x) or t.is_decimal(x), f"{op!r} takes a number or a duration", x)
     return INT if t.is_integer(x) else x
 
 
@@ -273,11 +301,11 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
         case "abs":
             return unary_type(expr, "abs", x)
         case "floor" | "ceil" | "round":
-            require(expr, is_number(x), f"{expr.function} takes a number", x)
-            return x
+            require(expr, is_number(x) or t.is_decimal(x), f"{expr.function} takes a number", x)
+            return wider(x) if t.is_decimal(x) else x
         case "sqrt" | "log" | "exp":
-            require(expr, is_number(x), f"{expr.function} takes a number", x)
-            return FLOAT if t.is_integer(x) else x
+            require(expr, is_number(x) or t.is_decimal(x), f"{expr.function} takes a number", x)
+            return x if t.is_floating(x) else FLOAT
         case "str.contains" | "str.starts_with" | "str.ends_with":
             _require_text(expr, x)
             return BOOL
@@ -307,7 +335,7 @@ def _field_type(expr: Call, x: pa.DataType, name: str) -> pa.DataType:
     if name not in types:
         raise ExpressionError(f"There is no field {name!r}.", where=expr.show(),
                               hint=near_match(name, types, noun="field"))
-    return types[name]
+    return logical_type(types[name])
 
 
 def _require_text(expr: Call, x: pa.DataType) -> None:
@@ -370,6 +398,11 @@ def cast_type(expr: Expr, x: pa.DataType, target: pa.DataType) -> pa.DataType:
     """`target`, if Arrow knows how to cast to it."""
     if x == target or (is_number(x) and t.is_boolean(target)):
         return target
+    if (t.is_decimal(target) and (is_plain(x) or t.is_decimal(x))) or (t.is_decimal(x) and is_plain(target)):
+        return target
+    if isinstance(x, pa.BaseExtensionType) and target != x.storage_type:
+        raise ExpressionError(f"{x} cannot be cast to {target}.", where=expr.show(),
+                              hint=f"Cast it to how it is stored first: .cast(pa.{x.storage_type}).")
     try:
         pa.nulls(0, x).cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

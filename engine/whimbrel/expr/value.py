@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,8 @@ def from_scalar(value: Scalar, type_: pa.DataType) -> Value:
     """A literal as a scalar of a type."""
     dtype = numpy_type(type_)
     if dtype is None:
+        if pa.types.is_decimal(type_) and isinstance(value, int):
+            value = Decimal(value)
         return Value(type_, pa.scalar(value, type_))
     if value is None:
         return Value(type_, dtype.type(0), np.bool_(False))
