@@ -10,13 +10,13 @@ from pyarrow import types as t
 
 from whimbrel.errors import ExpressionError
 
-MOST_DIGITS = 76
+MAX_DIGITS = 76
 """Of Arrow's widest decimal."""
 
-_MOST_OF_QUOTIENT = 38
+_MAX_QUOTIENT_SCALE = 38
 """Digits after the point that a quotient has at most."""
 
-_FEWEST_OF_QUOTIENT = 4
+_MIN_QUOTIENT_SCALE = 4
 
 
 def decimal(digits: int, scale: int) -> pa.DataType:
@@ -41,8 +41,8 @@ def literal_decimal(value: Decimal | int) -> pa.DataType:
         raise ExpressionError(f"A decimal must be a number, got {value}.", hint="Use float('nan') or float('inf').")
     scale = max(0, -exponent)
     size = max(len(digits) + max(0, exponent), scale, 1)
-    if size > MOST_DIGITS:
-        raise ExpressionError(f"A decimal may have {MOST_DIGITS} digits, got {size}.", hint="Use a float.")
+    if size > MAX_DIGITS:
+        raise ExpressionError(f"A decimal may have {MAX_DIGITS} digits, got {size}.", hint="Use a float.")
     return decimal(size, scale)
 
 
@@ -53,7 +53,7 @@ def of_integer(type_: pa.DataType) -> pa.DataType:
 
 def wider(type_: pa.DataType) -> pa.DataType:
     """With one digit more before the point, if there is one."""
-    return decimal(min(type_.precision + 1, MOST_DIGITS), type_.scale)
+    return decimal(min(type_.precision + 1, MAX_DIGITS), type_.scale)
 
 
 def common_decimal(left: pa.DataType, right: pa.DataType) -> pa.DataType:
@@ -61,8 +61,8 @@ def common_decimal(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     one, other = (type_ if t.is_decimal(type_) else of_integer(type_) for type_ in (left, right))
     scale = max(one.scale, other.scale)
     whole = max(one.precision - one.scale, other.precision - other.scale)
-    if whole + scale > MOST_DIGITS:
-        raise ExpressionError(f"{left} and {right} together have more than {MOST_DIGITS} digits.",
+    if whole + scale > MAX_DIGITS:
+        raise ExpressionError(f"{left} and {right} together have more than {MAX_DIGITS} digits.",
                               hint="Cast one of them to fewer digits, such as .cast(pa.decimal128(38, 2)).")
     return decimal(whole + scale, scale)
 
@@ -77,9 +77,9 @@ def arithmetic_type(op: str, left: pa.DataType, right: pa.DataType) -> pa.DataTy
         scale = left.scale + right.scale
         digits = left.precision + right.precision + 1
     else:
-        scale = min(max(_FEWEST_OF_QUOTIENT, left.scale + right.precision - right.scale + 1), _MOST_OF_QUOTIENT)
+        scale = min(max(_MIN_QUOTIENT_SCALE, left.scale + right.precision - right.scale + 1), _MAX_QUOTIENT_SCALE)
         digits = whole + right.scale + scale
-    if scale > MOST_DIGITS:
-        raise ExpressionError(f"The product has {scale} digits after the point, more than {MOST_DIGITS}.",
+    if scale > MAX_DIGITS:
+        raise ExpressionError(f"The product has {scale} digits after the point, more than {MAX_DIGITS}.",
                               hint="Cast one factor to fewer, such as .cast(pa.decimal128(38, 10)).")
-    return decimal(min(max(digits, scale, 1), MOST_DIGITS), scale)
+    return decimal(min(max(digits, scale, 1), MAX_DIGITS), scale)

@@ -13,7 +13,7 @@ from pyarrow import types as t
 
 from whimbrel.batch import Column
 from whimbrel.errors import KernelError
-from whimbrel.expr.decimal_types import MOST_DIGITS, decimal, of_integer, wider
+from whimbrel.expr.decimal_types import MAX_DIGITS, decimal, of_integer, wider
 from whimbrel.expr.nodes import Expr
 from whimbrel.expr.value import Scope, Value, from_arrow
 
@@ -34,7 +34,7 @@ def decimal_arithmetic(op: str, x: Value, y: Value, result: pa.DataType, scope: 
 
 
 def _combined(op: str, left: Any, right: Any, result: pa.DataType) -> Any:
-    if result.precision >= MOST_DIGITS:  # by the digits that there are, since types would say more than Arrow has
+    if result.precision >= MAX_DIGITS:  # by the digits that there are, since types would say more than Arrow has
         left, right = _narrow(left), _narrow(right)
     return _ARITHMETIC[op](_widest(left), _widest(right)).cast(result)
 

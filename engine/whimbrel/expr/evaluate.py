@@ -252,7 +252,8 @@ def _call(expr: Call, scope: Scope) -> Value:
         case "floor" | "ceil" | "round" if t.is_integer(result):
             return x
         case "floor" | "ceil" | "round" if t.is_decimal(result):
-            return rounded_decimal(expr.function, x, *(expr.options or (0,)), scope, expr)
+            digits = int(expr.options[0]) if expr.options else 0
+            return rounded_decimal(expr.function, x, digits, scope, expr)
         case "floor":
             return Value(result, np.floor(x.data), x.valid)
         case "ceil":

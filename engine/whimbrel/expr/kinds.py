@@ -31,8 +31,13 @@ def is_ordered(type_: pa.DataType) -> bool:
                 or t.is_date(type_) or t.is_time(type_) or t.is_duration(type_))
 
 
+def can_be_key(type_: pa.DataType) -> bool:
+    """Whether kernels can tell values apart: not lists, structs and types of other libraries."""
+    return not t.is_nested(type_) and not isinstance(type_, pa.BaseExtensionType)
+
+
 def check_key(name: str, type_: pa.DataType, where: str) -> None:
     """Refuse a key whose values kernels cannot tell apart: lists and structs, and types of other libraries."""
-    if t.is_nested(type_) or isinstance(type_, pa.BaseExtensionType):
+    if not can_be_key(type_):
         raise SchemaError(f"{name!r} is {type_}, which cannot be a key.", where=where,
                           hint="group or match by numbers, texts, times or bools; or select_many() its items before")

@@ -217,8 +217,9 @@ def _are_decimals(left: pa.DataType, right: pa.DataType) -> bool:
 
 
 def _decimal_arithmetic(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataType, pa.DataType, pa.DataType]:
-    require(expr, expr.op in ("+", "-", "*", "/"), f"{expr.op!r} cannot take", left[1], right[1],
-            hint="decimals have + - * /; compute other things of floats: .cast(float)")
+    if expr.op not in ("+", "-", "*", "/"):
+        raise ExpressionError(f"{expr.op!r} cannot take {left[1]} and {right[1]}.", where=expr.show(),
+                              hint="Decimals have + - * /. Compute other things of floats: .cast(float).")
     x, y = (literal_decimal(part.value) if isinstance(part, Lit) and isinstance(part.value, int)
             else type_ if t.is_decimal(type_) else of_integer(type_) for part, type_ in (left, right))
     try:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Schema
 from whimbrel.errors import PlanError
-from whimbrel.expr import Expr, Keys, columns_of, evaluate, named_columns, type_of
+from whimbrel.expr import Expr, Keys, can_be_key, columns_of, evaluate, named_columns, type_of
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.kernels.keys import encode_keys
 from whimbrel.plan import Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
@@ -63,7 +63,7 @@ class Sample(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         for name, expr in self.columns:
             type_ = type_of(expr, upstream[0], where=self.show())
-            if pa.types.is_nested(type_):
+            if not can_be_key(type_):
                 raise PlanError(f"{name} is {type_}, which cannot be a key.", where=self.show(),
                                 hint="sample by numbers, texts, times or bools")
         return upstream[0]

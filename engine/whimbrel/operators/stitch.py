@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF
 from whimbrel.disorder import Sorter
 from whimbrel.errors import SchemaError
+from whimbrel.expr import can_be_key
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.stitch import stitch as stitch_rows
 from whimbrel.plan import HIDDEN, Given, Operator, Properties, Wanted, fluent
@@ -54,7 +54,7 @@ class Stitch(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         for field in upstream[0]:
-            if pa.types.is_nested(field.type):
+            if not can_be_key(field.type):
                 raise SchemaError(f"Column {field.name!r} is {field.type}, which cannot be compared.",
                                   where=self.show(), hint="leave it out, with drop(...)")
         return upstream[0]

@@ -30,7 +30,8 @@ VALUES: dict[str, tuple[pa.DataType, Any, Any]] = {
     **{str(type_): (type_, Decimal("1.50"), Decimal("-2.25")) for type_ in (
         pa.decimal32(5, 2), pa.decimal64(10, 2), pa.decimal128(20, 2), pa.decimal256(60, 2))},
     "date32": (pa.date32(), _DAY, date(1969, 1, 1)), "date64": (pa.date64(), _DAY, date(1969, 1, 1)),
-    **{str(type_): (type_, _TIME, time(0, 0)) for type_ in (pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns"))},
+    **{str(type_): (type_, _TIME, time(0, 0)) for type_ in (
+        pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns"))},
     **{str(type_): (type_, _NAIVE, _NAIVE - _LONG) for type_ in (
         pa.timestamp("s"), pa.timestamp("ms"), pa.timestamp("us"), pa.timestamp("ns"))},
     "timestamp[us, tz=Europe/Vienna]": (pa.timestamp("us", "Europe/Vienna"), _AT, _AT - _LONG),
@@ -90,12 +91,23 @@ def window(stream: wb.Stream) -> wb.Stream:
 
 Build = Callable[[wb.Stream], Any]
 
+_SEEN = wb.aggregate(init=0, accumulate=lambda s, x: s + len(str(x)), result=lambda s: s, name="seen")
+
+
+def _aggregated(name: str, over: Build = window) -> Build:
+    return lambda s: over(s).aggregate(v=getattr(wb, name)(col.x))
+
+
+def _cast(target: str) -> Build:
+    return lambda s: s.with_columns(y=col.x.cast(target))
+
+
 CARRIED: dict[str, Build] = {
     "nothing": lambda s: s,
     "where": lambda s: s.where(col.k.is_not_null()),
     "select": lambda s: s.select("x"),
     "with_columns": lambda s: s.with_columns(y=col.x),
-    "rename": lambda s: s.rename({"x": "y"}),
+    "rename": lambda s: s.rename(y="x"),
     "drop": lambda s: s.drop("k"),
     "shift": lambda s: s.shift(5),
     "set_duration": lambda s: s.set_duration(4),
@@ -105,7 +117,7 @@ CARRIED: dict[str, Build] = {
     "sliding_window": lambda s: s.sliding_window(3),
     "session_window": lambda s: s.session_window(3),
     "session_close": lambda s: s.session_window(3, emit="close"),
-    "sample": lambda s: s.sample(1.0, by="k"),
+    "sample": lambda s: s.sample(1.0, "k"),
     "clip": lambda s: s.set_duration(3).clip(s.where(col.k == "b")),
     "point_at_end": lambda s: s.set_duration(3).point_at_end(),
     "union": lambda s: s.union(s.shift(10)),
@@ -115,16 +127,16 @@ CARRIED: dict[str, Build] = {
     "left_join": lambda s: s.join(s.where(col.k == "a").select(k=col.k, z=col.x), on="k", how="left"),
     "asof_join": lambda s: s.asof_join(s.select(k=col.k, z=col.x), on="k"),
     "cross_join": lambda s: s.cross_join(s.select(z=col.x)),
-    "group_by": lambda s: window(s.group_by("k")).aggregate(v=wb.first(col.x)),
-    "collect": lambda s: window(s).aggregate(v=wb.collect(col.x)),
     "is_null": lambda s: s.with_columns(n=col.x.is_null()),
     "fill_null": lambda s: s.with_columns(n=col.x.fill_null(col.x)),
     "when": lambda s: s.with_columns(n=wb.when(col.k == "a").then(col.x).otherwise(None)),
     "count": lambda s: window(s).aggregate(v=wb.count(col.x)),
-    "quantize": lambda s: s.quantize(2) if hasattr(s, "quantize") else s,
+    "quantize": lambda s: s.quantize(4, 2),
     "late": lambda s: s.at_latencies(0, 5)[0],
 }
 ASKED: dict[str, Build] = {
+    "collected": lambda s: window(s).aggregate(v=wb.collect(col.x)),
+    "first of a group": lambda s: window(s.group_by("k")).aggregate(v=wb.first(col.x)),
     "key": lambda s: window(s.group_by("x")).aggregate(n=wb.count()),
     "two keys": lambda s: window(s.group_by("k", "x")).aggregate(n=wb.count()),
     "sliding key": lambda s: s.group_by("x").sliding_window(2).aggregate(n=wb.count()),
@@ -135,19 +147,20 @@ ASKED: dict[str, Build] = {
     "semi on": lambda s: s.semi_join(s.select(x=col.x), on="x"),
     "asof on": lambda s: s.asof_join(s.select(x=col.x, z=col.k), on="x"),
     "anti on": lambda s: s.anti_join(s.select(x=col.x), on="x"),
-    "stitch": lambda s: s.set_duration(2).stitch("x") if True else s,
-    "sample by": lambda s: s.sample(0.5, by="x"),
-    "pivot": lambda s: s.pivot("k", ["a", "b"], "x"),
-    "unpivot": lambda s: s.with_columns(y=col.x).unpivot(["x", "y"]),
+    "stitch": lambda s: s.set_duration(2).stitch(),
+    "sample by": lambda s: s.sample(0.5, "x"),
+    "pivot": lambda s: window(s).pivot(attribute="k", value="x", values=["a", "b"]),
+    "unpivot": lambda s: s.with_columns(y=col.x).unpivot("k"),
+    "column by": lambda s: window(s).top_k(1, by="x"),
     "top_k": lambda s: window(s).top_k(1, by=col.x),
     "top": lambda s: window(s).aggregate(v=wb.top_k(col.x, 1)),
-    **{name: (lambda of: lambda s: window(s).aggregate(v=of(col.x)))(getattr(wb, name)) for name in (
+    **{name: _aggregated(name) for name in (
         "sum", "mean", "min", "max", "median", "var", "std", "product", "sum_of_squares", "first", "last", "any", "all",
         "count_distinct", "approx_count_distinct", "collect")},
     "quantile": lambda s: window(s).aggregate(v=wb.quantile(col.x, 0.5)),
     "discrete": lambda s: window(s).aggregate(v=wb.quantile(col.x, 0.5, interpolation="discrete")),
     "approx_quantile": lambda s: window(s).aggregate(v=wb.approx_quantile(col.x, 0.5)),
-    **{f"sliding {name}": (lambda of: lambda s: s.sliding_window(3).aggregate(v=of(col.x)))(getattr(wb, name)) for name in (
+    **{f"sliding {name}": _aggregated(name, lambda s: s.sliding_window(3)) for name in (
         "sum", "mean", "min", "max", "median", "var", "first", "last", "count_distinct", "collect")},
     "equal": lambda s: s.where(col.x == col.x),
     "less": lambda s: s.where(col.x < col.x),
@@ -162,24 +175,27 @@ ASKED: dict[str, Build] = {
     "times 1.5": lambda s: s.with_columns(y=col.x * 1.5), "1 over": lambda s: s.with_columns(y=1 / col.x),
     "minus it": lambda s: s.with_columns(y=-col.x), "abs": lambda s: s.with_columns(y=abs(col.x)),
     "not": lambda s: s.where(~col.x), "and": lambda s: s.where(col.x & col.x),
-    "as condition": lambda s: s.where(col.x), "as condition of an aggregate": lambda s: window(s).aggregate(n=wb.count().where(col.x)),
+    "as condition": lambda s: s.where(col.x),
+    "as condition of an aggregate": lambda s: window(s).aggregate(n=wb.count().where(col.x)),
     "when it": lambda s: s.with_columns(y=wb.when(col.x).then(1).otherwise(2)),
     "round": lambda s: s.with_columns(y=col.x.round(1)), "floor": lambda s: s.with_columns(y=col.x.floor()),
     "sqrt": lambda s: s.with_columns(y=col.x.sqrt()),
-    "fill_null 0": lambda s: s.with_columns(y=col.x.fill_null(0)), "fill_null text": lambda s: s.with_columns(y=col.x.fill_null("a")),
+    "fill_null 0": lambda s: s.with_columns(y=col.x.fill_null(0)),
+    "fill_null text": lambda s: s.with_columns(y=col.x.fill_null("a")),
     "lower": lambda s: s.with_columns(y=col.x.str.lower()), "year": lambda s: s.with_columns(y=col.x.dt.year),
     "hour": lambda s: s.with_columns(y=col.x.dt.hour), "dt.floor": lambda s: s.with_columns(y=col.x.dt.floor("1h")),
     "field": lambda s: s.with_columns(y=col.x.field("a")),
-    **{f"cast {target}": (lambda target: lambda s: s.with_columns(y=col.x.cast(target)))(target) for target in (
+    **{f"cast {target}": _cast(target) for target in (
         "int64", "float64", "string", "bool", "timestamp[us]", "date32", "duration[us]", "uint8", "binary")},
     "python": lambda s: s.with_columns(y=lambda e: str(e.x)),
-    "select_many": lambda s: s.select_many(y=lambda e: [e.x], items=pa.string()) if False else s,
-    "detect": lambda s: s,
-    "progress": lambda s: window(s.group_by("k")).aggregate(n=wb.count(col.x), v=wb.max(col.x)).progress(block_rows=2).finish(),
+    "select_many": lambda s: s.select_many("y", [col.x, col.x]),
+    "items of it": lambda s: s.select_many("x"),
+    "detect": lambda s: s.group_by("k").detect(wb.sequence(a=col.x.is_not_null(), b=col.x == col.x), within=5),
+    "progress": lambda s: window(s.group_by("k")).aggregate(v=wb.max(col.x)).progress(block_rows=2).finish(),
     "progress key": lambda s: window(s.group_by("x")).aggregate(n=wb.count()).progress(block_rows=2).finish(),
     "fill": lambda s: window(s.group_by("x")).aggregate(n=wb.count(), fill=True),
     "fill first": lambda s: window(s).aggregate(v=wb.first(col.x), fill=True),
     "results": lambda s: window(s).aggregate(v=wb.max(col.x).is_null(), w=wb.first(col.x)),
     "two windows": lambda s: window(s).aggregate(v=wb.max(col.x)).hopping_window(20, 10).aggregate(v=wb.max(col.v)),
-    "user": lambda s: s,
+    "user": lambda s: window(s).aggregate(v=_SEEN(col.x)),
 }
