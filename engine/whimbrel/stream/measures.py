@@ -353,7 +353,7 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
             raise PlanError(f"{role} is {function!r}, not a function.", where=f"aggregate({name or ''})",
                             hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
     if returns is not None and not isinstance(returns, pa.DataType):
-        raise PlanError(f"returns is {returns!r}, which is no Arrow type.", where=f"aggregate({name or ''})",
+        raise PlanError(f"returns must be an Arrow type, got {returns!r}.", where=f"aggregate({name or ''})",
                         hint="Pass an Arrow type: returns=pa.float64(), or returns=pa.list_(pa.string()).")
     if (save is None) != (load is None):
         raise PlanError("save and load go together.", where=f"aggregate({name or ''})",

@@ -175,7 +175,7 @@ def test_a_state_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> No
 def test_what_is_no_aggregate_is_refused() -> None:
     with pytest.raises(PlanError, match="save and load go together"):
         wb.aggregate(init=Model, accumulate=lambda s, _: s, result=lambda s: s.slope(), save=lambda s: s.sums)
-    with pytest.raises(PlanError, match="which is no Arrow type"):
+    with pytest.raises(PlanError, match="returns must be an Arrow type"):
         wb.aggregate(init=0, accumulate=lambda s, _: s, result=lambda s: s, returns=float)  # type: ignore[arg-type]
     unknown = wb.aggregate(init=list, accumulate=lambda s, _: s, result=lambda s: s, name="unknown")
     with pytest.raises(ExpressionError, match="type of unknown's result cannot be foreseen"):
