@@ -11,6 +11,7 @@ from pyarrow import parquet
 
 from whimbrel.connect.files import FilePath
 from whimbrel.connect.sinks.folder_owner import owned
+from whimbrel.connect.sinks.kept_files import check_kept, file_name, rows_files
 from whimbrel.errors import SinkError
 from whimbrel.plan.sink import Sink, Token
 
@@ -23,6 +24,9 @@ class ParquetSink(Sink):
     Exactly once: files are written under a hidden name, and renamed when a checkpoint knows of them. Whoever reads
     ``rows-*.parquet`` sees each row once. Only where the newest checkpoints are damaged, and an older one is taken,
     files disappear, to be written again.
+
+    A run that resumes looks whether its files are still there and whole, by their names and footers. If rows are
+    missing, it is refused with a SinkError that names them.
 
     Parameters
     ----------
@@ -56,15 +60,19 @@ class ParquetSink(Sink):
             self._take_over(rows, token)
         except OSError as error:
             raise self._unwritten(error, "give a folder that can be written to, on a disk that has room") from error
+        except SinkError:
+            self.close()  # whoever repairs the folder starts the run again, perhaps in this process
+            raise
 
     def _take_over(self, rows: int, token: Token) -> None:
         """Own the folder, and leave in it what the run has written up to its checkpoint."""
         self._owner = owned(self.folder, self.run, begins=rows == 0, has_rows=any(self.folder.glob("rows-*.parquet")))
         if token is not None:
             self.commit(token)
-        for file in [*self.folder.glob(".rows-*.parquet"), *self.folder.glob("rows-*.parquet")]:
-            if file.name.startswith(".") or int(file.name.split("-")[1]) >= rows:
-                file.unlink()
+        check_kept(self.folder, rows)  # before any file goes: what is refused stays as it was found
+        for file in [*self.folder.glob(".rows-*.parquet"), *(file.path for file in rows_files(self.folder)
+                                                             if file.first >= rows)]:
+            file.unlink()
         self._sync()
 
     def _unwritten(self, error: OSError, hint: str) -> SinkError:
@@ -80,7 +88,7 @@ class ParquetSink(Sink):
     def _write(self) -> None:
         if not self._held:
             return
-        name = f"rows-{self._rows:015}-{self._rows + self._held:015}.parquet"
+        name = file_name(self._rows, self._rows + self._held)
         path = self.folder / f".{name}"
         try:
             with path.open("wb") as file:

@@ -1,0 +1,103 @@
+"""Whether a folder still holds the rows that a run has written: each file says by its name which rows it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from whimbrel.errors import SinkError
+
+_NAME = re.compile(r"rows-(\d+)-(\d+)\.parquet")
+_MOST_NAMED = 3
+_ENDING_BYTES = 8  # the length of the footer, and PAR1
+
+
+class RowsFile(NamedTuple):
+    """A file of rows ``[first, stop)``, counted from 0."""
+
+    first: int
+    stop: int
+    path: Path
+
+
+def file_name(first: int, stop: int) -> str:
+    """What a file of these rows is called.
+
+    >>> file_name(0, 30)
+    'rows-000000000000000-000000000000030.parquet'
+    """
+    return f"rows-{first:015}-{stop:015}.parquet"
+
+
+def rows_files(folder: Path) -> list[RowsFile]:
+    """The files that readers see, in the order of their rows; what is called otherwise is of others."""
+    named = ((_NAME.fullmatch(path.name), path) for path in folder.glob("rows-*.parquet"))
+    return sorted(RowsFile(int(name[1]), int(name[2]), path) for name, path in named if name is not None)
+
+
+def check_kept(folder: Path, rows: int) -> None:
+    """Refuse a folder in which some of the first `rows` rows are missing, or in a file that is not whole.
+
+    Only footers are read.
+
+    Parameters
+    ----------
+    folder : path
+    rows : int
+        How many rows the run has written there, as its checkpoint says.
+
+    Raises
+    ------
+    SinkError
+        It names the rows and their files.
+    """
+    lost = list(_lost(rows_files(folder), rows))
+    if not lost:
+        return
+    named = "; ".join(f"rows {first:,} to {stop - 1:,} ({why})" for first, stop, why in lost[:_MOST_NAMED])
+    more = f"; and {len(lost) - _MOST_NAMED:,} more" if len(lost) > _MOST_NAMED else ""
+    raise SinkError(f"The run wrote {rows:,} rows, and some are missing: {named}{more}.",
+                    where=f"sinks.parquet({str(folder)!r})",
+                    hint="restore these files from a copy; or begin again, with an empty folder and other checkpoints")
+
+
+def _lost(files: list[RowsFile], rows: int) -> Iterator[tuple[int, int, str]]:
+    """Ranges of rows that cannot be read, and why; rows count from 0."""
+    reached = 0
+    for first, stop, path in files:
+        if reached >= rows:
+            return
+        if first > reached:
+            yield reached, min(first, rows), "no file"
+        if first < reached:
+            yield first, min(reached, stop), f"twice, also in {path.name}"
+        why = _damage(path, stop - first)
+        if why:
+            yield first, stop, f"{path.name} {why}"
+        reached = max(reached, stop)
+    if reached < rows:
+        yield reached, rows, "no file"
+
+
+def _damage(path: Path, rows: int) -> str:
+    """What speaks against a file: it was cut, is of something else, or has other rows; empty if it is whole."""
+    try:
+        footer = parquet.read_metadata(path)
+    except (pa.ArrowInvalid, OSError):
+        return "cannot be read as Parquet"
+    if footer.num_rows != rows:
+        return f"has {footer.num_rows:,} rows"
+    chunks = (footer.row_group(group).column(column)
+              for group in range(footer.num_row_groups) for column in range(footer.num_columns))
+    end = max((_begin(chunk) + chunk.total_compressed_size for chunk in chunks), default=0)
+    return "was cut" if end + footer.serialized_size + _ENDING_BYTES > path.stat().st_size else ""
+
+
+def _begin(chunk: parquet.ColumnChunkMetaData) -> int:
+    pages = [chunk.data_page_offset]
+    return int(min([*pages, chunk.dictionary_page_offset] if chunk.has_dictionary_page else pages))
