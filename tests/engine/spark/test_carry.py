@@ -35,6 +35,8 @@ QUERIES: dict[str, Query] = {
     "user's own": lambda log: log.group_by("k").hopping_window("3m", "1m").aggregate(s=spread(col.x)),
     "user's own, sliding": lambda log: log.group_by("k").sliding_window("90s").aggregate(s=spread(col.x)),
     "self-join": lambda log: log.set_duration("30s").join(log.where(col.x > 5).select("k", y=col.x), on="k"),
+    "weeks": lambda log: log.shift("6d22h").group_by("k").hopping_window("2w", "1w").aggregate(n=wb.count()),
+    "cut by weeks": lambda log: log.shift("6d22h").group_by("k").session_window("1h", "1w").aggregate(n=wb.count()),
     "median": lambda log: log.tumbling_window("2m").aggregate(m=wb.median(col.x)),
     "sessions": lambda log: log.group_by("k").session_window("20s").aggregate(n=wb.count()),
     "pattern": lambda log: log.group_by("k").detect(wb.sequence(high=col.x > 7, low=col.x < 2), within="1m"),
