@@ -18,6 +18,7 @@ from whimbrel.connect.columnar import ColumnarSource
 from whimbrel.connect.known_gaps import KnownGaps
 from whimbrel.connect.pandas_index import index_columns, unnamed_index, without
 from whimbrel.connect.partitions import Partitions, by_of
+from whimbrel.connect.python_times import with_nanoseconds
 from whimbrel.connect.row_groups import may_meet
 from whimbrel.errors import MissingExtraError, SchemaError, SourceError
 from whimbrel.expr import Expr
@@ -234,6 +235,7 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
     _check_names(frame, where)
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
+        table = with_nanoseconds(table, [values for _, values in frame.items()], where=where)
         for place, level in enumerate(_levels(frame, (time, end, arrival, by_of(partition)), where)):
             values = frame.index.get_level_values(level).to_frame(index=False, name=level)
             table = table.add_column(place, level, pa.Table.from_pandas(values, preserve_index=False).column(0))
@@ -291,6 +293,7 @@ def _table(data: Any, where: str, wanted: Sequence[str | None]) -> pa.Table:
     if hasattr(data, "set_axis") and any(each.__module__.partition(".")[0] == "pandas" for each in type(data).__mro__):
         asked = any(level in wanted for level in data.index.names if level is not None)
         table = _as_table(data if asked else data.set_axis(range(len(data))), where)
+        table = with_nanoseconds(table, [values for _, values in data.items()], where=where)
         return without(table, index_columns(table.schema.metadata), wanted)
     table = _as_table(data, where)
     return without(table, unnamed_index(table.schema.metadata), wanted)
@@ -301,10 +304,11 @@ def _as_table(data: Any, where: str) -> pa.Table:
         return data
     if isinstance(data, dict):
         try:
-            return pa.table(data)
+            table = pa.table(data)
         except _NO_TABLE as error:
             raise SourceError(f"These columns are no table: {str(error).splitlines()[0]}", where=where,
                               hint="give lists of one length and one type each") from None
+        return with_nanoseconds(table, list(data.values()), where=where)
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if hasattr(data, "__arrow_c_stream__"):
