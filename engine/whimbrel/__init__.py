@@ -4,7 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from whimbrel import display
-from whimbrel.connect import FILE_ORDER, Partitions, ReplayClock
+from whimbrel.connect import FILE_ORDER, SEQUENCE, WALL_CLOCK, Partitions, ReplayClock
 from whimbrel.elsewhere import PACKAGE, absent
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import col, end_time, first_of, last_of, lit, register, start_time, when
@@ -60,8 +60,9 @@ __version__ = "0.1.0"
 display.load_between_cells()
 
 __all__ = [
-    "FILE_ORDER", "Bands", "Checkpoints", "Comparison", "Estimate", "Lateness", "Metrics", "Partitions", "Progress",
-    "ReplayClock", "Run", "Served", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all", "all_at_once", "any",
+    "FILE_ORDER", "SEQUENCE", "WALL_CLOCK", "Bands", "Checkpoints", "Comparison", "Estimate", "Lateness", "Metrics",
+    "Partitions", "Progress", "ReplayClock", "Run", "Served", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all",
+    "all_at_once", "any",
     "approx_count_distinct", "approx_quantile", "col", "collect", "count", "count_distinct", "datasets", "end_time",
     "event", "feeds", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark", "last", "last_of",
     "late_rows", "lateness", "lit", "max", "mean", "median", "min", "product", "quantile", "read_parquet", "register",

@@ -9,10 +9,11 @@ from whimbrel.connect.partitions import Partitions
 from whimbrel.connect.replay import Replay
 from whimbrel.connect.replay_clock import ReplayClock
 from whimbrel.connect.replayed import Replayed, follow
-from whimbrel.connect.stated import FILE_ORDER
+from whimbrel.connect.stated import FILE_ORDER, SEQUENCE, WALL_CLOCK
 from whimbrel.connect.timeline import Timeline
 
 __all__ = [
-    "FILE_ORDER", "ArrowSource", "ColumnarSource", "EdgeSource", "ParquetSource", "Partitions", "Replay", "ReplayClock",
-    "Replayed", "TimedSource", "Timeline", "flights", "flights_file", "follow", "pandas_source",
+    "FILE_ORDER", "SEQUENCE", "WALL_CLOCK", "ArrowSource", "ColumnarSource", "EdgeSource", "ParquetSource",
+    "Partitions", "Replay", "ReplayClock", "Replayed", "TimedSource", "Timeline", "flights", "flights_file", "follow",
+    "pandas_source",
 ]

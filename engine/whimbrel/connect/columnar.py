@@ -12,8 +12,9 @@ from whimbrel.batch import Batch
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.partitions import Partitions, in_partitions
 from whimbrel.connect.promise import promise
-from whimbrel.connect.stated import in_file_order
+from whimbrel.connect.stated import SEQUENCE, in_file_order, is_stated, refuse_wall_clock
 from whimbrel.connect.timeline import Timeline
+from whimbrel.errors import PlanError
 from whimbrel.plan.source import Source
 
 BATCH_ROWS = 262_144
@@ -51,6 +52,10 @@ class TimedSource(Source):
     def __init__(self, fields: pa.Schema, *, time: str, end: str | None, arrival: str | None,
                  reorder_latency: Duration | None, late: str | None, name: str, rows: int | None, where: str,
                  partition: str | Partitions | None = None) -> None:
+        refuse_wall_clock(time, where)
+        if is_stated(time, SEQUENCE):
+            raise PlanError("These rows have no order in which they could be numbered.", where=where,
+                            hint="Name the event-time column: time=...")
         self.file_order = in_file_order(arrival)
         arrival = None if self.file_order else arrival
         self.timeline = Timeline.of(fields, time=time, end=end, arrival=arrival, where=where)

@@ -20,6 +20,7 @@ from whimbrel.connect.pandas_index import index_columns, unnamed_index, without
 from whimbrel.connect.partitions import Partitions, by_of
 from whimbrel.connect.python_times import with_nanoseconds
 from whimbrel.connect.row_groups import may_meet
+from whimbrel.connect.stated import Stated, numbered
 from whimbrel.errors import MissingExtraError, SchemaError, SourceError
 from whimbrel.expr import Expr
 from whimbrel.plan.excerpts import Excerpts
@@ -70,7 +71,8 @@ class ArrowSource(ColumnarSource):
                  partition: str | Partitions | None = None, _call: str = "from_arrow",
                  _also: Sequence[str | None] = ()) -> None:
         where = f"{_call}(..., {'sync' if _call == 'from_edges' else 'time'}={time!r})"
-        self.table = _table(data, where, (time, end, arrival, by_of(partition), *_also))
+        table = _table(data, where, (time, end, arrival, by_of(partition), *_also))
+        self.table, time = numbered(table, time, where)
         super().__init__(self.table.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                          late=late, name=name or "table", rows=self.table.num_rows, where=where,
                          partition=partition)
@@ -245,7 +247,8 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
     except (ValueError, TypeError, OverflowError) as error:  # sparse columns, integers beyond 64 bits
         raise SchemaError(f"This DataFrame does not become a table: {error}", where=where,
                           hint="rename, convert or drop what it names; .info() shows the types of columns") from None
-    if time not in table.column_names and frame.index.names == [None] and not isinstance(frame.index, pd.RangeIndex):
+    stated = isinstance(time, Stated) or time in table.column_names
+    if not stated and frame.index.names == [None] and not isinstance(frame.index, pd.RangeIndex):
         raise SchemaError(f"time={time!r} names no column, and the index of the DataFrame has no name.", where=where,
                           hint=f"name the index to use it as time: frame.rename_axis({time!r})")
     return ArrowSource(table.replace_schema_metadata(None), time=time, end=end, arrival=arrival,

@@ -77,13 +77,19 @@ class ParquetSource(ColumnarSource):
         text = str(path) if isinstance(path, (str, Path)) else None
         shown = "..." if text is None else repr(without_secrets(text) if "://" in text else text)
         where = f"read_parquet({shown}, time={time!r})"
+        self._files, named, rows = self.opened(path, where=where, wanted=(time, end, arrival, by_of(partition)))
+        super().__init__(self._files.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
+                         late=late, name=name or named, rows=rows, where=where, partition=partition)
+
+    @staticmethod
+    def opened(path: FilePath | Iterable[FilePath], *, where: str,
+               wanted: Sequence[str | None]) -> tuple[ParquetFiles, str, int]:
+        """The files in the order in which they are read, what they are called, and how many rows they have."""
         files, directory = parquet_files(path, where=where), _directory(path)
         folders = None if directory is None else FolderColumns(directory, files, where=where)
         files = files if folders is None else folders.in_order()
-        self._files = ParquetFiles(files, where=where, folders=folders, wanted=(time, end, arrival, by_of(partition)))
-        super().__init__(self._files.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                         late=late, name=name or _name(path, files), rows=self._files.rows, where=where,
-                         partition=partition)
+        opened = ParquetFiles(files, where=where, folders=folders, wanted=wanted)
+        return opened, _name(path, files), opened.rows
 
     @property
     def paths(self) -> Sequence[Path]:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.errors import PlanError, SchemaError
 
 
 class Stated(str):
@@ -38,3 +44,57 @@ def in_file_order(arrival: str | None) -> bool:
     (True, False, False)
     """
     return isinstance(arrival, Stated) and arrival == FILE_ORDER
+
+
+SEQUENCE: Final = Stated("wb.SEQUENCE")
+"""As `time=`: the number of the row, from 0, in a column ``sequence``."""
+
+WALL_CLOCK: Final = Stated("wb.WALL_CLOCK")
+"""As `time=` of a feed: when the row arrived, in a column ``arrival_time``."""
+
+SEQUENCE_COLUMN: Final = "sequence"
+ARRIVAL_COLUMN: Final = "arrival_time"
+
+
+def is_stated(time: str, fact: Stated) -> bool:
+    """Whether `time` is that fact, and not a column of the same name.
+
+    Examples
+    --------
+    >>> is_stated(SEQUENCE, SEQUENCE), is_stated("wb.SEQUENCE", SEQUENCE)
+    (True, False)
+    """
+    return isinstance(time, Stated) and time == fact
+
+
+def numbered(table: pa.Table, time: str, where: str) -> tuple[pa.Table, str]:
+    """A table with a column of row numbers, where `time` asks for one, and the event-time column.
+
+    Raises
+    ------
+    SchemaError
+        When the table has a column of that name.
+
+    Examples
+    --------
+    >>> numbered(pa.table({"x": [5, 6]}), SEQUENCE, "")[0].to_pydict()
+    {'x': [5, 6], 'sequence': [0, 1]}
+    """
+    if not is_stated(time, SEQUENCE):
+        return table, time
+    check_free(SEQUENCE_COLUMN, table.column_names, where)
+    return table.append_column(SEQUENCE_COLUMN, pa.array(np.arange(len(table)))), SEQUENCE_COLUMN
+
+
+def check_free(name: str, names: Sequence[str], where: str) -> None:
+    """Refuse rows that have a column of the name that a made one gets."""
+    if name in names:
+        raise SchemaError(f"There is a column {name!r} already, which is the name of the column that is made.",
+                          where=where, hint=f"Use the column: time={name!r}, or rename it first.")
+
+
+def refuse_wall_clock(time: str, where: str) -> None:
+    """Refuse the wall clock as the time of rows that are there already."""
+    if is_stated(time, WALL_CLOCK):
+        raise PlanError("Rows of a file or table have all arrived: the wall clock says nothing about them.",
+                        where=where, hint="Use time=wb.SEQUENCE for the order of the rows, or name a column.")

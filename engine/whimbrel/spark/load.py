@@ -13,7 +13,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch
 from whimbrel.clock import Duration, Instant
 from whimbrel.connect import ColumnarSource
-from whimbrel.connect.stated import in_file_order
+from whimbrel.connect.stated import Stated, in_file_order
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, columns_of, lifetime_of, predicate
 from whimbrel.plan import Beat, Blocks, Disorder, Source
@@ -187,6 +187,9 @@ def spark_source(asked: Any, *, time: str, end: str | None = None, arrival: str 
                  spark: SparkSession | None = None, **options: Any) -> SparkSource | SparkFeed:
     """A DataFrame, a table or a query as a source, or as a feed where it streams; options as both have them."""
     told = f"from_spark(..., time={time!r})"
+    if isinstance(time, Stated):
+        raise PlanError("Spark keeps no order of rows that could be their time, and its rows have all arrived.",
+                        where=told, hint="Name the event-time column: time=...")
     if in_file_order(arrival):
         raise PlanError("Spark keeps no order of rows, so none can be that of their arrival.", where=told,
                         hint="name the column that has the arrival time: arrival=...")

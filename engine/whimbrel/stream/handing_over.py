@@ -38,6 +38,9 @@ def hand_over(history: object, feed: object, *, offset: str | None, within: str 
                               if field.name in feed.beside.names else "give the feed this schema")
     if (history.time, history.schema.time_type) != (feed.time, feed.schema.time_type):
         raise SchemaError("History and feed count time differently.", where=where, hint="give both the same time=")
+    if feed.numbered:
+        raise PlanError("Rows of a feed are numbered from 0, so they do not follow those of a history.", where=where,
+                        hint="Name an event-time column in both.")
     columns = column_names("keys", keys, where=where)
     if offset is not None and within is None:
         part = feed.part_of(offset)

@@ -8,6 +8,8 @@ from typing import Any, Literal
 from whimbrel.clock import Duration, Instant
 from whimbrel.connect import ArrowSource, EdgeSource, ParquetSource, Partitions, Replay, ReplayClock, pandas_source
 from whimbrel.connect.files import FilePath
+from whimbrel.connect.numbered_parquet import NumberedParquet
+from whimbrel.connect.stated import SEQUENCE, is_stated
 from whimbrel.errors import PlanError
 from whimbrel.plan import Node, Source
 from whimbrel.stream.stream import Stream
@@ -26,7 +28,8 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
         such as ``day=2024-01-02``, these are columns of the rows in them, and files are read in the order of their
         values.
     time : str
-        The event-time column: a timestamp, a date, or integers.
+        The event-time column: a timestamp, a date, or integers. ``wb.SEQUENCE``: the number of the row, from 0, in a
+        column ``sequence``.
     end : str, optional
         When events end; without it each lasts one tick. A null end is not known.
     arrival : str, optional
@@ -53,6 +56,9 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
     in one file and floats or text in another, is an error that names both files, before a row is read. An index without
     a name that pandas wrote to a file is no column, unless it is asked for, such as ``end="__index_level_0__"``.
     """
+    if is_stated(time, SEQUENCE):
+        return Stream(Node(NumberedParquet(path, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
+                                           partition=partition, name=name)))
     return Stream(Node(ParquetSource(path, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                                      late=late, partition=partition, name=name)))
 

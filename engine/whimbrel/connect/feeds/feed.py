@@ -26,7 +26,15 @@ from whimbrel.connect.feeds.pace import Pace
 from whimbrel.connect.pandas_index import data_fields
 from whimbrel.connect.partitions import Partitions, by_of, in_partitions
 from whimbrel.connect.promise import promise
-from whimbrel.connect.stated import in_file_order
+from whimbrel.connect.stated import (
+    ARRIVAL_COLUMN,
+    SEQUENCE,
+    SEQUENCE_COLUMN,
+    WALL_CLOCK,
+    check_free,
+    in_file_order,
+    is_stated,
+)
 from whimbrel.connect.timeline import Timeline
 from whimbrel.errors import PlanError, SchemaError, SourceError, WhimbrelError, near_match
 from whimbrel.plan import Position, Relief, Source
@@ -132,7 +140,9 @@ class Feed(Source):
                              fields_inferred(data_fields(self._sampled(self.pace.sample_s), wanted), self.call))
         fields = pa.schema([*self.value_fields, *self.beside])
         self.arrived_as = told.get("arrived_as")
-        if self.arrived_as is not None:
+        time, made = self._made(time, told, fields.names)
+        fields = pa.schema([*fields, *made])
+        if self.arrived_as is not None and not (made and self.arrived_as == time):
             fields = fields.append(pa.field(self.arrived_as, _clock_type(fields, time, self.call)))
         self.fields = fields
         if in_file_order(told.get("arrival")):
@@ -152,6 +162,21 @@ class Feed(Source):
             self.pace.overload.check(self.schema.names, where=self.call)
         if isinstance(rule := self.pace.overload, WidenHop):
             self.relief = Relief(rule.ticks(self.schema.unit))
+
+    def _made(self, time: str, told: Usual, names: Sequence[str]) -> tuple[str, list[pa.Field]]:
+        """The event-time column, and that column where the feed makes it: of row numbers, or of the wall clock."""
+        self.numbered = is_stated(time, SEQUENCE)
+        if not self.numbered and not is_stated(time, WALL_CLOCK):
+            return time, []
+        if told.get("end") is not None:
+            raise PlanError("An end needs an event time of its own.", where=self.call,
+                            hint="Name the event-time column, or leave end= out.")
+        name, type_ = SEQUENCE_COLUMN, pa.int64()
+        if not self.numbered:
+            name, type_ = self.arrived_as or ARRIVAL_COLUMN, pa.timestamp("us", "UTC")
+            self.arrived_as = name
+        check_free(name, names, self.call)
+        return name, [pa.field(name, type_)]
 
     def _check_names(self, told: Usual) -> None:
         """Whether all that was told is something that a feed can be told."""
@@ -197,7 +222,7 @@ class Feed(Source):
             raise SourceError(f"{self.name} cannot be read on from row {offset:,}.", where=self.call,
                               hint="a feed goes on from a checkpoint, which knows its place")
         self.schema.select(columns)
-        return Listening(self, tuple(columns), place)
+        return Listening(self, tuple(columns), place, int(offset))
 
     def _sampled(self, seconds: float) -> pa.Schema:
         """The schema of the first messages that come."""

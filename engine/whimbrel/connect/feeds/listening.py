@@ -47,9 +47,12 @@ class Listening(Reading):
     feed : Feed
     columns : tuple of str
     place : JSON value
+    rows : int
+        How many rows were read before it.
     """
 
-    def __init__(self, feed: Feed, columns: tuple[str, ...], place: Place) -> None:
+    def __init__(self, feed: Feed, columns: tuple[str, ...], place: Place, rows: int = 0) -> None:
+        self._rows_before = rows
         self.feed, self.columns, self.place, self.relief = feed, columns, place, feed.relief
         self._queue: deque[tuple[pa.Table, int, Place]] = deque()
         self._waiting = self._waiting_bytes = 0
@@ -92,10 +95,19 @@ class Listening(Reading):
         rows = as_batch(pa.concat_tables(parts))  # here, since the thread that receives has more to do
         if not rows.num_rows:
             return None
+        if self.feed.numbered:
+            rows = self._numbered(rows)
         batch = next(iter(self.feed.timeline.batches([rows], self.columns, 0)))
         if self._heard is not None:
             self._heard.note(batch)
         return batch
+
+    def _numbered(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """With their numbers: a run that resumes counts on from the rows before its checkpoint."""
+        numbers = pa.array(np.arange(self._rows_before, self._rows_before + rows.num_rows))
+        self._rows_before += rows.num_rows
+        arrays = [numbers if name == self.feed.time else rows.column(name) for name in rows.schema.names]
+        return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
 
     def _begin(self) -> None:
         self._came_at = monotonic()
@@ -308,6 +320,8 @@ class Listening(Reading):
         rows = decoded.rows
         arrays = [*rows.columns, *(pa.array(delivery.beside[field.name], field.type).take(pa.array(decoded.message))
                                    for field in feed.beside)]
+        if feed.numbered:  # once it is known how many rows are before
+            arrays.append(pa.array(np.zeros(rows.num_rows, np.int64)))
         if feed.arrived_as is not None:
             ticks = np.full(rows.num_rows, now_ticks(now_ns, feed.schema.unit))
             arrays.append(pa.array(ticks).cast(feed.schema.time_type))
