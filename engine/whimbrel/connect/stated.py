@@ -12,7 +12,7 @@ from whimbrel.errors import PlanError, SchemaError
 
 
 class Stated(str):
-    """A fact about a source that is written in the place of a column.
+    """What is known of a source, written in the place of a column.
 
     Parameters
     ----------
@@ -56,15 +56,15 @@ SEQUENCE_COLUMN: Final = "sequence"
 ARRIVAL_COLUMN: Final = "arrival_time"
 
 
-def is_stated(time: str, fact: Stated) -> bool:
-    """Whether `time` is that fact, and not a column of the same name.
+def is_stated(time: str, what: Stated) -> bool:
+    """Whether `time` says just that, and is not a column of the same name.
 
     Examples
     --------
     >>> is_stated(SEQUENCE, SEQUENCE), is_stated("wb.SEQUENCE", SEQUENCE)
     (True, False)
     """
-    return isinstance(time, Stated) and time == fact
+    return isinstance(time, Stated) and time == what
 
 
 def numbered(table: pa.Table, time: str, where: str) -> tuple[pa.Table, str]:
