@@ -9,6 +9,8 @@ import os
 import platform
 from pathlib import Path
 
+from whimbrel.kernels import forced_tier
+
 WORKLOADS = {letter: f"bench.workload_{letter.lower()}" for letter in "ABCDEHIJK"}
 
 
@@ -22,7 +24,7 @@ def main() -> None:
     unknown = set(arguments.names) - set(WORKLOADS)
     if unknown:
         parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}")
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {kernels()}"
     print(f"{machine}, Python {platform.python_version()}; ours on one thread; warm; ratio > 1: ours is better")
     rows = []
     for name in arguments.names or WORKLOADS:
@@ -31,6 +33,13 @@ def main() -> None:
             rows.append(row.as_dict())
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
+
+
+def kernels() -> str:
+    """Which form of the kernels the figures are of."""
+    if forced_tier() == "interpreted":
+        return "kernels interpreted, as WHIMBREL_JIT=0 asks: figures say nothing of compiled ones"
+    return "kernels compiled before the times"
 
 
 if __name__ == "__main__":

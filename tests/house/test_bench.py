@@ -22,6 +22,7 @@ from bench import __main__ as command
 from bench.compare import Row, compare, same_rows, taken, warm
 from bench.sides import Ours, collected, ready
 from whimbrel import Stream, col
+from whimbrel.kernels import Compiled, tier
 
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT / "bench"
@@ -105,6 +106,31 @@ def test_nothing_is_compiled_inside_the_times() -> None:
     with (mock.patch("bench.compare.finish_compiling", side_effect=itertools.count()),
           pytest.raises(AssertionError, match="compiled inside the times")):
         compared(collected(positive), collected(lambda: log().select("x").where(col.x > 0)))
+
+
+@pytest.mark.parametrize("rows", [5, 1_500, 5_000])
+def test_few_rows_are_compiled_for_too(rows: int) -> None:
+    """A run of fewer than 2,000 rows asks for no compiler: its times would be those of interpreted kernels."""
+    table = pa.table({"at": range(rows), "x": range(rows)})
+    measures = {f"m{at}": wb.sum(col.x + rows + at) for at in range(rows % 7 + 5)}  # a kernel that no other query has
+    query = wb.from_arrow(table, time="at").group_by("x").tumbling_window(rows).aggregate(**measures)
+    interpreted: list[str] = []
+    run = Compiled.interpreted
+
+    def noting(kernel: Compiled, *arguments: Any) -> Any:
+        interpreted.append(kernel.function.__name__)
+        return run(kernel, *arguments)
+
+    warm(query.collect, ready(query.collect)[1])
+    with mock.patch.object(Compiled, "interpreted", noting):
+        query.collect()
+    assert interpreted == []
+
+
+def test_figures_of_interpreted_kernels_say_so() -> None:
+    assert command.kernels() == "kernels compiled before the times"
+    with tier("interpreted"):
+        assert command.kernels().startswith("kernels interpreted")
 
 
 def test_times_are_taken_again_when_something_was_compiled() -> None:
