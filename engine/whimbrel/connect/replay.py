@@ -52,6 +52,8 @@ class Replay(Source):
         fast it goes.
     reorder_latency, late, partition
         The order that the feed promises; default: what the log promises.
+    latency_later : bool
+        Whether it may be made without a reorder latency. Then a query of it must say one: see :meth:`check_promise`.
 
     Raises
     ------
@@ -75,7 +77,7 @@ class Replay(Source):
     def __init__(self, source: Source, speed: float | None = None, *, start: Instant | None = None,
                  end: Instant | None = None, clock: ReplayClock | None = None, every: Duration | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None,
-                 partition: str | Partitions | None = None) -> None:
+                 partition: str | Partitions | None = None, latency_later: bool = False) -> None:
         where = f"replay({source.name}, speed={USUAL_SPEED if speed is None else speed!r})"
         if source.live:
             raise PlanError(f"{source.name!r} is a feed already.", where=where, hint="replay a file or a table")
@@ -110,10 +112,15 @@ class Replay(Source):
         if self.disorder.partition is not None and self.disorder.lag is None:
             raise PlanError("A feed has no end, so it must say how far its partitions may be behind.", where=where,
                             hint=f'give a lag: partition=wb.Partitions(by={self.disorder.partition!r}, lag="12h")')
-        if self.disorder.partition is None and self.disorder.reorder_latency is None:
-            raise PlanError("A feed has no end, so it must say how late a row may be.", where=where,
-                            hint='give a reorder latency: replay(..., reorder_latency="12h")')
+        if not latency_later:
+            self.check_promise()
         self._first_row: int | None = 0 if self._start is None else None
+
+    def check_promise(self) -> None:
+        if self.disorder.partition is None and self.disorder.reorder_latency is None:
+            raise PlanError("A feed has no end, so it must say how late a row may be.", where=self._where,
+                            hint='give a reorder latency: replay(..., reorder_latency="12h"); or ask the query for '
+                                 'several: .at_latencies("1s", "12h")')
 
     def again(self) -> Source | None:
         return self._at(None, INFINITE)

@@ -234,6 +234,14 @@ class Source(ABC):
         """
         return None
 
+    def check_promise(self) -> None:  # noqa: B027 - most promise an order whenever they are made
+        """Refuse a source that does not say how late its rows may be, where nothing in a plan says it instead.
+
+        Raises
+        ------
+        PlanError
+        """
+
     def in_parts(self) -> Source:
         """The same, as it is best read in blocks; where they lie may have to be counted first."""
         return self

@@ -196,7 +196,8 @@ def replay(log: Stream | Source, speed: float | None = None, *, start: Instant |
     every : str, timedelta or int (ticks), optional
         Rows come in batches of so much of the log's time, at its end: the same batches in each run.
     reorder_latency, late, partition
-        The order that the feed promises; default: what the log promises.
+        The order that the feed promises; default: what the log promises. A query that is asked ``at_latencies(...)``
+        needs no reorder latency; any other is refused without one when it is started or explained.
 
     Examples
     --------
@@ -214,4 +215,4 @@ def replay(log: Stream | Source, speed: float | None = None, *, start: Instant |
         raise PlanError(f"A {type(clock).__name__} is no clock of replays.", where="replay(clock=...)",
                         hint="such as run.clock of another run; leave it out for one of its own")
     return Stream(Node(Replay(source, speed, start=start, end=end, clock=clock, every=every,
-                              reorder_latency=reorder_latency, late=late, partition=partition)))
+                              reorder_latency=reorder_latency, late=late, partition=partition, latency_later=True)))

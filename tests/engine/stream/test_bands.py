@@ -289,3 +289,30 @@ def test_the_old_value_is_kept_behind_steps_that_keep_the_keys(further: Callable
     counts = further(log.group_by("k").tumbling_window(4).aggregate(n=wb.count()))
     told = counts.at_latencies(0, 100).collect().filter(pc.field("revision") == "changed")
     assert told.select(["n", "n_before"]).to_pylist() == [{"n": 2, "n_before": 1}]
+
+
+def test_a_replay_needs_no_reorder_latency_for_several_latencies() -> None:
+    replayed = wb.replay(log(), speed=float("inf"))
+    asked, alone = counts(replayed).at_latencies(0, 2, 10), counts(log()).at_latencies(0, 2, 10)
+    assert asked.collect().equals(alone.collect())
+    assert asked.late_rows().collect().equals(alone.late_rows().collect())
+    early, _, _ = asked
+    assert early.collect().equals(dropping(counts(log()), 0).collect())
+    assert "band(late <= 0)" in asked.explain()
+    merged = replayed.at_latencies(0, 10, partial=counts, merge=lambda rows: rows.aggregate(n=wb.sum(col.n)))
+    assert merged.collect().num_rows
+    later = wb.replay(log(), speed=float("inf"), reorder_latency=1)
+    assert counts(later).at_latencies(0, 2, 10).collect().equals(alone.collect())
+
+
+@pytest.mark.parametrize("ask", [
+    lambda query: query.collect(), lambda query: query.start(), lambda query: query.explain(),
+    lambda query: list(query.progress()), lambda query: wb.start(query, query.at_latencies(0, 2)[0]),
+    lambda query: counts(log()).union(query).collect(),
+    lambda query: query.union(wb.replay(log()).at_latencies(0, 2)[0].tumbling_window(4).aggregate(
+        n=wb.count())).collect()])
+def test_a_replay_without_a_reorder_latency_is_refused_where_nothing_else_says_one(ask: Callable[[Any], Any]) -> None:
+    with pytest.raises(PlanError, match="must say how late a row may be") as refused:
+        ask(counts(wb.replay(log(), speed=float("inf"))))
+    assert refused.value.where == "replay(log, speed=inf)"
+    assert "at_latencies" in str(refused.value)
