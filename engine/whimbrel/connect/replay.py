@@ -53,7 +53,7 @@ class Replay(Source):
     reorder_latency, late, partition
         The order that the feed promises; default: what the log promises.
     latency_later : bool
-        Whether it may be made without a reorder latency. Then a query of it must say one: see :meth:`check_promise`.
+        Whether it may be made without a reorder latency. Then a query of it must say one: see :meth:`check_latency`.
 
     Raises
     ------
@@ -113,10 +113,10 @@ class Replay(Source):
             raise PlanError("A feed has no end, so it must say how far its partitions may be behind.", where=where,
                             hint=f'give a lag: partition=wb.Partitions(by={self.disorder.partition!r}, lag="12h")')
         if not latency_later:
-            self.check_promise()
+            self.check_latency()
         self._first_row: int | None = 0 if self._start is None else None
 
-    def check_promise(self) -> None:
+    def check_latency(self) -> None:
         if self.disorder.partition is None and self.disorder.reorder_latency is None:
             raise PlanError("A feed has no end, so it must say how late a row may be.", where=self._where,
                             hint='give a reorder latency: replay(..., reorder_latency="12h"); or ask the query for '

@@ -9,7 +9,7 @@ from whimbrel.optimize.absorb_select import absorb_select
 from whimbrel.optimize.absorb_session import absorb_session
 from whimbrel.optimize.absorb_where import absorb_where
 from whimbrel.optimize.absorb_window import absorb_window
-from whimbrel.optimize.check_promises import check_promises
+from whimbrel.optimize.check_latencies import check_latencies
 from whimbrel.optimize.close_hops import close_hops
 from whimbrel.optimize.fuse_on_beat import fuse_on_beat
 from whimbrel.optimize.in_steps import split_windows
@@ -41,7 +41,7 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
-    check_promises(roots)
+    check_latencies(roots)
     plans = sort_as_needed(split_latencies(read_once(push_down(share(rewrite(roots, widen_hops))))))
     plans = fuse_on_beat(prune_columns(plans))  # a loop over a beat takes numbers only: texts must be gone, if they can
     return prune_columns(join_edges(rewrite(rewrite(rewrite(plans, split_windows), close_hops), _settle)))

@@ -234,7 +234,7 @@ class Source(ABC):
         """
         return None
 
-    def check_promise(self) -> None:  # noqa: B027 - most promise an order whenever they are made
+    def check_latency(self) -> None:  # noqa: B027 - most promise an order whenever they are made
         """Refuse a source that does not say how late its rows may be, where nothing in a plan says it instead.
 
         Raises

@@ -8,7 +8,7 @@ from whimbrel.operators import Band, LateRows
 from whimbrel.plan import Node, Source, walk
 
 
-def check_promises(roots: Sequence[Node]) -> None:
+def check_latencies(roots: Sequence[Node]) -> None:
     """Refuse a plan with a source of no promised order, unless every step that reads it has a latency of its own.
 
     Raises
@@ -18,4 +18,4 @@ def check_promises(roots: Sequence[Node]) -> None:
     read = [below for node in walk(roots) if not isinstance(node.op, Band | LateRows) for below in node.inputs]
     for node in (*roots, *read):
         if isinstance(node.op, Source):
-            node.op.check_promise()
+            node.op.check_latency()
