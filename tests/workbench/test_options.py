@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import whimbrel as wb
@@ -54,8 +57,23 @@ def test_counts_are_one_or_more(given: dict[str, object]) -> None:
 def test_instants_are_limits_by_the_clock_on_the_wall() -> None:
     noon = 1_385_899_200_000.0
     for end in (datetime(2013, 12, 1, 12), datetime(2013, 12, 1, 12, tzinfo=UTC), "2013-12-01 12:00",
-                np.datetime64("2013-12-01T12:00")):
-        assert Style().styled(xlim=(None, end)).xlim == (None, noon)
+                np.datetime64("2013-12-01T12:00"), "2013-12-01T12:00+05:00", pd.Timestamp("2013-12-01T12:00"),
+                pd.Timestamp("2013-12-01T12:00", tz="Asia/Tokyo"), pa.scalar(datetime(2013, 12, 1, 12)),
+                pa.scalar(datetime(2013, 12, 1, 12, tzinfo=UTC)).cast(pa.timestamp("s", "UTC"))):
+        assert Style().styled(xlim=(None, end)).xlim == (None, noon), end
+    for day in (date(2013, 12, 1), "2013-12-01", np.datetime64("2013-12-01")):
+        assert Style().styled(xlim=(day, None)).xlim == (noon - 43_200_000, None)
+
+
+@pytest.mark.parametrize("end", ["1970-01-01T00:00:00.0000015", np.datetime64(1_500, "ns"), pd.Timestamp(1_500)])
+def test_limits_are_exact_below_a_microsecond(end: Any) -> None:
+    assert Style().styled(xlim=(None, end)).xlim == (None, 0.0015)
+
+
+@pytest.mark.parametrize("end", [np.datetime64("NaT"), pd.NaT, b"2013-12-01", object()])
+def test_what_is_no_instant_is_no_limit(end: Any) -> None:
+    with pytest.raises(PlanError, match="xlim cannot be"):
+        Style().styled(xlim=(None, end))
 
 
 def test_limits_hold_and_the_rest_follows_the_data() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
+from fractions import Fraction
 from numbers import Real
 from typing import Any, Final, Self
 
-import numpy as np
+import pyarrow as pa
 
+from whimbrel.clock.instant import exact_seconds
 from whimbrel.errors import PlanError, near_match
 
 Limits = tuple[float | None, float | None]
@@ -113,7 +115,7 @@ def _limits(name: str, value: Any) -> Limits:
     _expect(isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2, name, value, hint)
     try:
         low, high = (None if end is None else _position(end) for end in value)
-    except (TypeError, ValueError):
+    except (PlanError, TypeError, ValueError):
         low = high = 0.0
     _expect(low is None or high is None or low < high, name, value, hint)
     return low, high
@@ -123,10 +125,12 @@ def _position(end: Any) -> float:
     """Where on an axis: a number as it is, an instant as milliseconds of the clock on the wall."""
     if isinstance(end, Real):
         return float(end)
-    if isinstance(end, np.datetime64):
-        return float(end.astype("datetime64[us]").astype(np.int64)) / 1e3
-    instant = datetime.fromisoformat(end) if isinstance(end, str) else end
-    return datetime.combine(instant.date(), instant.time(), UTC).timestamp() * 1e3
+    seconds, zoned = exact_seconds(end, zone=None)
+    if zoned:
+        told = datetime.fromisoformat(end.strip()) if isinstance(end, str) else end
+        offset = (told.as_py() if isinstance(told, pa.Scalar) else told).utcoffset() or timedelta()
+        seconds += Fraction(offset // timedelta(microseconds=1), 10**6)
+    return float(seconds * 1_000)
 
 
 def _expect(true: bool, name: str, value: Any, hint: str) -> None:
