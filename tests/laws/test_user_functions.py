@@ -27,7 +27,7 @@ def terms(leaves: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
             st.builds("({} {} {})".format, parts, st.sampled_from(["+", "-", "*", "/", "//", "%"]), parts),
             st.builds("({} ** {})".format, parts, st.sampled_from(["2", "-1", "0.5", "3"])),
             st.builds("({} {} {})".format, parts, st.sampled_from(["<", "<=", "==", "!=", ">"]), parts),
-            st.builds("{}({})".format, st.sampled_from(["abs", "int", "float", "bool", "round", "-", "not "]), parts),
+            st.builds("({}({}))".format, st.sampled_from(["abs", "int", "float", "bool", "round", "-", "not "]), parts),
             st.builds("{}({})".format, st.sampled_from(["math.sqrt", "math.log", "math.floor", "math.exp"]), parts),
             st.builds("{}({}, {})".format, st.sampled_from(["min", "max"]), parts, parts),
             st.builds("({} if {} else {})".format, parts, parts, parts),
