@@ -8,7 +8,7 @@ import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,9 @@ from whimbrel.errors import ExpressionError
 from whimbrel.plan import Objects, StepFailed, failed, leaves_int64
 
 RETURNS = "say what it is: wb.aggregate(..., returns=pa.float64())"
+
+
+SAVE = "say how: wb.aggregate(..., save=..., load=...), to and from numbers, texts, lists, dicts or arrays"
 
 
 class WrongState(StepFailed):
@@ -67,12 +70,18 @@ class PythonSteps:
 
     def written(self, state: Any) -> str:
         """A state as text."""
+        return self._text("state", state if self.save is None else self.call("save", self.save, state))
+
+    def row_written(self, values: tuple[Any, ...]) -> str:
+        """The values of a row as text."""
+        return self._text("value", values)
+
+    def _text(self, what: str, value: Any) -> str:
         try:
-            return to_text(state if self.save is None else self.call("save", self.save, state))
+            return to_text(value)
         except Unwritable as error:
-            raise StepFailed(self.name, f"A state of {self.name} cannot be written down: it holds {error}.",
-                             "say how: wb.aggregate(..., save=..., load=...), to and from numbers, texts, lists, dicts "
-                             "or arrays") from None
+            raise StepFailed(self.name, f"A {what} of {self.name} cannot be written down: it holds {error}.",
+                             SAVE) from None
 
     def read(self, text: str) -> Any:
         """The state that was written."""
@@ -80,8 +89,8 @@ class PythonSteps:
         return value if self.load is None else self.call("load", self.load, value)
 
 
-def python_steps(user: PythonSteps, type_: pa.DataType) -> Objects:
-    """What moves the states, given the type of the result."""
+def python_steps(user: PythonSteps, type_: pa.DataType, *, written: bool) -> Objects:
+    """What moves the states, given the type of the result; only states that can be written down are merged."""
     roles = user.roles
     taken, role = roles.remove, "deaccumulate"
     if taken is None and roles.difference is not None:
@@ -92,9 +101,10 @@ def python_steps(user: PythonSteps, type_: pa.DataType) -> Objects:
 
     return Objects(
         init=user.opened, accumulate=user.state("accumulate", roles.accumulate), result=result,
-        merge=None if roles.merge is None else user.state("merge", roles.merge),
+        merge=None if roles.merge is None or not written else user.state("merge", roles.merge),
         remove=None if taken is None else user.state(role, taken),
-        save=user.written, load=user.read, copied=copy.deepcopy, timed=user.timed)
+        save=user.written, load=user.read, save_row=user.row_written, load_row=from_text,
+        copied=copy.deepcopy, timed=user.timed)
 
 
 def _is_alike(init: Any, state: Any) -> bool:
@@ -143,8 +153,15 @@ def _holds(type_: pa.DataType, value: Any) -> bool:
     return True
 
 
-def foreseen(user: PythonSteps, inputs: Sequence[pa.DataType], where: str) -> pa.DataType | None:
-    """The type of the results for a few ordinary values; None if that does not tell.
+class Foreseen(NamedTuple):
+    """What a few ordinary values tell: the type of results, None if that is not clear; why states have no text."""
+
+    type: pa.DataType | None
+    unwritten: str | None
+
+
+def foreseen(user: PythonSteps, inputs: Sequence[pa.DataType], where: str) -> Foreseen:
+    """What the functions make of a few ordinary values.
 
     Raises
     ------
@@ -170,7 +187,12 @@ def foreseen(user: PythonSteps, inputs: Sequence[pa.DataType], where: str) -> pa
         kinds = ", ".join(map(str, inputs))
         raise ExpressionError(f"{user.name} of {kinds} has no meaning: {wrong[0].what}", where=where,
                               hint=f"its functions fail for each {kinds} that was tried")
-    return _type_of([each.tolist() if isinstance(each, np.ndarray) else each for each in found])
+    unwritten = None
+    try:
+        user.written(state)
+    except StepFailed as error:
+        unwritten = error.what
+    return Foreseen(_type_of([each.tolist() if isinstance(each, np.ndarray) else each for each in found]), unwritten)
 
 
 def _type_of(found: Sequence[Any]) -> pa.DataType | None:

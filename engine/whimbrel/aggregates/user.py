@@ -107,6 +107,8 @@ class UserAggregate(Aggregate):
             said.append(f"{user.name} has no deaccumulate: when a row leaves{order}, its group is computed afresh")
         if user.merge is None:
             said.append(f"{user.name} has no merge: parts of its input cannot be aggregated apart and combined")
+        elif known.unwritten is not None:
+            said.append(f"{user.name} is not merged: {known.unwritten}")
         return said
 
     @property
@@ -136,6 +138,7 @@ class Understood:
     steps: Steps | Objects
     type: pa.DataType
     why: str | None
+    unwritten: str | None = None
 
 
 @functools.lru_cache(maxsize=256)
@@ -151,11 +154,11 @@ def _understood(user: UserFunctions, inputs: tuple[pa.DataType, ...], where: str
     except NotCompiled as left:
         why, kind = str(left), left.result
     python = PythonSteps(user.name, user.init, user.fresh, user.roles, user.save, user.load, timed=timed)
-    seen = foreseen(python, inputs, where)
+    seen, unwritten = foreseen(python, inputs, where)
     type_ = user.returns or (_RESULTS["float"] if kind in ("float", "either") else seen)
     if type_ is None:
         raise ExpressionError(f"The type of {user.name}'s result cannot be foreseen.", where=where, hint=RETURNS)
-    return Understood(python_steps(python, type_), type_, why)
+    return Understood(python_steps(python, type_, written=unwritten is None), type_, why, unwritten)
 
 
 def _kind(type_: pa.DataType) -> Kind:

@@ -8,6 +8,7 @@ from collections import deque
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -49,6 +50,8 @@ def _plain(value: Any) -> Any:
         return {"bytes": _packed(value)}
     if kind is Decimal:
         return {"decimal": str(value)}
+    if kind is datetime and isinstance(value.tzinfo, ZoneInfo) and value.tzinfo.key is not None:
+        return {"zoned": [value.isoformat(), value.tzinfo.key]}
     if kind in (datetime, date, time):
         return {kind.__name__: value.isoformat()}
     if kind is timedelta:
@@ -69,6 +72,12 @@ def _packed(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
+def _zoned(held: Any) -> datetime:
+    """An instant, on the clocks of a place."""
+    written, zone = held
+    return datetime.fromisoformat(written).astimezone(ZoneInfo(zone))
+
+
 def _array(held: Any) -> np.ndarray[Any, Any]:
     dtype, shape, content = held
     return np.frombuffer(base64.b64decode(content), dtype).reshape(shape).copy()
@@ -78,7 +87,7 @@ _MADE: dict[str, Any] = {
     "tuple": lambda held: tuple(map(_value, held)), "set": lambda held: set(map(_value, held)),
     "frozenset": lambda held: frozenset(map(_value, held)),
     "deque": lambda held: deque(map(_value, held[0]), held[1]),
-    "dict": lambda held: {_value(key): _value(part) for key, part in held},
+    "zoned": _zoned, "dict": lambda held: {_value(key): _value(part) for key, part in held},
     "number": lambda held: np.frombuffer(base64.b64decode(held[1]), held[0])[0], "array": _array,
     "bytes": base64.b64decode, "decimal": Decimal, "datetime": datetime.fromisoformat, "date": date.fromisoformat,
     "time": time.fromisoformat, "timedelta": lambda held: timedelta(*held),

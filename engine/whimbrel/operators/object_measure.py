@@ -143,20 +143,22 @@ class ObjectMeasure(Measurement):
     def state_parts(self) -> dict[str, Any]:
         try:
             states = [self.steps.save(state) for state in self.states.values()]
+            held = [self.steps.save_row(row) for row in self.held.values()]
         except StepFailed as error:
             raise KernelError(error.what, where=f"aggregate({self.name}={self.aggregate.show()})",
                               hint=error.hint) from error.__cause__
         return {"groups": np.array(list(self.states), np.int64), "states": pa.array(states, pa.string()),
                 "showing": np.array(list(self.shown), np.int64),
                 "shown": pa.array(list(self.shown.values()), self.type),
-                "slots": np.array(list(self.held), np.int64), "held": [list(row) for row in self.held.values()],
+                "slots": np.array(list(self.held), np.int64), "held": pa.array(held, pa.string()),
                 "stale": np.array(sorted(self.stale), np.int64)}
 
     def restore_state(self, parts: dict[str, Any]) -> None:
         self.states = {int(group): self.steps.load(text)
                        for group, text in zip(parts["groups"], parts["states"].to_pylist(), strict=True)}
         self.shown = dict(zip(parts["showing"].tolist(), parts["shown"].to_pylist(), strict=True))
-        self.held = {int(slot): tuple(row) for slot, row in zip(parts["slots"], parts["held"], strict=True)}
+        self.held = {int(slot): self.steps.load_row(text)
+                     for slot, text in zip(parts["slots"], parts["held"].to_pylist(), strict=True)}
         self.stale = set(parts["stale"].tolist())
 
     def _value(self, group: int) -> Any:

@@ -110,6 +110,8 @@ class Objects:
         (state, value, ...) -> state with one row less; None: a group that lost rows is computed afresh.
     save, load : callable
         A state -> text, and back.
+    save_row, load_row : callable
+        The values of a row -> text, and back.
     copied : callable
         A state that can be changed, and the given one stays as it is.
     timed : bool
@@ -123,5 +125,7 @@ class Objects:
     remove: Callable[..., Any] | None
     save: Callable[[Any], str]
     load: Callable[[str], Any]
+    save_row: Callable[[tuple[Any, ...]], str]
+    load_row: Callable[[str], tuple[Any, ...]]
     copied: Callable[[Any], Any]
     timed: bool = False
