@@ -90,7 +90,7 @@ class PythonSteps:
 
 
 def python_steps(user: PythonSteps, type_: pa.DataType, *, written: bool) -> Objects:
-    """What moves the states, given the type of the result; only states that can be written down are merged."""
+    """What moves the states, given the type of the result; only states that have a text are merged."""
     roles = user.roles
     taken, role = roles.remove, "deaccumulate"
     if taken is None and roles.difference is not None:

@@ -293,7 +293,7 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
     result : callable
         state -> the value of the group, or None for null.
     merge : callable, optional
-        (state, state) -> state of both sets of rows. It is used where states can be written down (see `save`).
+        (state, state) -> state of both sets of rows. States without a text are not merged (see `save`).
     deaccumulate : callable, optional
         (state, value, ...) -> state with one row less. Without it, and without `difference`, a group that lost rows is
         computed afresh, except where rows leave in the order they came and states merge.
