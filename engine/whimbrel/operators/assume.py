@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Mask, Schema, frozen
+from whimbrel.batch import Batch, Mask, Schema, elapsed, frozen
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels import Compiled, Kernel, KeyTable, with_gaps
@@ -148,7 +148,7 @@ class AssumeKernel(Kernel):
             return []
         expected, unit = self.assume.duration, self.assume.unit
         if expected is not None and not (isinstance(batch.ends, int) and batch.ends == expected):
-            lasts = batch.other - batch.sync
+            lasts = elapsed(batch.other, batch.sync)
             self._refuse(batch, lasts != expected, lambda row: f"lasts {quote_ticks(int(lasts[row]), unit)}, not "
                                                                f"{quote_ticks(expected, unit)}")
             batch = batch.having(ends=expected)
@@ -181,7 +181,7 @@ class AssumeKernel(Kernel):
         if batch.sync[row] < self.end[key]:
             self._refuse(batch, here, lambda _: "begins before the one before it has ended")
         unit = self.assume.unit
-        self._refuse(batch, here, lambda row: f"comes {quote_ticks(int(batch.sync[row] - self.start[key]), unit)} "
+        self._refuse(batch, here, lambda row: f"comes {quote_ticks(int(batch.sync[row]) - int(self.start[key]), unit)} "
                                               f"after the one before it, not {quote_ticks(apart.period or 0, unit)}")
 
     def _as_expected(self, batch: Batch, period: int | None) -> bool:

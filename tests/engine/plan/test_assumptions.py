@@ -111,3 +111,13 @@ def test_many_events_are_held_against_an_assumption_too(wrong: int | None) -> No
         else:
             with pytest.raises(KernelError, match="An event at 700"):
                 assumed.collect()
+
+
+@pytest.mark.parametrize(("columns", "given", "said"), [
+    ({"t": [-(2**62 + 2**61), 2**62 + 2**61]}, {"periodic": 5}, f"comes {2**63 + 2**62} after"),
+    ({"t": [-(2**62 + 2**61)], "e": [2**62 + 2**61]}, {"duration": 5}, f"lasts {2**63 - 1}, not 5"),
+])
+def test_distances_that_leave_int64_are_told_without_wrapping(columns: Any, given: Any, said: str) -> None:
+    log = wb.from_arrow(columns, time="t", end="e" if "e" in columns else None)
+    with pytest.raises(KernelError, match=said):
+        log.assume(**given).collect()
