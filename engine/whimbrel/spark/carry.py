@@ -23,6 +23,7 @@ from whimbrel.spark.session import check_running
 from whimbrel.spark.sql_states import rows_in_sql, states_in_sql
 from whimbrel.spark.tasks import Task
 from whimbrel.spark.types import fitting, spark_schema, told_apart
+from whimbrel.spark.workers import check_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -72,6 +73,7 @@ class Carriage:
 
     def frame(self) -> DataFrame:
         """The answer: start, end, payload."""
+        check_workers(self.spark, WHERE)
         fields = pa.schema([pa.field(field.name, fitting(field.type, field.name, WHERE))
                             for field in table_schema(self.plan.schema)])
         if self.pieces:

@@ -27,6 +27,7 @@ from whimbrel.spark.sink import Sink
 from whimbrel.spark.sql_states import rows_in_sql
 from whimbrel.spark.tasks import packed, travelling
 from whimbrel.spark.types import fitting, spark_schema, told_apart
+from whimbrel.spark.workers import check_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,6 +53,7 @@ class SparkRun:
         check_shown(plan)
         sink.check(plan.schema, _WHERE)
         self._spark = self._feed.frame.sparkSession
+        check_workers(self._spark, _WHERE)
         told_apart(plan.schema.names, self._spark, _WHERE)
         keyed = divide(plan, "key")
         if keyed is not None and len(keyed.plan.sources()) > 1:  # tasks are sent one kind of rows

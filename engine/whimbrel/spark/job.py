@@ -17,6 +17,7 @@ from whimbrel.spark.push import pusher
 from whimbrel.spark.rows import quoted
 from whimbrel.spark.session import check_running
 from whimbrel.spark.types import sent_schema
+from whimbrel.spark.workers import check_workers
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -54,6 +55,7 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: 
     from pyspark import InheritableThread
 
     check_running(frame.sparkSession, where)
+    check_workers(frame.sparkSession, where, needed=("pyarrow",))
     context = frame.sparkSession.sparkContext
     tag = f"whimbrel-{uuid.uuid4().hex}"
     local = context.master.startswith("local")

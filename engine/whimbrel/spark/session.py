@@ -36,7 +36,7 @@ def check_running(spark: SparkSession, where: str) -> None:
 
 
 def local_session(cores: int | str = "*") -> SparkSession:
-    """The running session, or a new local one that needs no network.
+    """The running session, or a new local one that needs no network. Its workers run the Python of this process.
 
     Parameters
     ----------
@@ -59,8 +59,9 @@ def local_session(cores: int | str = "*") -> SparkSession:
                           where="local_session()",
                           hint="apt-get install openjdk-17-jre-headless (or brew install openjdk@17), or set JAVA_HOME")
     # Tasks must find the packages of this process, not those of whatever "python3" is.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return (SparkSession.builder.master(f"local[{cores}]").appName("whimbrel")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (SparkSession.builder.master(f"local[{cores}]").appName("whimbrel")
+               .config("spark.pyspark.python", sys.executable)
                .config("spark.ui.enabled", "false")
                .config("spark.ui.showConsoleProgress", "false")
                .config("spark.driver.host", "127.0.0.1")
@@ -69,3 +70,6 @@ def local_session(cores: int | str = "*") -> SparkSession:
                .config("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
                .config("spark.driver.defaultJavaOptions", f'"-Dlog4j2.configurationFile={_LOGGING}"')
                .getOrCreate())
+    if (session.sparkContext.master or "").startswith("local"):  # one that runs already was perhaps started otherwise
+        session.sparkContext.pythonExec = sys.executable
+    return session

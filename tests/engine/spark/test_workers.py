@@ -1,0 +1,71 @@
+"""Workers that run another Python than this process: said before a job, with the line that sets it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import whimbrel as wb
+from whimbrel.errors import SourceError
+from whimbrel.spark import local_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@contextmanager
+def workers_of(spark: SparkSession, python: str) -> Iterator[wb.Stream]:
+    """A log of a session whose workers run this Python."""
+    before, spark.sparkContext.pythonExec = spark.sparkContext.pythonExec, python
+    try:
+        yield wb.from_spark(spark.range(10).withColumnRenamed("id", "at"), time="at")
+    finally:
+        spark.sparkContext.pythonExec = before
+
+
+def script(folder: Path, text: str) -> str:
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize("carried", [False, True])
+@pytest.mark.parametrize(("text", "why"), [
+    (f'exec {sys.executable} -I -S "$@"', "lacks .*pyarrow"), ("echo 2.7; echo", "has version 2.7"),
+    ("exit 3", "does not start"), ("", "does not start")])
+def test_another_python_is_refused_before_the_job(spark: SparkSession, tmp_path: Path, text: str, why: str,
+                                                  carried: bool) -> None:
+    python = script(tmp_path, text) if text else str(tmp_path / "none")
+    with workers_of(spark, python) as log, pytest.raises(SourceError, match="workers run another Python") as refused:
+        log.tumbling_window(5).aggregate(n=wb.count()).collect(on=spark if carried else None)
+    told = str(refused.value)
+    assert python in told
+    assert 'os.environ["PYSPARK_PYTHON"] = sys.executable' in told
+    assert len(told.splitlines()) <= 8
+    if text:
+        refused.match(why)
+    else:
+        refused.match("is not there")
+
+
+def test_workers_are_looked_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    python = script(tmp_path, f'echo "$1" >> {tmp_path / "asked"}; exec {sys.executable} "$@"')
+    with workers_of(spark, python) as log:
+        for _ in range(2):
+            assert log.collect().num_rows == 10
+    starts = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
+    assert starts[0] == "-c"  # before Spark starts any
+    assert starts.count("-c") == 1
+
+
+def test_a_local_session_has_workers_of_this_python(spark: SparkSession) -> None:
+    with workers_of(spark, "/usr/bin/false") as log:
+        assert local_session() is spark
+        assert spark.sparkContext.pythonExec == sys.executable
+        assert log.collect().num_rows == 10
