@@ -66,6 +66,8 @@ class ArrowSource(ColumnarSource):
     ([1, 2, 5], [2, 3, 6], [10, 20, 30])
     """
 
+    in_memory = True
+
     def __init__(self, data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
                  partition: str | Partitions | None = None, _call: str = "from_arrow",

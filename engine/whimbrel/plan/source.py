@@ -192,6 +192,8 @@ class Source(ABC):
         Columns called ``start`` or ``end`` that are not the start or the end of its rows.
     after : str
         What is read before it and where that ends, as a checkpoint knows it; empty: nothing.
+    in_memory : bool
+        Whether its rows lie in memory, so that some of them are found as fast as all.
     """
 
     name: str
@@ -210,6 +212,7 @@ class Source(ABC):
     relief: Relief | None = None
     hidden: tuple[str, ...] = ()
     after: str = ""
+    in_memory: bool = False
 
     def again(self) -> Source | None:
         """The same rows once more, without waiting for them; None where they can be read only once."""

@@ -63,10 +63,10 @@ class BlockSums:
         twin.powers = self.powers[: groups * 4].copy()
         return twin
 
-    def widths(self, sample: Sample, read: Read, alpha: float) -> Array:
+    def widths(self, sample: Sample, read: Read, alpha: float, name: str) -> Array:
         """Half the intervals of the sums of all blocks, at every look; infinite where too little is known.
 
-        They are those of :class:`~whimbrel.progress.spread.Spread`, of a value that is one sum.
+        They are those of :class:`~whimbrel.progress.spread.Spread`, of a value that is one sum, of this aggregate.
         """
         groups, scan = len(self.blocks), sample.scan
         errors, degrees, widths = np.empty((3, groups))
@@ -74,8 +74,12 @@ class BlockSums:
                         self.sums, self.products, self.crosses, self.powers, read.window, read.exact_windows,
                         read.sampled, read.drawn.blocks, read.drawn.rows, read.drawn.squares, read.left.rows,
                         read.phase, errors, degrees)
+        blocks = self.blocks
+        if (evidence := sample.evidence_of(read)) is not None:
+            value = next(value for value, kept in sample.division.values.kept.items() if kept == name)
+            degrees, blocks = evidence.degrees[value], evidence.blocks
         _half_widths(errors, degrees, np.full(1, FEWEST_DEGREES), np.full(1, LIGHT_TAILS), np.zeros(1),
-                     np.ones(1, np.bool_), self.blocks, FEWEST_BLOCKS, read.window, read.exact_windows,
+                     np.ones(1, np.bool_), blocks, FEWEST_BLOCKS, read.window, read.exact_windows,
                      read.drawn.blocks, read.left.blocks, read.share, sample.most_in_block, alpha, *boundary(alpha),
                      widths)
         return widths

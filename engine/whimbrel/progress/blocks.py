@@ -102,7 +102,7 @@ def _beginning(blocks: Blocks, windows: int, source: Source) -> tuple[Blocks, Ar
     if parts is not None and len(parts) > 1:
         blocks = blocks.cut(place, parts)
         begin[begin > place] += 1
-    elif strata == 1:
+    elif strata == 1 and not source.in_memory:
         return blocks, None
     others = np.random.default_rng(0).permutation(begin[begin != place])
     return blocks, np.append(place, others)

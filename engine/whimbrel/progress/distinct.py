@@ -89,7 +89,7 @@ class DistinctCounts(Kept):
             kinds[stand.phase[:reference]] = BEFORE
             sums.grow(groups)
             fresh.append((kinds, sums.first(groups)))
-        return DistinctLook(counts, fresh, int((len(stand.phase) > REFERENCES).sum()))
+        return DistinctLook(self.name, counts, fresh, int((len(stand.phase) > REFERENCES).sum()))
 
     def state_parts(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("name", "usual")}
@@ -129,6 +129,7 @@ class DistinctLook(KeptLook):
 
     Parameters
     ----------
+    name : str
     counts : tuple of numpy.ndarray of int64
         By group: values; and those of this phase that were seen in one block, and in two.
     fresh : sequence of (numpy.ndarray, BlockSums)
@@ -137,7 +138,9 @@ class DistinctLook(KeptLook):
         How many there are in the end.
     """
 
-    def __init__(self, counts: tuple[Array, ...], fresh: Sequence[tuple[Array, BlockSums]], references: int) -> None:
+    def __init__(self, name: str, counts: tuple[Array, ...], fresh: Sequence[tuple[Array, BlockSums]],
+                 references: int) -> None:
+        self.name = name
         self.seen, self.once, self.twice = counts
         self.fresh, self.references = fresh, references
 
@@ -157,9 +160,12 @@ class DistinctLook(KeptLook):
         for kinds, fresh in self.fresh:
             read = sample.read_of(kinds)
             more, _ = read.growth
-            widths = fresh.widths(sample, read, alpha / self.references)
+            widths = fresh.widths(sample, read, alpha / self.references, self.name)
             most = np.minimum(most, fresh.sums * more[read.window] + widths)
         return low, low + most
+
+    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> Array | None:
+        return np.diff(ends, prepend=0).astype(np.float64)
 
     def certain(self, sample: Sample) -> tuple[Array, Array]:
         return self.seen, self.seen + sample.most_left[sample.read.window]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -42,6 +42,9 @@ from whimbrel.plan import Beat, Blocks, Node, Operator, Part, Source
 from whimbrel.progress.chain import chain_of
 from whimbrel.progress.ranges import Ranged
 from whimbrel.progress.values import Values
+
+if TYPE_CHECKING:
+    from whimbrel.progress.block_statistics import BlockStatistics
 
 ROW = "progress:row"
 """The column that says which row below the tail a row of the answer is."""
@@ -96,6 +99,11 @@ class Division:
     @cached_property
     def known_blocks(self) -> dict[int | None, tuple[Blocks, np.ndarray[Any, Any] | None]]:
         """By how many rows were asked for in one, the blocks of its source, and those to begin with."""
+        return {}
+
+    @cached_property
+    def known_statistics(self) -> dict[int | None, BlockStatistics | None]:
+        """By the same, what is known of the blocks before a sample of them is drawn."""
         return {}
 
     @property

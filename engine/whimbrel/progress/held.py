@@ -19,12 +19,22 @@ class Held(Source):
     columns : sequence of str
     """
 
+    in_memory = True
+
     def __init__(self, source: Source, columns: Sequence[str]) -> None:
         self.name, self.time, self.disorder = source.name, source.time, source.disorder
         self.schema = source.schema.select(columns)
         batches = [batch for batch in source.read(columns) if batch is not None]
         self._batch = Batch.concat(batches) if batches else Batch.empty(self.schema)
         self.rows: int = len(self._batch)
+
+    @staticmethod
+    def of(source: Source, rows: Batch) -> Held:
+        """Rows in the order of time, in place of those of a source."""
+        held = object.__new__(Held)
+        held.name, held.time, held.disorder = source.name, source.time, Disorder()
+        held.schema, held._batch, held.rows = rows.schema, rows, len(rows)
+        return held
 
     def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
         times = self._batch.sync

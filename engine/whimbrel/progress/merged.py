@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch
+from whimbrel.progress.block_statistics import BlockStatistics
 from whimbrel.progress.division import Division
 from whimbrel.progress.kept import Drawn
 from whimbrel.progress.sample import Sample
@@ -31,6 +32,8 @@ class Merged:
         The same where windows do not overlap.
     before : tuple of numpy.ndarray or None
         Intervals (low, high), by row and value, that hold since this phase of the scan began.
+    statistics : BlockStatistics or None
+        What is known of all blocks.
     """
 
     def __init__(self, division: Division, usual: float) -> None:
@@ -41,6 +44,7 @@ class Merged:
         self.panes = self.windows if hops == 1 else Totals(division, compares=False)
         self._shifts = None if hops == 1 else np.arange(hops) * window.hop
         self.before: tuple[Array, Array] | None = None
+        self.statistics: BlockStatistics | None = None
 
     @property
     def overlap(self) -> bool:
@@ -57,7 +61,7 @@ class Merged:
 
     def sample(self, stand: Stand) -> Sample:
         """What is known, as it will stay, when the scan stood there."""
-        return Sample(self._division, self.windows, stand, self.before)
+        return Sample(self._division, self.windows, stand, self.before, self.statistics)
 
     @property
     def states(self) -> Batch:

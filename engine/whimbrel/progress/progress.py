@@ -22,12 +22,14 @@ from whimbrel.expr import Expr
 from whimbrel.kernels import patience
 from whimbrel.plan import Node
 from whimbrel.progress.arguments import check_conditions, check_confidence, check_number, check_order, path_of
+from whimbrel.progress.block_statistics import BlockStatistics
 from whimbrel.progress.blocks import FEWEST_BLOCKS, read_in_blocks
 from whimbrel.progress.claims import Verdicts, claims_in
 from whimbrel.progress.compare import Comparison, Verdict
 from whimbrel.progress.division import one_ended
 from whimbrel.progress.estimate import Estimate, bounds, check_value, end_names, with_ends
 from whimbrel.progress.footers import windows_with_rows
+from whimbrel.progress.held import Held
 from whimbrel.progress.interrupts import Interrupts
 from whimbrel.progress.keeping import go_on, write
 from whimbrel.progress.late import SAMPLED, Late
@@ -41,6 +43,8 @@ from whimbrel.progress.stop import Rule, rule
 from whimbrel.progress.tail import Tail
 from whimbrel.run import Metrics, Snapshot
 from whimbrel.run import progress as in_order_of_time
+
+Array = np.ndarray[Any, Any]
 
 _WORTH_COMPILING_ROWS = 50_000
 _INTERPRETED_S = 1e-5
@@ -397,7 +401,23 @@ class Progress(Iterator[Estimate]):
         with Interrupts():
             if len(self.scan.later):
                 self._end_phase()
+            if self.scan.begins and not self._hurries and len(first := self._certain()):
+                self.scan.read_first(first)
+                return True
             return self.scan.go_on()
+
+    def _certain(self) -> Array:
+        """The blocks that are read before a sample is drawn, once rows of all blocks were looked at."""
+        known, asked = self.division.known_statistics, self._asked["block_rows"]
+        if self.merged.statistics is not None or self.scan.order != "random":
+            return np.empty(0, np.int64)
+        statistics = known.get(asked)
+        if asked not in known:
+            statistics = BlockStatistics.of(self.division, self.states, self.blocks, np.flatnonzero(self.scan.read))
+            if not isinstance(self.states.source, Held):  # of the next one rows are read anew
+                known[asked] = statistics
+        self.merged.statistics = statistics
+        return np.empty(0, np.int64) if statistics is None else statistics.certain
 
     def _end_phase(self) -> None:
         """Intervals that hold when a phase ends hold for ever: the next one can only make them narrower.

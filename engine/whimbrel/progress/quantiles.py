@@ -134,6 +134,18 @@ class QuantileLook(KeptLook):
                 self._put(ends, places, below=away < 0, known=np.isfinite(reach))
         return low, high
 
+    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> Array | None:
+        of = self.of
+        if not isinstance(of.values, FixedValues):
+            return None
+        with of.lock:
+            places = self._places(sample, of.share * self._many(sample))
+            bag, _ = of.all.up_to(of.runs, 0, self.stop, len(sample), of.values)
+            at = np.where(places < 0, np.iinfo(np.int64).max, bag.items[places])
+            numbers = np.empty(len(ids))
+            _beyond_share(ids, ends, of.values.encode(values), at, of.share, numbers)
+        return numbers
+
     def _reach(self, sample: Sample, middle: Array, away: int, width: Array, alpha: float) -> Array:
         """How many rows away the end lies: as many as the width there is, found from outside by halving.
 
@@ -198,7 +210,7 @@ class QuantileLook(KeptLook):
             numbers = np.empty(len(runs.ids))
             _beyond_share(runs.ids, runs.ends, runs.values, at, of.share, numbers)
             sums.add(runs.ids, numbers, runs.rows)
-        return sums.widths(sample, sample.read, alpha)
+        return sums.widths(sample, sample.read, alpha, of.name)
 
 
 class Pool:

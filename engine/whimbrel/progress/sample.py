@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,9 @@ from whimbrel.progress.moment_slopes import mean_slopes, moment_slopes
 from whimbrel.progress.scan import Stand
 from whimbrel.progress.spread import FEWEST_BLOCKS, Spread
 from whimbrel.progress.totals import Totals
+
+if TYPE_CHECKING:
+    from whimbrel.progress.block_statistics import BlockStatistics, Evidence
 
 Array = np.ndarray[Any, Any]
 
@@ -98,6 +101,8 @@ class Sample:
         Of the scan, when the totals were those of what it had read.
     before : tuple of numpy.ndarray, optional
         Intervals (low, high), by row and value, that hold since this phase began.
+    statistics : BlockStatistics, optional
+        What is known of all blocks.
 
     Attributes
     ----------
@@ -107,8 +112,10 @@ class Sample:
         By aggregate, what is known of its values.
     """
 
-    def __init__(self, division: Division, totals: Totals, stand: Stand, before: tuple[Array, Array] | None) -> None:
+    def __init__(self, division: Division, totals: Totals, stand: Stand, before: tuple[Array, Array] | None,
+                 statistics: BlockStatistics | None = None) -> None:
         rows = len(totals)
+        self.statistics = statistics
         self.division, self.totals, self.before = division, totals, before
         self._rows = totals.rows
         self.fields = [array[:rows].copy() for array in totals.fields]
@@ -121,7 +128,7 @@ class Sample:
                 (totals.powers, width * 4)))
         self.kept = {kept.name: kept.look(rows, stand) for kept in totals.kept}
         self.scan, self._random = stand.scan, stand.random
-        self._kinds = stand.kinds
+        self._kinds, self._begins = stand.kinds, stand.begins
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -162,6 +169,16 @@ class Sample:
         return Read(self._rows.which, drawn, left, later, before, inside, rows_left, phase, share, (more, density),
                     exact, sampled)
 
+    def evidence_of(self, read: Read) -> Evidence | None:
+        """How much blocks tell, whichever were drawn; None where that is known of none but these."""
+        if self.statistics is None:
+            return None
+        return self._evidence if read is self.read else self.statistics.evidence(self, read)
+
+    @cached_property
+    def _evidence(self) -> Evidence | None:
+        return None if self.statistics is None else self.statistics.evidence(self, self.read)
+
     @cached_property
     def most_left(self) -> Array:
         """By window, how many events of it may lie in blocks that were not read."""
@@ -198,6 +215,11 @@ class Sample:
             _scaled_states(np.concatenate([_NONE, *self.fields], dtype=np.float64), self._known, values.additive,
                            values.counted, values.whole, read.window, *read.growth, read.rows_left, read.exact_windows,
                            scaled.reshape(-1), unrounded.reshape(-1), steps.reshape(-1))
+        if self._begins and self.statistics is not None:  # what was read first is unlike the others
+            left = self.statistics.left(self, self._kinds)
+            if left is not None:
+                unrounded = np.array([now + more for now, more in zip(self.fields, left, strict=True)]).reshape(shape)
+                scaled = np.where(values.whole[:, None], np.rint(np.clip(unrounded, -_LARGEST / 2, _LARGEST / 2)), unrounded)
         fields = [estimated.astype(now.dtype, copy=False) if adds_up else now
                   for now, estimated, adds_up in zip(self.fields, scaled, values.additive.tolist(), strict=True)]
         if values.rows_alone and self.division.keeps_rows:  # a sample of few blocks says less than where all blocks lie

@@ -41,6 +41,8 @@ class Stand(NamedTuple):
         Blocks that were read before it began.
     random : bool
         Whether those of the phase that were read are a random sample of it.
+    begins : bool
+        Whether the phase is read before any sample is drawn.
     """
 
     scan: Scan
@@ -48,6 +50,7 @@ class Stand(NamedTuple):
     drawn: int
     read: Mask
     random: bool
+    begins: bool
 
     @property
     def kinds(self) -> Array:
@@ -157,6 +160,12 @@ class Scan:
         first, later = unread[wanted[unread]], unread[~wanted[unread]]
         self._begin(*((first, later) if len(first) else (later, first)))
 
+    def read_first(self, blocks: Array) -> None:
+        """Read these before a sample of the others is drawn, in this order."""
+        self._read_before = self.read.copy()
+        self._come_to(blocks[~self.read[blocks]])
+        self.later, self.begins = np.setdiff1d(np.flatnonzero(~self.read), blocks), True
+
     def state_parts(self) -> dict[str, Any]:
         """Where it stands, and what chance has in store."""
         return {"read": self.read, "later": self.later, "phase": self._phase, "at": self._at, "order": self.order,
@@ -189,7 +198,8 @@ class Scan:
     @property
     def stand(self) -> Stand:
         """How far it has come, whatever is read later."""
-        return Stand(self, self._phase, self._at, self._read_before, self.order == "random" and not self.begins)
+        random = self.order == "random" and not self.begins
+        return Stand(self, self._phase, self._at, self._read_before, random, self.begins)
 
     def overlapping(self, kinds: Array, first: Ticks, last: Ticks, *, random: bool) -> tuple[Array, Array, Array]:
         """What is known of each range of time, ends included: see :func:`blocks_of_windows`.

@@ -43,8 +43,9 @@ class Spread:
     def widths(self, alpha: float) -> Array:
         """Half the intervals, by value and row, that each hold at every look with probability 1 - alpha.
 
-        Infinite where too few blocks had rows of the group, or few of them make most of what blocks differ by, in this
-        group or in most, or none has differed: what is rare may not have been seen.
+        Infinite where too few blocks have rows of the group, or few of them make most of what blocks differ by, or none
+        has differed: what is rare may not have been seen. Where rows of all blocks were looked at, that is known of all
+        blocks; elsewhere only of those that were drawn.
         """
         if alpha not in self._known_widths:
             self._known_widths[alpha] = self._widths(alpha)
@@ -65,7 +66,8 @@ class Spread:
 
     def _widths(self, alpha: float) -> Array:
         sample, read, values = self.sample, self.sample.read, self.sample.division.values
-        if sample.blocks.max(initial=0) < FEWEST_BLOCKS:
+        evidence = sample.evidence_of(read)
+        if (sample.blocks if evidence is None else evidence.blocks).max(initial=0) < FEWEST_BLOCKS:
             return np.broadcast_to(np.where(read.exact, 0.0, np.inf), sample.numbers.shape)
         widths = self._widths_of(*self._found, np.arange(len(sample.values)), alpha)
         for value, slopes in sample.means.items():
@@ -87,11 +89,12 @@ class Spread:
     def _widths_of(self, errors: Array, degrees: Array, of: Array, alpha: float) -> Array:
         """Half the intervals of these values, which have such errors."""
         sample, read, values = self.sample, self.sample.read, self.sample.division.values
-        widths = np.empty_like(errors)
+        widths, blocks, of_all = np.empty_like(errors), sample.blocks, values.of_all[of]
+        if (evidence := sample.evidence_of(read)) is not None:
+            degrees, blocks, of_all = evidence.degrees[of], evidence.blocks, np.zeros(len(of))
         with sample.waiting:
             _half_widths(errors.reshape(-1), degrees.reshape(-1), *(each[of] for each in values.enough),
-                         values.of_all[of], values.counts[of],
-                         sample.blocks, FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks,
+                         of_all, values.counts[of], blocks, FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks,
                          read.left.blocks, read.share, sample.most_in_block, alpha, *boundary(alpha),
                          widths.reshape(-1))
         return widths

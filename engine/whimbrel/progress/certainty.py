@@ -1,0 +1,56 @@
+"""Blocks that can move an answer are read first, all of them: they are known then, and no sample of the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whimbrel.batch import Mask, Ticks
+
+Array = np.ndarray[Any, Any]
+
+_OF_A_VALUE, _OF_ALL = 16, 8
+"""Of so many blocks one at most is read first for one value, and for all of them together."""
+
+
+def certain_blocks(numbers: Array, there: Mask, uneven: float, most: float) -> Ticks:
+    """The blocks without which what the others add has tails as light as that, for as many values as they are few.
+
+    Parameters
+    ----------
+    numbers : numpy.ndarray of float64
+        By value of a group, and block: what it adds, as if all blocks had the same size.
+    there : numpy.ndarray of bool
+        By the same: whether the block may have rows of the group's window, and is not known anyway.
+    uneven : float
+        How much heavier tails are because blocks differ in size.
+    most : float
+        The fourth moment over the square of the second, less 1.
+
+    Examples
+    --------
+    >>> numbers = np.tile([1.0, -1.0], (1, 20))
+    >>> numbers[0, 7] = 30
+    >>> certain_blocks(numbers, np.ones(numbers.shape, np.bool_), 1.0, 4.0).tolist()
+    [7]
+    """
+    blocks = numbers.shape[1]
+    apart = np.where(there, numbers, np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        away = np.abs(np.where(there, apart - np.nanmedian(apart, axis=1, keepdims=True), 0.0))
+        order = np.argsort(-away, axis=1, kind="stable")
+        squares = np.take_along_axis(away, order, axis=1) ** 2
+        second, fourth = (np.flip(np.cumsum(np.flip(part, 1), axis=1), 1) for part in (squares, squares**2))
+        left = there.sum(axis=1, keepdims=True) - np.arange(blocks)
+        tails = left * fourth / second**2 * uneven - 1
+    few = (tails <= most) & (np.arange(blocks) <= there.sum(axis=1, keepdims=True) // _OF_A_VALUE)
+    needed = np.where(few.any(axis=1), few.argmax(axis=1), -1)
+    certain, count = np.zeros(blocks, np.bool_), 0
+    for row in np.argsort(needed, kind="stable").tolist():
+        if needed[row] > 0:
+            more = order[row, : needed[row]]
+            fresh = int((~certain[more]).sum())
+            if count + fresh <= blocks // _OF_ALL:
+                certain[more], count = True, count + fresh
+    return np.flatnonzero(certain)
