@@ -12,17 +12,18 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Ticks
+from whimbrel.batch import Batch, Column, Mask, Ticks
 from whimbrel.errors import KernelError
 from whimbrel.kernels.primitives.blocks_of_windows import BEFORE, DRAWN, LATER, LEFT
 from whimbrel.plan import Blocks
+from whimbrel.progress.block_numbers import BlockNumbers
 from whimbrel.progress.certainty import certain_blocks
 from whimbrel.progress.division import Division
 from whimbrel.progress.kept import parts_of
 from whimbrel.progress.sample import Array, Read, Sample, times_behind
 from whimbrel.progress.scan import Scan
 from whimbrel.progress.states import BlockStates
-from whimbrel.progress.thinned import thinned
+from whimbrel.progress.thinned import EVEN, FAR, ODD, Thinned, thinned
 from whimbrel.progress.totals import Totals
 
 _LIGHT = 4.0
@@ -31,6 +32,8 @@ _MOST_COMPARED = 1 << 21
 """Numbers, by value, group and block, of which it is asked which blocks can move them."""
 _MOST_KEPT = 1 << 23
 """Numbers of states that are kept, to say what is left before a sample is drawn."""
+_IN_FEW = 20
+"""Groups that are in fewer than so many blocks, of all, are not compared."""
 _LARGEST = 2.0**62
 
 
@@ -64,40 +67,34 @@ class BlockStatistics:
     ----------
     totals : Totals
         Of the rows that were looked at, each as many as it stands for.
-    parts : _Parts
-    adds : numpy.ndarray of float64
-        What parts add to values, to first order, by value and part; NaN where that is not known.
-    blocks : Blocks
-    begun : numpy.ndarray of int64
-        Blocks that are read before others anyway.
     sample : Sample
         Of the totals.
+    parts : _Parts
+    numbers : BlockNumbers
+        What blocks add to values, to first order, as if all had the same size; NaN where that is not known.
+    begun : numpy.ndarray of int64
+        Blocks that are read before others anyway.
 
     Attributes
     ----------
     certain : numpy.ndarray of int64
         Blocks that are to be read first.
+    tails, present : numpy.ndarray of float64
+        Of the other blocks: by value and row how heavy the tails are of what they add; by row, the share of them that
+        has rows of the group, as far as is known.
     """
 
-    def __init__(self, totals: Totals, parts: _Parts, adds: Array, blocks: Blocks, begun: Ticks,
-                 sample: Sample) -> None:
+    def __init__(self, totals: Totals, sample: Sample, parts: _Parts, numbers: BlockNumbers, begun: Ticks) -> None:
         self._totals, self._rows, self._lock = totals, len(sample), threading.Lock()
         self._parts = parts if parts.fields.size <= _MOST_KEPT else None
-        count, scan = len(blocks), sample.scan
-        which, place = np.unique(parts.rows.astype(np.int64) * count + parts.blocks, return_inverse=True)
-        self.of, at = which // count, which % count
-        usual = float(blocks.rows.mean())
-        even = np.array([np.bincount(place.reshape(-1), each, len(which)) for each in adds]).reshape(len(adds), -1)
-        even *= usual / blocks.rows[at]
-        known = np.isin(np.arange(count), begun)
-        self.certain = self._chosen(even, at, known, sample)
+        known = np.isin(np.arange(len(sample.scan.blocks)), begun)
+        self.certain = _certain(numbers, known, sample)
         known[self.certain] = True
         read = sample.read_of(np.where(known, BEFORE, DRAWN))
         drawn = np.maximum(read.drawn.blocks[read.window], 1.0)
-        rest = ~known[at]
-        self.tails = np.array([_tails(self.of[rest], each[rest], drawn, scan.uneven) for each in even]).reshape(
-            len(adds), len(sample))
-        self.present = np.bincount(self.of[rest], minlength=len(sample)) / drawn
+        rest = numbers.only(~known[numbers.blocks])
+        self.tails = rest.tails(drawn, sample.scan.uneven)
+        self.present = np.bincount(rest.rows, minlength=len(sample)) / drawn
 
     @staticmethod
     def of(division: Division, states: BlockStates, blocks: Blocks, begun: Ticks) -> BlockStatistics | None:
@@ -124,7 +121,8 @@ class BlockStatistics:
             sample = _all_read(division, totals, blocks)
             ids, which = _rows_of(totals, batch, shifts)
             parts = _Parts(ids, found.blocks[which], fields[:, which])
-            return BlockStatistics(totals, parts, _adds(sample, parts, batch, found.weights), blocks, begun, sample)
+            adds = _adds(sample, parts, batch, found.weights)
+            return BlockStatistics(totals, sample, parts, _numbers(adds, parts, found, found.kinds[which]), begun)
         except KernelError:  # some value leaves its type on the way to the whole
             return None
 
@@ -154,25 +152,42 @@ class BlockStatistics:
         with self._lock:
             return np.asarray(self._totals.keys.ids(list(sample.keys), len(sample)))
 
-    def _chosen(self, even: Array, at: Array, known: Array, sample: Sample) -> Ticks:
-        """The blocks that can move values of the groups that are in most of them."""
-        count, blocks = len(known), sample.scan.blocks
-        there = np.bincount(self.of, minlength=len(sample))
-        rows = np.argsort(-there, kind="stable")[: max(1, _MOST_COMPARED // (len(even) * count))]
-        rows = rows[there[rows] >= count // 20]
-        place = np.full(len(sample), -1)
-        place[rows] = np.arange(len(rows))
-        mine = place[self.of] >= 0
-        first, last = times_behind(sample.division, sample.starts[rows])
-        within = (blocks.earliest <= last[:, None]) & (blocks.latest >= first[:, None]) & ~known
-        chosen = np.zeros(count, np.bool_)
-        numbers = np.zeros((len(even), len(rows), count))
-        for value, each in enumerate(even):
-            numbers[value, place[self.of[mine]], at[mine]] = each[mine]
-        numbers = np.nan_to_num(numbers, posinf=0.0, neginf=0.0).reshape(-1, count)
-        if len(numbers):
-            chosen[certain_blocks(numbers, np.tile(within, (len(even), 1)), sample.scan.uneven, _LIGHT)] = True
-        return np.flatnonzero(chosen)
+
+def _numbers(adds: Array, parts: _Parts, found: Thinned, kinds: Array) -> BlockNumbers:
+    """What blocks add to rows, of parts that add so much to values."""
+    count = len(found.rows)
+    which, place = np.unique(parts.rows.astype(np.int64) * count + parts.blocks, return_inverse=True)
+    size = found.rows.mean() / np.maximum(found.rows[which % count], 1)
+
+    def of_blocks(weights: Array) -> Array:
+        numbers = np.array([np.bincount(place.reshape(-1), each * weights, len(which)) for each in adds])
+        return numbers.reshape(len(adds), len(which)) * size
+
+    return BlockNumbers(of_blocks(1.0 * (kinds != FAR)), of_blocks(1.0 * (kinds == FAR)),
+                        of_blocks(1.0 * (kinds == EVEN) - (kinds == ODD)), which // count, which % count, found.every)
+
+
+def _certain(numbers: BlockNumbers, known: Mask, sample: Sample) -> Ticks:
+    """The blocks that can move values of the groups that are in most of them."""
+    count, blocks, values = len(known), sample.scan.blocks, len(numbers.body)
+    there = np.bincount(numbers.rows, minlength=len(sample))
+    rows = np.argsort(-there, kind="stable")[: max(1, _MOST_COMPARED // max(1, values * count))]
+    rows = rows[there[rows] >= count // _IN_FEW]
+    if not len(rows) or not values:
+        return np.empty(0, np.int64)
+    place = np.full(len(sample), -1)
+    place[rows] = np.arange(len(rows))
+    mine = numbers.only(place[numbers.rows] >= 0)
+    first, last = times_behind(sample.division, sample.starts[rows])
+    within = (blocks.earliest <= last[:, None]) & (blocks.latest >= first[:, None]) & ~known
+    compared = np.zeros((2, values, len(rows), count))
+    compared[:, :, place[mine.rows], mine.blocks] = mine.body + mine.far, mine.far
+    compared = np.nan_to_num(compared, posinf=0.0, neginf=0.0)
+    rest = numbers.only(~known[numbers.blocks])
+    own = rest.own_variance(np.maximum(np.bincount(rest.rows, minlength=len(sample)), 1.0))[:, rows]
+    beside = np.nan_to_num(np.array([0 * own, own]))
+    return certain_blocks(compared.reshape(-1, count), np.tile(within, (2 * values, 1)), beside.reshape(-1),
+                          sample.scan.uneven, _LIGHT)
 
 
 def _all_read(division: Division, totals: Totals, blocks: Blocks) -> Sample:
@@ -206,15 +221,3 @@ def _adds(sample: Sample, parts: _Parts, batch: Batch, weights: Array) -> Array:
         if found is not None:
             adds[value] = found * weights
     return adds
-
-
-def _tails(rows: Array, numbers: Array, drawn: Array, uneven: float) -> Array:
-    """By row, how heavy the tails are of what blocks add: 2 for normal values; infinite where nobody knows."""
-    with np.errstate(all="ignore"):
-        first, second, third, fourth = (np.bincount(rows, numbers**power, len(drawn)) / drawn for power in (1, 2, 3, 4))
-        square = first * first
-        variance = second - square
-        kurtosis = (fourth - 4 * first * third + (6 * second - 3 * square) * square) / variance**2
-        kurtosis = np.where(variance > 1e-6 * second, kurtosis, np.where(second > 0, 3.0, np.inf))
-        tails = np.maximum(kurtosis * uneven - 1, 1e-3)
-    return np.where(np.isnan(tails), np.inf, tails)

@@ -14,7 +14,7 @@ _OF_A_VALUE, _OF_ALL = 16, 8
 """Of so many blocks one at most is read first for one value, and for all of them together."""
 
 
-def certain_blocks(numbers: Array, there: Mask, uneven: float, most: float) -> Ticks:
+def certain_blocks(numbers: Array, there: Mask, beside: Array, uneven: float, most: float) -> Ticks:
     """The blocks without which what the others add has tails as light as that, for as many values as they are few.
 
     Parameters
@@ -23,6 +23,8 @@ def certain_blocks(numbers: Array, there: Mask, uneven: float, most: float) -> T
         By value of a group, and block: what it adds, as if all blocks had the same size.
     there : numpy.ndarray of bool
         By the same: whether the block may have rows of the group's window, and is not known anyway.
+    beside : numpy.ndarray of float64
+        By value of a group, the variance between blocks of what else they add, which has light tails.
     uneven : float
         How much heavier tails are because blocks differ in size.
     most : float
@@ -32,7 +34,7 @@ def certain_blocks(numbers: Array, there: Mask, uneven: float, most: float) -> T
     --------
     >>> numbers = np.tile([1.0, -1.0], (1, 20))
     >>> numbers[0, 7] = 30
-    >>> certain_blocks(numbers, np.ones(numbers.shape, np.bool_), 1.0, 4.0).tolist()
+    >>> certain_blocks(numbers, np.ones(numbers.shape, np.bool_), np.zeros(1), 1.0, 4.0).tolist()
     [7]
     """
     blocks = numbers.shape[1]
@@ -42,8 +44,10 @@ def certain_blocks(numbers: Array, there: Mask, uneven: float, most: float) -> T
         order = np.argsort(-away, axis=1, kind="stable")
         squares = np.take_along_axis(away, order, axis=1) ** 2
         second, fourth = (np.flip(np.cumsum(np.flip(part, 1), axis=1), 1) for part in (squares, squares**2))
-        left = there.sum(axis=1, keepdims=True) - np.arange(blocks)
-        tails = left * fourth / second**2 * uneven - 1
+        left = np.maximum(there.sum(axis=1, keepdims=True) - np.arange(blocks), 1)
+        second, fourth = second / left, fourth / left
+        kurtosis = 3 + (fourth - 3 * second**2) / (second + beside[:, None]) ** 2
+        tails = np.where(second > 0, kurtosis * uneven - 1, 0.0)
     few = (tails <= most) & (np.arange(blocks) <= there.sum(axis=1, keepdims=True) // _OF_A_VALUE)
     needed = np.where(few.any(axis=1), few.argmax(axis=1), -1)
     certain, count = np.zeros(blocks, np.bool_), 0

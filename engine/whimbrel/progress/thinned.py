@@ -7,6 +7,7 @@ the states of all blocks. Which rows are looked at does not depend on the order 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from whimbrel.batch import Batch, Ticks, frozen
 from whimbrel.clock import INF
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Col, Expr, columns_of, evaluate
+from whimbrel.kernels import KeyTable
 from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Blocks, Operator, reads_lifetime
 from whimbrel.progress.division import Division
@@ -23,14 +25,17 @@ from whimbrel.progress.states import BlockStates
 
 Array = np.ndarray[Any, Any]
 
+EVEN, ODD, FAR = range(3)
+KINDS = 3
+"""Of rows that are looked at: two halves of those of which there are more, and those that lie far out."""
 _LOOKED_AT = 1 << 17
 """Rows that are enough."""
 _FEWEST, _MOST = 4, 16
 """Of so many rows one is looked at."""
-_FAR_OUT = 0.002
+_FAR_OUT = 0.02
 """Of the rows that are looked at, how many are beyond each end of what is not far out."""
 _COMPUTED = 1 << 22
-"""Rows up to which what aggregates read is computed of all of them."""
+"""Rows up to which what aggregates read, and groups, are computed of all of them."""
 
 
 class Thinned(NamedTuple):
@@ -42,13 +47,22 @@ class Thinned(NamedTuple):
         By pane and group of a block, with the times of panes.
     blocks : numpy.ndarray of int64
         Of each, the block.
+    kinds : numpy.ndarray of int64
+        Whether its rows are some of those in even or in odd places, or far out.
     weights : numpy.ndarray of int64
         Rows that each of its rows stands for.
+    every : int
+        Of so many rows that do not lie far out one was looked at.
+    rows : numpy.ndarray of int64
+        Of each block, rows that those looked at stand for: about as many as it has.
     """
 
     states: Batch
     blocks: Ticks
+    kinds: Ticks
     weights: Ticks
+    every: int
+    rows: Ticks
 
 
 def thinned(division: Division, states: BlockStates, blocks: Blocks) -> Thinned | None:
@@ -58,13 +72,14 @@ def thinned(division: Division, states: BlockStates, blocks: Blocks) -> Thinned 
         return None
     first, last = ((int(time) - cuts.offset) // cuts.hop for time in (blocks.earliest.min(), blocks.latest.max()))
     span = last - first + 1
-    if 2 * len(blocks) * span * cuts.hop >= INF // 2:
+    if KINDS * len(blocks) * span * cuts.hop >= INF // 2:
         return None
     rows = int(blocks.rows.sum())
     every = min(max(rows // _LOOKED_AT, _FEWEST), _MOST)
-    places, far, chosen = _chosen(division, states, rows, every)
-    # Times that tell the block, whether its rows are far out, and the pane.
-    numbers = (2 * np.searchsorted(blocks.stop, places, "right") + far) * span
+    places, kinds, chosen = _chosen(division, states, rows, every)
+    # Times that tell the block, the kind of its rows, and the pane.
+    which = np.searchsorted(blocks.stop, places, "right")
+    numbers = (KINDS * which + kinds) * span
     numbers += (chosen.sync - cuts.offset) // cuts.hop - first
     order = np.argsort(numbers, kind="stable")
     twin = BlockStates(division.plan)
@@ -76,7 +91,10 @@ def thinned(division: Division, states: BlockStates, blocks: Blocks) -> Thinned 
     offset, late = division.window.offset, int(division.window.label == "end")
     numbers = (found.sync - offset) // cuts.hop - late
     sync = (numbers % span + first + late) * cuts.hop + offset
-    return Thinned(found.having(sync=frozen(sync)), numbers // span // 2, np.where(numbers // span % 2, 1, every))
+    stand_for = np.bincount(which, np.where(kinds == FAR, 1, every), len(blocks)).astype(np.int64)
+    kinds = numbers // span % KINDS
+    return Thinned(found.having(sync=frozen(sync)), numbers // span // KINDS, kinds, np.where(kinds == FAR, 1, every),
+                   every, stand_for)
 
 
 def _reads_lifetimes(division: Division) -> bool:
@@ -84,28 +102,31 @@ def _reads_lifetimes(division: Division) -> bool:
 
 
 def _chosen(division: Division, states: BlockStates, rows: int, every: int) -> tuple[Ticks, Ticks, Batch]:
-    """One of so many rows, and all that lie far out: their places, which are far out (1), and the rows themselves."""
+    """One of so many rows, and all that lie far out: their places, what kind they are of, and the rows themselves."""
     steps = np.arange(0, rows, every)
     places = steps + np.random.default_rng(0).integers(0, every, len(steps))
     places = places[places < rows]
     batches = [batch for batch in states.source.read(states.columns) if batch is not None]
     parts = list(itertools.pairwise(np.cumsum([0, *map(len, batches)]).tolist()))
     far = np.zeros(rows, np.bool_)
+    groups = _groups(division, batches, rows)
     for expr in _inputs(division, rows):
         columns = [_numbers(expr, batch) for batch in batches]
         numbers = [column for column in columns if column is not None]
         if len(numbers) == len(batches):
             seen = np.concatenate([column[_within(places, *part)] for column, part in zip(numbers, parts, strict=True)])
-            low, high = _limits(seen)
+            low, high = _limits(seen, groups[places], int(groups.max()) + 1)
             for column, (first, stop) in zip(numbers, parts, strict=True):
-                far[first:stop] |= (column < low) | (column > high)
+                mine: Any = groups[first:stop] if len(low) > 1 else 0
+                far[first:stop] |= (column < low[mine]) | (column > high[mine])
     beyond = np.flatnonzero(far)
     places = places[~far[places]]
     chosen = np.concatenate([places, beyond])
     order = np.argsort(chosen, kind="stable")
-    chosen, is_far = chosen[order], np.repeat([0, 1], [len(places), len(beyond)])[order]
+    kinds = np.append(places // every % 2, np.full(len(beyond), FAR))
+    chosen, kinds = chosen[order], kinds[order]
     taken = [batch.take(_within(chosen, *part)) for batch, part in zip(batches, parts, strict=True)]
-    return chosen, is_far, Batch.concat(taken)
+    return chosen, kinds, Batch.concat(taken)
 
 
 def _within(places: Ticks, first: int, stop: int) -> Ticks:
@@ -114,15 +135,29 @@ def _within(places: Ticks, first: int, stop: int) -> Ticks:
     return places[begin:end] - first
 
 
-def _limits(seen: Array) -> tuple[float, float]:
-    """Between what most of some numbers lie."""
-    if seen.dtype.kind == "f":
-        seen = seen[~np.isnan(seen)]
-    if not len(seen):
-        return -np.inf, np.inf
-    ends = int(_FAR_OUT * (len(seen) - 1)), int(np.ceil((1 - _FAR_OUT) * (len(seen) - 1)))
-    low, high = np.partition(seen, ends)[[*ends]].tolist()
+def _limits(seen: Array, groups: Array, count: int) -> tuple[Array, Array]:
+    """Between what most numbers of each group lie; of one that was not looked at all rows lie far out."""
+    there = ~np.isnan(seen) if seen.dtype.kind == "f" else np.ones(len(seen), np.bool_)
+    seen, groups = seen[there], groups[there]
+    order = np.lexsort((seen, groups))
+    ends = np.cumsum(np.bincount(groups, minlength=count))
+    first, last = np.append(0, ends[:-1]), ends - 1
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    known = np.flatnonzero(last >= first)
+    beyond = (_FAR_OUT * (last[known] - first[known])).astype(np.int64)
+    low[known], high[known] = seen[order[first[known] + beyond]], seen[order[last[known] - beyond]]
     return low, high
+
+
+def _groups(division: Division, batches: Sequence[Batch], rows: int) -> Array:
+    """The number of each row's group; 0 of all of them where that would take long."""
+    op = division.plan.op
+    assert isinstance(op, GroupAggregate)
+    names = [expr.name for _, expr in op.keys if isinstance(expr, Col)]
+    if rows > _COMPUTED or not op.keys or len(names) < len(op.keys):
+        return np.zeros(rows, np.int32)
+    keys = KeyTable([batches[0].column(name).type for name in names])
+    return np.concatenate([keys.ids([batch.column(name) for name in names], len(batch)) for batch in batches])
 
 
 def _inputs(division: Division, rows: int) -> list[Expr]:

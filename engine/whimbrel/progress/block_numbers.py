@@ -1,0 +1,68 @@
+"""What blocks add to values, as far as some of their rows tell: how heavy the tails of these numbers are.
+
+Of the rows of a block that do not lie far out one in so many was looked at, so that these numbers are off by chance,
+which makes tails look lighter than they are. What lies far out is known exactly, and is compared with the variance that
+is left when that of chance is taken off: two halves of the rows tell how much of it is the blocks' own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from whimbrel.batch import Mask
+
+Array = np.ndarray[Any, Any]
+
+_ROUNDING = 1e-6
+
+
+class BlockNumbers(NamedTuple):
+    """By value and part; a part is what one block adds to one row of the answer.
+
+    Attributes
+    ----------
+    body, far, apart : numpy.ndarray of float64
+        What rows add that do not lie far out; those that do; and how much the two halves of the former differ.
+    rows, blocks : numpy.ndarray of int64
+        Of each part.
+    every : int
+        Of so many rows of the body one was looked at.
+    """
+
+    body: Array
+    far: Array
+    apart: Array
+    rows: Array
+    blocks: Array
+    every: int
+
+    def only(self, which: Mask) -> BlockNumbers:
+        """These parts."""
+        return BlockNumbers(self.body[:, which], self.far[:, which], self.apart[:, which], self.rows[which],
+                            self.blocks[which], self.every)
+
+    def tails(self, drawn: Array, uneven: float) -> Array:
+        """By value and row, how heavy tails are: 2 for normal values; infinite where nobody knows."""
+        whole, far = (self._moments(each, drawn) for each in (self.body + self.far, self.far))
+        own = far[1] + self.own_variance(drawn)
+        with np.errstate(all="ignore"):
+            seen = np.where(whole[1] > _ROUNDING * whole[0], whole[2] / whole[1] ** 2, np.where(
+                whole[0] > 0, 3.0, np.inf))
+            exact = np.where(far[1] > _ROUNDING * far[0], 3 + (far[2] - 3 * far[1] ** 2) / own**2, 0.0)
+            tails = np.maximum(np.maximum(seen, exact) * uneven - 1, 1e-3)
+        return np.where(np.isnan(tails), np.inf, tails)
+
+    def own_variance(self, drawn: Array) -> Array:
+        """By value and row, the variance between blocks of what rows of the body add, without that of chance."""
+        variance, between = self._moments(self.body, drawn)[1], self._moments(self.apart, drawn)[1]
+        return np.maximum(variance - between * (1 - 1 / self.every), variance / self.every)
+
+    def _moments(self, numbers: Array, drawn: Array) -> tuple[Array, Array, Array]:
+        """By value and row: the second moment, the variance, and the fourth central moment, of so many blocks."""
+        powers = np.array([[np.bincount(self.rows, each**power, len(drawn)) for each in numbers]
+                           for power in (1, 2, 3, 4)]).reshape(4, len(numbers), len(drawn)) / drawn
+        first, second, third, fourth = powers
+        square = first * first
+        return second, second - square, fourth - 4 * first * third + (6 * second - 3 * square) * square
