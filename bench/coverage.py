@@ -195,11 +195,12 @@ class Shuffles:
     Parameters
     ----------
     query : Stream
-    rows : int
+    rows : int, optional
+        In 128 blocks; not given: in as many as anybody is given.
     """
 
-    def __init__(self, query: wb.Stream, rows: int) -> None:
-        self._query, self._size = query, rows // (ROWS // BLOCK_ROWS)
+    def __init__(self, query: wb.Stream, rows: int | None = None) -> None:
+        self._query, self._size = query, None if rows is None else rows // (ROWS // BLOCK_ROWS)
         first = self._begin(0)
         self._states = MadeStates(first.states, first.blocks)
 

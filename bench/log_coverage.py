@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import whimbrel as wb
-from bench.coverage import LOOKS, Values
+from bench.coverage import LOOKS, Shuffles, Values
 from whimbrel import col
 from whimbrel.batch import Batch, Column, frozen
 from whimbrel.kernels import patience
@@ -38,6 +38,8 @@ KEPT: Values = {"median": wb.median(col.x), "quantile 0.9": wb.quantile(col.x, 0
 _ALPHA = 0.05
 _STATES = 1 << 21
 """Of so many states at once: as many seeds as that allows."""
+_FEWER = 50
+"""Of so many seeds one is tried for values that are kept."""
 _MOST_KEYS, _COLUMNS, _KEYS = 300, 3, 2
 
 
@@ -190,30 +192,51 @@ def _part(rows: Array) -> Part:
 
 def simulated(query: wb.Stream, seeds: int) -> dict[str, Found]:
     """By value, what intervals did."""
-    exact = query.collect()
-    runs = Simulated(query)
-    names = list(runs.division.values.names)
-    groups = exact["k"].to_numpy()
-    order = np.argsort(groups)
-    truth = np.array([exact[name].to_numpy(zero_copy_only=False) for name in names], np.float64)[:, order]
-    groups, found = groups[order], {name: Found() for name in names}
+    runs, truth = Simulated(query), Truth(query)
     at_once = max(1, min(seeds, _STATES // max(1, len(runs.states))))
     for begin in range(0, seeds, at_once):
         some = range(begin, min(seeds, begin + at_once))
-        looks = [_look(sample, groups, truth, len(some)) for sample in runs.samples(some)]
+        truth.add([_look(sample, truth, len(some), np.asarray(sample.starts)) for sample in runs.samples(some)])
+    return truth.found
+
+
+def shuffled(query: wb.Stream, seeds: int) -> dict[str, Found]:
+    """The same, each seed by a progress of its own: of values that are kept, which all seeds at once would be too many."""
+    runs, truth = Shuffles(query), Truth(query)
+    for seed in range(seeds):
+        truth.add([_look(sample, truth, 1, np.zeros(len(sample), np.int64)) for _, sample in runs.early(seed)])
+    return truth.found
+
+
+class Truth:
+    """The values of a query, and what intervals of them did so far.
+
+    Parameters
+    ----------
+    query : Stream
+    """
+
+    def __init__(self, query: wb.Stream) -> None:
+        exact = query.collect().sort_by("k")
+        names = [name for name in exact.column_names if name not in ("start", "end", "k")]
+        self.groups = exact["k"].to_numpy()
+        self.values = np.array([exact[name].to_numpy(zero_copy_only=False) for name in names], np.float64)
+        self.found = {name: Found() for name in names}
+
+    def add(self, looks: Sequence[tuple[Array, Array, Array, Array]]) -> None:
+        """Some seeds, at every look."""
         given, missed, seen, widths = (np.array(each) for each in zip(*looks, strict=True))
-        half = np.searchsorted(LOOKS, 0.5) - len(LOOKS) + len(looks)
-        for value, name in enumerate(names):
-            there = np.tile(np.isfinite(truth[value]), len(some))
+        half = int(np.searchsorted(LOOKS, 0.5)) - len(LOOKS) + len(looks)
+        for value, found in enumerate(self.found.values()):
+            there = np.tile(np.isfinite(self.values[value]), seen.shape[1] // len(self.groups))
             wide = widths[half][value]
-            found[name].add(given[:, value, there], missed[:, value, there], seen[:, there],
-                            wide[np.isfinite(wide) & there])
-    return found
+            found.add(given[:, value, there], missed[:, value, there], seen[:, there], wide[np.isfinite(wide) & there])
 
 
-def _look(sample: Sample, groups: Array, truth: Array, seeds: int) -> tuple[Array, Array, Array, Array]:
+def _look(sample: Sample, of: Truth, seeds: int, which: Array) -> tuple[Array, Array, Array, Array]:
     """By value and path, seeds apart: whether there is an interval, a false one, a row at all; and how wide it is."""
-    place = np.asarray(sample.starts) * len(groups) + np.searchsorted(groups, np.asarray(sample.keys[1].values))
+    groups, truth = of.groups, of.values
+    place = which * len(groups) + np.searchsorted(groups, np.asarray(sample.keys[1].values))
     low, high = sample.spread.ends(_ALPHA)
     true = truth[:, place % len(groups)]
     slack = 1e-9 * np.abs(true)
@@ -244,9 +267,9 @@ def run(paths: Sequence[Path], seeds: int) -> Iterator[str]:
     with patience():
         for path in paths:
             for name, key, groups, asked in queries(path):
-                for kind in ("sums", "ratio"):
-                    for value, found in simulated(asked[kind], seeds).items():
-                        yield (f"      {path.stem:<22} {name[:24]:<24} {f'by {key}' if key else '':<18} "
+                kept = shuffled(asked["kept"], max(1, seeds // _FEWER))
+                for value, found in (simulated(asked["sums"], seeds) | simulated(asked["ratio"], seeds) | kept).items():
+                    yield (f"      {path.stem:<22} {name[:24]:<24} {f'by {key}' if key else '':<18} "
                                f"{groups:>4} groups  {value:<12} {found}")
 
 

@@ -38,6 +38,10 @@ class BlockNumbers(NamedTuple):
     blocks: Array
     every: int
 
+    def first(self, values: int) -> BlockNumbers:
+        """Those of the first values."""
+        return self._replace(body=self.body[:values], far=self.far[:values], apart=self.apart[:values])
+
     def only(self, which: Mask) -> BlockNumbers:
         """These parts."""
         return BlockNumbers(self.body[:, which], self.far[:, which], self.apart[:, which], self.rows[which],

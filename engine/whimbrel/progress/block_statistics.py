@@ -71,7 +71,9 @@ class BlockStatistics:
         Of the totals.
     parts : _Parts
     numbers : BlockNumbers
-        What blocks add to values, to first order, as if all had the same size; NaN where that is not known.
+        What blocks add to sums that values are made of, to first order, as if all had the same size.
+    of : numpy.ndarray of int64
+        The value that each of these sums is of.
     begun : numpy.ndarray of int64
         Blocks that are read before others anyway.
 
@@ -84,16 +86,21 @@ class BlockStatistics:
         has rows of the group, as far as is known.
     """
 
-    def __init__(self, totals: Totals, sample: Sample, parts: _Parts, numbers: BlockNumbers, begun: Ticks) -> None:
+    def __init__(self, totals: Totals, sample: Sample, parts: _Parts, numbers: BlockNumbers, of: Array,
+                 begun: Ticks) -> None:
         self._totals, self._rows, self._lock = totals, len(sample), threading.Lock()
         self._parts = parts if parts.fields.size <= _MOST_KEPT else None
         known = np.isin(np.arange(len(sample.scan.blocks)), begun)
-        self.certain = _certain(numbers, known, sample)
+        sums = int(sample.division.values.adds_up.sum())  # of quantiles the ends of intervals lie anywhere
+        self.certain = _certain(numbers.first(sums), known, sample)
         known[self.certain] = True
         read = sample.read_of(np.where(known, BEFORE, DRAWN))
         drawn = np.maximum(read.drawn.blocks[read.window], 1.0)
         rest = numbers.only(~known[numbers.blocks])
-        self.tails = rest.tails(drawn, sample.scan.uneven)
+        tails = rest.tails(drawn, sample.scan.uneven)
+        self.tails = np.zeros((len(sample.division.values.names), len(sample)))
+        np.maximum.at(self.tails, of, tails)
+        self.tails[np.setdiff1d(np.arange(len(self.tails)), of)] = np.inf
         self.present = np.bincount(rest.rows, minlength=len(sample)) / drawn
 
     @staticmethod
@@ -121,8 +128,9 @@ class BlockStatistics:
             sample = _all_read(division, totals, blocks)
             ids, which = _rows_of(totals, batch, shifts)
             parts = _Parts(ids, found.blocks[which], fields[:, which])
-            adds = _adds(sample, parts, batch, found.weights)
-            return BlockStatistics(totals, sample, parts, _numbers(adds, parts, found, found.kinds[which]), begun)
+            adds, of = _adds(sample, parts, batch, found.weights)
+            numbers = _numbers(adds, parts, found, found.kinds[which])
+            return BlockStatistics(totals, sample, parts, numbers, of, begun)
         except KernelError:  # some value leaves its type on the way to the whole
             return None
 
@@ -206,18 +214,19 @@ def _rows_of(totals: Totals, batch: Batch, shifts: Array | None) -> tuple[Array,
     return np.asarray(totals.keys.ids([Column(pa.int64(), starts), *keys], len(starts))), which
 
 
-def _adds(sample: Sample, parts: _Parts, batch: Batch, weights: Array) -> Array:
-    """What each part adds to each value, to first order."""
-    values = sample.division.values
-    adds = np.full((len(values.names), len(parts.rows)), np.nan)
+def _adds(sample: Sample, parts: _Parts, batch: Batch, weights: Array) -> tuple[Array, Array]:
+    """What each part adds to sums that values are made of, to first order, and which value each of these is of."""
+    values, found, of = sample.division.values, [], []
     for value in np.flatnonzero(values.adds_up).tolist():
-        adds[value] = 0.0
+        adds = np.zeros(len(parts.rows))
         for field in np.flatnonzero(values.needed[value] & values.additive).tolist():
             slope = sample.slopes[value, field][parts.rows]
-            adds[value] += np.where(slope != 0, slope * parts.fields[field], 0.0)
+            adds += np.where(slope != 0, slope * parts.fields[field], 0.0)
+        found.append(adds)
+        of.append(value)
     for value, name in values.kept.items():
         ends, lists = parts_of(batch.column(name).to_arrow())
-        found = sample.kept[name].adds(sample, parts.rows, ends, lists)
-        if found is not None:
-            adds[value] = found * weights
-    return adds
+        kept = sample.kept[name].adds(sample, parts.rows, ends, lists)
+        found += [each * weights for each in kept]
+        of += [value] * len(kept)
+    return np.array(found).reshape(len(found), len(parts.rows)), np.array(of, np.int64)

@@ -164,8 +164,13 @@ class DistinctLook(KeptLook):
             most = np.minimum(most, fresh.sums * more[read.window] + widths)
         return low, low + most
 
-    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> Array | None:
-        return np.diff(ends, prepend=0).astype(np.float64)
+    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> list[Array]:
+        counts = np.diff(ends, prepend=0)
+        which = np.repeat(np.arange(len(ids)), counts)
+        numbers = ids[which].astype(np.int64) << 32 | ColumnKeys(values.type).ids(values, None)
+        _, place, often = np.unique(numbers, return_inverse=True, return_counts=True)
+        alone = np.bincount(which, often[place.reshape(-1)] == 1, len(ids))
+        return [counts.astype(np.float64), alone]
 
     def certain(self, sample: Sample) -> tuple[Array, Array]:
         return self.seen, self.seen + sample.most_left[sample.read.window]

@@ -66,9 +66,12 @@ class KeptLook(ABC):
     def ends(self, sample: Sample, alpha: float) -> tuple[Array, Array]:
         """By group, ends of intervals that hold at every look with probability 1 - alpha; infinite: not known."""
 
-    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> Array | None:
-        """What lists of values of these rows, of some blocks, add to the sum of which the interval is; None: unknown."""
-        return None
+    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> list[Array]:
+        """What lists of values of these rows, of some blocks, add to sums of which intervals are; none where unknown.
+
+        Of several sums, such as those at either end of an interval, the one with the heaviest tails counts.
+        """
+        return []
 
     def certain(self, sample: Sample) -> tuple[Array, Array] | None:
         """Between what each value is whatever the rows hold that were not read; None where that may be all."""

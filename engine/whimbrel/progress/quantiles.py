@@ -134,17 +134,19 @@ class QuantileLook(KeptLook):
                 self._put(ends, places, below=away < 0, known=np.isfinite(reach))
         return low, high
 
-    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> Array | None:
-        of = self.of
+    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> list[Array]:
+        of, found = self.of, []
         if not isinstance(of.values, FixedValues):
-            return None
+            return []
         with of.lock:
-            places = self._places(sample, of.share * self._many(sample))
+            encoded, many = of.values.encode(values), self._many(sample)
             bag, _ = of.all.up_to(of.runs, 0, self.stop, len(sample), of.values)
-            at = np.where(places < 0, np.iinfo(np.int64).max, bag.items[places])
-            numbers = np.empty(len(ids))
-            _beyond_share(ids, ends, of.values.encode(values), at, of.share, numbers)
-        return numbers
+            for share in (of.share, of.share / 2, (1 + of.share) / 2):  # ends of intervals lie farther out
+                places = self._places(sample, share * many)
+                at = np.where(places < 0, np.iinfo(np.int64).max, bag.items[places])
+                found.append(np.empty(len(ids)))
+                _beyond_share(ids, ends, encoded, at, of.share, found[-1])
+        return found
 
     def _reach(self, sample: Sample, middle: Array, away: int, width: Array, alpha: float) -> Array:
         """How many rows away the end lies: as many as the width there is, found from outside by halving.

@@ -34,6 +34,8 @@ _FEWEST, _MOST = 4, 16
 """Of so many rows one is looked at."""
 _FAR_OUT = 0.02
 """Of the rows that are looked at, how many are beyond each end of what is not far out."""
+_RARE = 8
+"""Rows of a group among those looked at: of one with fewer all rows are."""
 _COMPUTED = 1 << 22
 """Rows up to which what aggregates read, and groups, are computed of all of them."""
 
@@ -110,6 +112,9 @@ def _chosen(division: Division, states: BlockStates, rows: int, every: int) -> t
     parts = list(itertools.pairwise(np.cumsum([0, *map(len, batches)]).tolist()))
     far = np.zeros(rows, np.bool_)
     groups = _groups(division, batches, rows)
+    rare = (np.bincount(groups[places], minlength=int(groups.max()) + 1) < _RARE)[groups]
+    if rare.sum() <= _FAR_OUT * rows:  # they are few among the others' too
+        far |= rare
     for expr in _inputs(division, rows):
         columns = [_numbers(expr, batch) for batch in batches]
         numbers = [column for column in columns if column is not None]

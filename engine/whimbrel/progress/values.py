@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-FEWEST_DEGREES, _FEWEST_OF_SQUARES, LIGHT_TAILS = 25.0, 40.0, 0.8
+FEWEST_DEGREES, _FEWEST_OF_SQUARES, LIGHT_TAILS = 25.0, 50.0, 0.8
 """Degrees of freedom of a variance between blocks, before an interval is given: where so few blocks make it, one that
 was not read may make as much. Of few blocks fewer will do, where their tails are about as light as the normal
 distribution's; not so for values made of squares."""
