@@ -34,7 +34,8 @@ SEEDS, QUICK_SEEDS = 1_000, 50
 FOLDER = Path("../shared/data")
 SUMS: Values = {"count": wb.count(), "sum": wb.sum(col.x), "mean": wb.mean(col.x), "variance": wb.var(col.x)}
 RATIO: Values = {"ratio": wb.sum(col.x) / wb.count()}
-KEPT: Values = {"median": wb.median(col.x), "quantile 0.9": wb.quantile(col.x, 0.9), "distinct": wb.count_distinct(col.x)}
+KEPT: Values = {"median": wb.median(col.x), "quantile 0.9": wb.quantile(col.x, 0.9),
+                "distinct": wb.count_distinct(col.x)}
 _ALPHA = 0.05
 _STATES = 1 << 21
 """Of so many states at once: as many seeds as that allows."""
@@ -80,8 +81,8 @@ class Found:
 
     def __str__(self) -> str:
         width = np.median(self.widths) if self.widths else float("nan")
-        return (f"{self.stated:>9,} of {self.paths:>9,} paths stated  {self.covered:7.2%} covered  ±{width:.1%} at half  "
-                f"{self.withheld / max(self.looks, 1):.0%} of looks withheld")
+        return (f"{self.stated:>9,} of {self.paths:>9,} paths stated  {self.covered:7.2%} covered  "
+                f"±{width:.1%} at half  {self.withheld / max(self.looks, 1):.0%} of looks withheld")
 
 
 def values_of(path: Path) -> tuple[pa.Table, dict[str, Array], dict[str, Array]]:
@@ -120,7 +121,8 @@ class Simulated:
         self.division: Division = progress.division
         self.blocks, states, self.stand = progress.blocks, progress.states, progress.scan.stand
         first = progress.scan.left
-        self.statistics = BlockStatistics.of(self.division, states, self.blocks, first) if progress.scan.begins else None
+        self.statistics = (BlockStatistics.of(self.division, states, self.blocks, first)
+                           if progress.scan.begins else None)
         certain = np.empty(0, np.int64) if self.statistics is None else self.statistics.certain
         self.known = np.union1d(first, certain) if progress.scan.begins else certain
         made = []
@@ -163,7 +165,8 @@ class Simulated:
         seeds = np.asarray(rows.starts)
         drawn, left = (_part(size[part]) for part in (orders[seeds, :begun], orders[seeds, begun:]))
         none, nothing = Part(*np.zeros((3, len(seeds)))), np.zeros(len(seeds), np.bool_)
-        read = Read(rows.which, drawn, left, none, _part(np.tile(size[self.known], (len(seeds), 1))), left.rows * 0, left.rows,
+        known = _part(np.tile(size[self.known], (len(seeds), 1)))
+        read = Read(rows.which, drawn, left, none, known, left.rows * 0, left.rows,
                     drawn.blocks + left.blocks, drawn.blocks / (drawn.blocks + left.blocks),
                     (left.rows / drawn.rows, left.rows * 0), nothing, ~nothing)
         sample = Sample(self.division, totals, self.stand._replace(begins=False), None, self._of_all())
@@ -190,9 +193,9 @@ def _part(rows: Array) -> Part:
     return Part(np.full(len(rows), float(rows.shape[1])), rows.sum(axis=1), (rows**2).sum(axis=1))
 
 
-def simulated(query: wb.Stream, seeds: int) -> dict[str, Found]:
+def simulated(query: wb.Stream, seeds: int, **options: Any) -> dict[str, Found]:
     """By value, what intervals did."""
-    runs, truth = Simulated(query), Truth(query)
+    runs, truth = Simulated(query, **options), Truth(query)
     at_once = max(1, min(seeds, _STATES // max(1, len(runs.states))))
     for begin in range(0, seeds, at_once):
         some = range(begin, min(seeds, begin + at_once))
@@ -201,7 +204,7 @@ def simulated(query: wb.Stream, seeds: int) -> dict[str, Found]:
 
 
 def shuffled(query: wb.Stream, seeds: int) -> dict[str, Found]:
-    """The same, each seed by a progress of its own: of values that are kept, which all seeds at once would be too many."""
+    """The same, each seed by a progress of its own: values that are kept would be too many of all seeds at once."""
     runs, truth = Shuffles(query), Truth(query)
     for seed in range(seeds):
         truth.add([_look(sample, truth, 1, np.zeros(len(sample), np.int64)) for _, sample in runs.early(seed)])
@@ -243,7 +246,8 @@ def _look(sample: Sample, of: Truth, seeds: int, which: Array) -> tuple[Array, A
     stated = np.isfinite(low) & np.isfinite(high)
     shape = len(truth), seeds * len(groups)
     given, missed, seen = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_), np.zeros(shape[1], np.bool_)
-    given[:, place], missed[:, place], seen[place] = stated, stated & ((true < low - slack) | (true > high + slack)), True
+    given[:, place], seen[place] = stated, True
+    missed[:, place] = stated & ((true < low - slack) | (true > high + slack))
     widths = np.full(shape, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         widths[:, place] = np.where(stated & (true != 0), (high - low) / 2 / np.abs(true), np.nan)
@@ -253,7 +257,8 @@ def _look(sample: Sample, of: Truth, seeds: int, which: Array) -> tuple[Array, A
 def queries(path: Path) -> Iterator[tuple[str, str, int, Mapping[str, wb.Stream]]]:
     """Of each number and key of a file: their names, how many groups there are, and the queries."""
     table, numbers, keys = values_of(path)
-    every = {"": np.zeros(table.num_rows, np.int64), **dict(sorted(keys.items(), key=lambda key: len(set(key[1].tolist())))[:_KEYS])}
+    few = sorted(keys.items(), key=lambda key: len(set(key[1].tolist())))[:_KEYS]
+    every = {"": np.zeros(table.num_rows, np.int64), **dict(few)}
     for key, codes in every.items():
         for name, values in [*numbers.items()][-_COLUMNS:]:
             rows = pa.table({"at": np.arange(table.num_rows), "k": codes, "x": pa.array(values, from_pandas=True)})

@@ -221,7 +221,8 @@ def _adds(sample: Sample, parts: _Parts, batch: Batch, weights: Array) -> tuple[
         adds = np.zeros(len(parts.rows))
         for field in np.flatnonzero(values.needed[value] & values.additive).tolist():
             slope = sample.slopes[value, field][parts.rows]
-            adds += np.where(slope != 0, slope * parts.fields[field], 0.0)
+            with np.errstate(invalid="ignore"):  # 0 * inf
+                adds += np.where(slope != 0, slope * parts.fields[field], 0.0)
         found.append(adds)
         of.append(value)
     for value, name in values.kept.items():

@@ -38,6 +38,7 @@ def write(progress: Progress, path: Place) -> None:
         "of": _identity(progress), "rows": _rows(progress, scan.read), "panes": progress.merged.panes,
         "windows": progress.merged.windows, "scan": scan.state_parts(),
         "phases": progress.phases, "claims": written(progress.claims),
+        "looked": progress.merged.statistics is not None,
         "known": progress.merged.before is not None, "low": before[0], "high": before[1]})
     try:
         write_state(place, state)
@@ -72,6 +73,8 @@ def go_on(progress: Progress, path: Place) -> None:
     if merged.overlap:
         restored(merged.windows, state["windows"])
     progress.scan.restore_state(state["scan"])
+    if state.get("looked"):
+        progress.look_at_blocks()
     progress.phases, progress.claims = state["phases"], read(state["claims"])
     merged.before = (state["low"], state["high"]) if state["known"] else None
 

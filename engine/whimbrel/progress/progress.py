@@ -128,6 +128,7 @@ class Progress(Iterator[Estimate]):
                                 hint='order="time" answers early, without intervals')
         else:
             self.division, self.states, self.blocks, begin, self._vague = found
+            self._begun = np.empty(0, np.int64) if begin is None else begin
             _check_ends(plan, () if self._vague else self.division.told)
             self.scan = Scan(self.blocks, order if order in {"newest", "oldest"} else "random", seed, begin=begin)
             self._tail = Tail(self.division)
@@ -211,6 +212,7 @@ class Progress(Iterator[Estimate]):
         with self._turn, Interrupts():
             self._end_phase()
             self.scan.prefer(wanted, order)
+            self.look_at_blocks()
         return self
 
     def until(self, *, error: str | float | None = None, ranking_stable: int | None = None,
@@ -401,19 +403,19 @@ class Progress(Iterator[Estimate]):
         with Interrupts():
             if len(self.scan.later):
                 self._end_phase()
-            if self.scan.begins and not self._hurries and len(first := self._certain()):
+            if self.scan.begins and not self._hurries and len(first := self.look_at_blocks()):
                 self.scan.read_first(first)
                 return True
             return self.scan.go_on()
 
-    def _certain(self) -> Array:
-        """The blocks that are read before a sample is drawn, once rows of all blocks were looked at."""
+    def look_at_blocks(self) -> Array:
+        """Look at rows of all blocks, once; the blocks that are read before a sample of the others is drawn."""
         known, asked = self.division.known_statistics, self._asked["block_rows"]
         if self.merged.statistics is not None or self.scan.order != "random":
             return np.empty(0, np.int64)
         statistics = known.get(asked)
         if asked not in known:
-            statistics = BlockStatistics.of(self.division, self.states, self.blocks, np.flatnonzero(self.scan.read))
+            statistics = BlockStatistics.of(self.division, self.states, self.blocks, self._begun)
             if not isinstance(self.states.source, Held):  # of the next one rows are read anew
                 known[asked] = statistics
         self.merged.statistics = statistics

@@ -219,7 +219,8 @@ class Sample:
             left = self.statistics.left(self, self._kinds)
             if left is not None:
                 unrounded = np.array([now + more for now, more in zip(self.fields, left, strict=True)]).reshape(shape)
-                scaled = np.where(values.whole[:, None], np.rint(np.clip(unrounded, -_LARGEST / 2, _LARGEST / 2)), unrounded)
+                whole = np.rint(np.clip(unrounded, -_LARGEST / 2, _LARGEST / 2))
+                scaled = np.where(values.whole[:, None], whole, unrounded)
         fields = [estimated.astype(now.dtype, copy=False) if adds_up else now
                   for now, estimated, adds_up in zip(self.fields, scaled, values.additive.tolist(), strict=True)]
         if values.rows_alone and self.division.keeps_rows:  # a sample of few blocks says less than where all blocks lie

