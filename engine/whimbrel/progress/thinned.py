@@ -57,6 +57,8 @@ class Thinned(NamedTuple):
         Of so many rows that do not lie far out one was looked at.
     rows : numpy.ndarray of int64
         Of each block, rows that those looked at stand for: about as many as it has.
+    far : numpy.ndarray of int64
+        Of each block, rows that lie far out.
     """
 
     states: Batch
@@ -65,6 +67,7 @@ class Thinned(NamedTuple):
     weights: Ticks
     every: int
     rows: Ticks
+    far: Ticks
 
 
 def thinned(division: Division, states: BlockStates, blocks: Blocks) -> Thinned | None:
@@ -94,9 +97,10 @@ def thinned(division: Division, states: BlockStates, blocks: Blocks) -> Thinned 
     numbers = (found.sync - offset) // cuts.hop - late
     sync = (numbers % span + first + late) * cuts.hop + offset
     stand_for = np.bincount(which, np.where(kinds == FAR, 1, every), len(blocks)).astype(np.int64)
+    far = np.bincount(which[kinds == FAR], minlength=len(blocks))
     kinds = numbers // span % KINDS
     return Thinned(found.having(sync=frozen(sync)), numbers // span // KINDS, kinds, np.where(kinds == FAR, 1, every),
-                   every, stand_for)
+                   every, stand_for, far)
 
 
 def _reads_lifetimes(division: Division) -> bool:
