@@ -276,6 +276,8 @@ class Estimate:
         wide = ((errors >= 1) & np.isfinite(errors)).any(axis=1) & ~rows_unknown
         if wide.any():
             said.append(f"{wide.sum():,} rows are not known within 100%")
+        if known.size and self.sample is not None:
+            said.append(self.sample.kind_of_interval)
         if self.unseen:
             said.append("groups that were not seen yet may be missing" if self.unseen == 1 else
                         f"groups that are in fewer than {self.unseen:.1%} of the blocks may not have been seen")

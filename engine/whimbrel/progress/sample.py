@@ -169,6 +169,13 @@ class Sample:
         return Read(self._rows.which, drawn, left, later, before, inside, rows_left, phase, share, (more, density),
                     exact, sampled)
 
+    @property
+    def kind_of_interval(self) -> str:
+        """What intervals rest on, in words."""
+        if self.statistics is None:
+            return "approximate intervals: blocks that were not read are taken to be like those that were"
+        return "approximate intervals: some rows of all blocks say how much those that were not read may differ"
+
     def evidence_of(self, read: Read) -> Evidence | None:
         """How much blocks tell, whichever were drawn; None where that is known of none but these."""
         if self.statistics is None:

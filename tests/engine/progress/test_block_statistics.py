@@ -1,0 +1,91 @@
+"""Which values have intervals is told by rows of all blocks, and not by the blocks that happened to be read."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import whimbrel as wb
+from bench.log_coverage import RATIO, SUMS, simulated
+from whimbrel import col
+
+ROWS, BLOCK, SEEDS = 40_000, 200, 100
+
+
+def log(x: np.ndarray[Any, Any], groups: int = 4) -> wb.Stream:
+    chance = np.random.default_rng(1)
+    return wb.from_arrow({"at": np.arange(len(x)), "k": chance.integers(0, groups, len(x)), "x": x}, time="at",
+                         name="log").group_by("k").tumbling_window(len(x))
+
+
+def incident(chance: np.random.Generator) -> np.ndarray[Any, Any]:
+    """One block of 200 holds a tenth of the sum."""
+    x = chance.exponential(10, ROWS)
+    x[ROWS // 2 : ROWS // 2 + BLOCK] *= 20
+    return x
+
+
+def burst(chance: np.random.Generator) -> np.ndarray[Any, Any]:
+    x = chance.exponential(10, ROWS)
+    x[ROWS // 3 : ROWS // 3 + ROWS * 3 // 200] *= 50
+    return x
+
+
+def one_row(chance: np.random.Generator) -> np.ndarray[Any, Any]:
+    """One value is a third of all; it is not seen by chance."""
+    x = chance.exponential(10, ROWS)
+    x[12_345] = x.sum() / 2
+    return x
+
+
+def few_rows(chance: np.random.Generator) -> np.ndarray[Any, Any]:
+    x = chance.exponential(1, ROWS)
+    x[chance.integers(0, ROWS, 12)] *= 3_000
+    return x
+
+
+@pytest.mark.parametrize("asked", (SUMS, RATIO), ids=("sums", "ratio"))
+@pytest.mark.parametrize("data", (incident, burst, one_row, few_rows))
+def test_intervals_of_bursts_hold_or_are_not_given(data: Any, asked: Any) -> None:
+    """Of the paths that met no incident the intervals were false, and those that met it had none."""
+    query = log(data(np.random.default_rng(5))).aggregate(**asked)
+    for value, found in simulated(query, SEEDS, block_rows=BLOCK).items():
+        assert found.stated == 0 or found.covered >= 0.95, (value, found)
+
+
+@pytest.mark.parametrize("data", (incident, burst))
+def test_a_sum_with_an_incident_has_intervals(data: Any) -> None:
+    found = simulated(log(data(np.random.default_rng(5))).aggregate(**SUMS), 20, block_rows=BLOCK)
+    assert found["sum"].stated == found["sum"].paths
+    assert np.median(found["sum"].widths) < 0.15
+
+
+def test_an_interval_is_withheld_of_a_query_and_not_of_a_path() -> None:
+    """Whichever blocks were drawn, the same groups have intervals at the same look."""
+    query = log(few_rows(np.random.default_rng(5))).aggregate(**SUMS)
+    given = set()
+    for seed in range(8):
+        for answer in query.progress(at=[0.5], seed=seed, block_rows=BLOCK):
+            if not answer.final:
+                table = answer.table.sort_by("k")
+                given.add(tuple(tuple(end is None for end in table[f"{name}_high"].to_pylist()) for name in SUMS))
+    assert len(given) == 1
+
+
+def test_blocks_that_can_move_an_answer_are_read_first() -> None:
+    query = log(incident(np.random.default_rng(5))).aggregate(total=wb.sum(col.x))
+    progress = query.progress(every=BLOCK, block_rows=BLOCK, seed=3)
+    for _ in range(4):
+        next(progress)
+    incidents = np.flatnonzero((progress.blocks.first < ROWS // 2 + BLOCK) & (progress.blocks.stop > ROWS // 2))
+    assert progress.scan.read[incidents].all()
+    exact = query.collect().sort_by("k")["total"].to_numpy()
+    early = next(progress).table.sort_by("k")["total"].to_numpy()
+    assert np.abs(early / exact - 1).max() < 0.25  # what is read first is not taken to be like the rest
+    assert progress.finish().sort_by("k")["total"].to_pylist() == pytest.approx(exact.tolist())
+
+
+def test_words_say_which_kind_of_interval_it_is() -> None:
+    even = log(np.random.default_rng(2).uniform(0, 9, ROWS)).aggregate(n=wb.count())
+    for answer in even.progress(at=[0.5], block_rows=BLOCK):
+        assert answer.final or "some rows of all blocks say" in answer.words
