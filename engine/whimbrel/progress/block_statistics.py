@@ -173,7 +173,7 @@ def _numbers(adds: Array, parts: _Parts, found: Thinned, kinds: Array) -> BlockN
 
     rows, blocks = which // count, which % count
     body, far = of_blocks(1.0 * (kinds != FAR)), of_blocks(1.0 * (kinds == FAR))
-    # What as many rows add anywhere is nothing that lies far out: where a column grows with time all rows of a block do.
+    # What as many rows add anywhere does not lie far out: where a column grows with time all rows of a block do.
     usual = np.array([np.bincount(rows, each) for each in body + far]).reshape(len(adds), -1) / found.rows.sum()
     usual = usual[:, rows] * found.far[blocks] * size
     return BlockNumbers(body + usual, far - usual, of_blocks(1.0 * (kinds == EVEN) - (kinds == ODD)), rows, blocks,
