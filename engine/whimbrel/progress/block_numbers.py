@@ -60,13 +60,21 @@ class BlockNumbers(NamedTuple):
 
     def own_variance(self, drawn: Array) -> Array:
         """By value and row, the variance between blocks of what rows of the body add, without that of chance."""
-        variance, between = self._moments(self.body, drawn)[1], self._moments(self.apart, drawn)[1]
+        variance, between = (second - first * first for first, second in (
+            self._powers(each, drawn, 2) for each in (self.body, self.apart)))
         return np.maximum(variance - between * (1 - 1 / self.every), variance / self.every)
 
     def _moments(self, numbers: Array, drawn: Array) -> tuple[Array, Array, Array]:
         """By value and row: the second moment, the variance, and the fourth central moment, of so many blocks."""
-        powers = np.array([[np.bincount(self.rows, each**power, len(drawn)) for each in numbers]
-                           for power in (1, 2, 3, 4)]).reshape(4, len(numbers), len(drawn)) / drawn
-        first, second, third, fourth = powers
+        first, second, third, fourth = self._powers(numbers, drawn, 4)
         square = first * first
         return second, second - square, fourth - 4 * first * third + (6 * second - 3 * square) * square
+
+    def _powers(self, numbers: Array, drawn: Array, most: int) -> Array:
+        """By power, value and row: the mean of the power, of so many blocks."""
+        found, power = np.zeros((most, len(numbers), len(drawn))), np.ones_like(numbers)
+        for each in range(most):
+            power = power * numbers
+            for value, of_parts in enumerate(power):
+                found[each, value] = np.bincount(self.rows, of_parts, len(drawn))
+        return found / drawn

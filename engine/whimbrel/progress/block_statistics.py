@@ -28,7 +28,7 @@ from whimbrel.progress.totals import Totals
 
 _LIGHT = 4.0
 """Tails of what blocks add that leave enough degrees of freedom from half of the blocks on, and mostly before."""
-_MOST_COMPARED = 1 << 21
+_MOST_COMPARED = 1 << 19
 """Numbers, by value, group and block, of which it is asked which blocks can move them."""
 _MOST_KEPT = 1 << 23
 """Numbers of states that are kept, to say what is left before a sample is drawn."""

@@ -34,6 +34,8 @@ _FEWEST, _MOST = 2, 16
 """Of so many rows one is looked at."""
 _FAR_OUT = 0.02
 """Of the rows that are looked at, how many are beyond each end of what is not far out."""
+_MANY = 1 << 20
+"""Of more rows than that a smaller share: not more of them lie far out."""
 _RARE = 8
 """Rows of a group among those looked at: of one with fewer all rows are."""
 _COMPUTED = 1 << 22
@@ -116,17 +118,20 @@ def _chosen(division: Division, states: BlockStates, rows: int, every: int) -> t
     parts = list(itertools.pairwise(np.cumsum([0, *map(len, batches)]).tolist()))
     far = np.zeros(rows, np.bool_)
     groups = _groups(division, batches, rows)
-    rare = (np.bincount(groups[places], minlength=int(groups.max()) + 1) < _RARE)[groups]
-    if rare.sum() <= _FAR_OUT * rows:  # they are few among the others' too
-        far |= rare
+    count = 1 if groups is None else int(groups.max()) + 1
+    seen_of = np.zeros(len(places), np.int32) if groups is None else groups[places]
+    if groups is not None:
+        rare = (np.bincount(seen_of, minlength=count) < _RARE)[groups]
+        if rare.sum() <= _FAR_OUT * rows:  # they are few among the others' too
+            far |= rare
     for expr in _inputs(division, rows):
         columns = [_numbers(expr, batch) for batch in batches]
         numbers = [column for column in columns if column is not None]
         if len(numbers) == len(batches):
             seen = np.concatenate([column[_within(places, *part)] for column, part in zip(numbers, parts, strict=True)])
-            low, high = _limits(seen, groups[places], int(groups.max()) + 1)
+            low, high = _limits(seen, seen_of, count, _FAR_OUT * min(1.0, _MANY / rows))
             for column, (first, stop) in zip(numbers, parts, strict=True):
-                mine: Any = groups[first:stop] if len(low) > 1 else 0
+                mine: Any = 0 if groups is None else groups[first:stop]
                 far[first:stop] |= (column < low[mine]) | (column > high[mine])
     beyond = np.flatnonzero(far)
     places = places[~far[places]]
@@ -144,27 +149,32 @@ def _within(places: Ticks, first: int, stop: int) -> Ticks:
     return places[begin:end] - first
 
 
-def _limits(seen: Array, groups: Array, count: int) -> tuple[Array, Array]:
+def _limits(seen: Array, groups: Array, count: int, far_out: float) -> tuple[Array, Array]:
     """Between what most numbers of each group lie; of one that was not looked at all rows lie far out."""
     there = ~np.isnan(seen) if seen.dtype.kind == "f" else np.ones(len(seen), np.bool_)
     seen, groups = seen[there], groups[there]
+    if count == 1 and len(seen):
+        outside = int(far_out * (len(seen) - 1))
+        both = [outside, len(seen) - 1 - outside]
+        low, high = np.partition(seen, both)[both].reshape(2, 1)
+        return low, high
     order = np.lexsort((seen, groups))
     ends = np.cumsum(np.bincount(groups, minlength=count))
     first, last = np.append(0, ends[:-1]), ends - 1
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     known = np.flatnonzero(last >= first)
-    beyond = (_FAR_OUT * (last[known] - first[known])).astype(np.int64)
+    beyond = (far_out * (last[known] - first[known])).astype(np.int64)
     low[known], high[known] = seen[order[first[known] + beyond]], seen[order[last[known] - beyond]]
     return low, high
 
 
-def _groups(division: Division, batches: Sequence[Batch], rows: int) -> Array:
-    """The number of each row's group; 0 of all of them where that would take long."""
+def _groups(division: Division, batches: Sequence[Batch], rows: int) -> Array | None:
+    """The number of each row's group; None where there is one, or that would take long."""
     op = division.plan.op
     assert isinstance(op, GroupAggregate)
     names = [expr.name for _, expr in op.keys if isinstance(expr, Col)]
     if rows > _COMPUTED or not op.keys or len(names) < len(op.keys):
-        return np.zeros(rows, np.int32)
+        return None
     keys = KeyTable([batches[0].column(name).type for name in names])
     return np.concatenate([keys.ids([batch.column(name) for name in names], len(batch)) for batch in batches])
 
