@@ -184,9 +184,8 @@ class _OfSeeds(BlockStatistics):
         vars(self).update(vars(of))
         self._start = start
 
-    def _ids(self, sample: Sample) -> Array:
-        keys = [Column(pa.int64(), np.full(len(sample), self._start)), *sample.keys[1:]]
-        return np.asarray(self._totals.keys.ids(keys, len(sample)))
+    def _ids(self, keys: Sequence[Column], rows: int) -> Array:
+        return super()._ids([Column(pa.int64(), np.full(rows, self._start)), *keys[1:]], rows)
 
 
 def _part(rows: Array) -> Part:

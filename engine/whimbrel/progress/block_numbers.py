@@ -1,8 +1,8 @@
 """What blocks add to values, as far as some of their rows tell: how heavy the tails of these numbers are.
 
 Of the rows of a block that do not lie far out one in so many was looked at, so that these numbers are off by chance,
-which makes tails look lighter than they are. What lies far out is known exactly, and is compared with the variance that
-is left when that of chance is taken off: two halves of the rows tell how much of it is the blocks' own.
+which makes tails look lighter than they are. What lies far out is known exactly. It is compared with the variance that
+is left when that of chance is taken off. Two halves of the rows tell how much of it is the blocks' own.
 """
 
 from __future__ import annotations

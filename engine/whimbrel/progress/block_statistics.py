@@ -1,12 +1,13 @@
 """What is known of all blocks before a sample of them is drawn: which can move the answer, and how heavy tails are.
 
-Whether a value has an interval is decided by that, and not by the blocks that happened to be read: those that have met
-an incident would lose theirs, and those that have not would keep one that is false.
+Whether a value has an interval is decided by that, and not by the blocks that happened to be read. Samples that met an
+incident would lose theirs, and those that did not would keep a false one.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +15,15 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask, Ticks
 from whimbrel.errors import KernelError
-from whimbrel.kernels.primitives.blocks_of_windows import BEFORE, DRAWN, LATER, LEFT
+from whimbrel.kernels.primitives.blocks_of_windows import BEFORE, DRAWN
 from whimbrel.plan import Blocks
 from whimbrel.progress.block_numbers import BlockNumbers
 from whimbrel.progress.certainty import certain_blocks
 from whimbrel.progress.division import Division
+from whimbrel.progress.evidence import Evidence, Statistics
+from whimbrel.progress.held import Held
 from whimbrel.progress.kept import parts_of
-from whimbrel.progress.sample import Array, Read, Sample, times_behind
+from whimbrel.progress.sample import Array, Sample, times_behind
 from whimbrel.progress.scan import Scan
 from whimbrel.progress.states import BlockStates
 from whimbrel.progress.thinned import EVEN, FAR, ODD, Thinned, thinned
@@ -37,21 +40,6 @@ _IN_FEW = 20
 _LARGEST = 2.0**62
 
 
-class Evidence(NamedTuple):
-    """What blocks tell of rows of an answer, whichever of them were drawn.
-
-    Attributes
-    ----------
-    degrees : numpy.ndarray of float64
-        Degrees of freedom of the variance between as many blocks as were drawn, by value and row.
-    blocks : numpy.ndarray of int64
-        By row, how many of these have rows of the group, as far as is known.
-    """
-
-    degrees: Array
-    blocks: Array
-
-
 class _Parts(NamedTuple):
     """What blocks add to rows: the row and block of each part, and what it adds to fields, by field."""
 
@@ -60,7 +48,7 @@ class _Parts(NamedTuple):
     fields: Array
 
 
-class BlockStatistics:
+class BlockStatistics(Statistics):
     """Of a query and the blocks of its source.
 
     Parameters
@@ -79,11 +67,9 @@ class BlockStatistics:
 
     Attributes
     ----------
-    certain : numpy.ndarray of int64
-        Blocks that are to be read first.
     tails, present : numpy.ndarray of float64
-        Of the other blocks: by value and row how heavy the tails are of what they add; by row, the share of them that
-        has rows of the group, as far as is known.
+        Of the other blocks: by value and row how heavy the tails are of what they add; by row, the share with rows of
+        the group.
     """
 
     def __init__(self, totals: Totals, sample: Sample, parts: _Parts, numbers: BlockNumbers, of: Array,
@@ -106,7 +92,7 @@ class BlockStatistics:
     @staticmethod
     def of(division: Division, states: BlockStates, blocks: Blocks, begun: Ticks) -> BlockStatistics | None:
         """Look at rows of all blocks; None where that cannot be done at once."""
-        found = thinned(division, states, blocks)
+        found = thinned(division, states, blocks) if division.values.two_ended.any() else None
         if found is None:
             return None
         totals = Totals(division, compares=False)
@@ -134,31 +120,39 @@ class BlockStatistics:
         except KernelError:  # some value leaves its type on the way to the whole
             return None
 
-    def evidence(self, sample: Sample, read: Read) -> Evidence:
-        """Of the rows of a sample, of which so much was read."""
-        ids = self._ids(sample)
+    def evidence(self, keys: Sequence[Column], drawn: Array) -> Evidence:
+        ids = self._ids(keys, len(drawn))
         there = ids < self._rows
         ids = np.where(there, ids, 0)
-        drawn = read.drawn.blocks[read.window]
         degrees = np.where(there, 2 * drawn / self.tails[:, ids], 0.0)
         return Evidence(degrees, np.where(there, np.floor(self.present[ids] * drawn), 0).astype(np.int64))
 
-    def left(self, sample: Sample, kinds: Array) -> Array | None:
-        """What blocks that were not read add to fields, by field and row; None where that is too much to be kept."""
+    def left(self, keys: Sequence[Column], unread: Array) -> Array | None:
         parts = self._parts
         if parts is None:
             return None
-        unread = ((kinds == LEFT) | (kinds == LATER))[parts.blocks]
-        ids = self._ids(sample)
+        left = unread[parts.blocks]
         found = np.zeros((len(parts.fields), self._rows + 1))
         for field, numbers in enumerate(parts.fields):
-            found[field, :-1] = np.bincount(parts.rows[unread], numbers[unread], self._rows)
-        return found[:, np.minimum(ids, self._rows)]
+            found[field, :-1] = np.bincount(parts.rows[left], numbers[left], self._rows)
+        return found[:, np.minimum(self._ids(keys, len(keys[0])), self._rows)]
 
-    def _ids(self, sample: Sample) -> Array:
-        """Rows of a sample as they are numbered here; those that were not seen have numbers beyond."""
+    def _ids(self, keys: Sequence[Column], rows: int) -> Array:
+        """Rows with these starts and keys as they are numbered here; those that were not seen have numbers beyond."""
         with self._lock:
-            return np.asarray(self._totals.keys.ids(list(sample.keys), len(sample)))
+            return np.asarray(self._totals.keys.ids(list(keys), rows))
+
+
+def statistics_of(division: Division, states: BlockStates, blocks: Blocks, begun: Ticks,
+                  block_rows: int | None) -> Statistics | None:
+    """Those of a query, found once; but where rows were read into memory for one run, each time."""
+    known = division.known_statistics
+    if block_rows in known:
+        return known[block_rows]
+    found = BlockStatistics.of(division, states, blocks, begun)
+    if not isinstance(states.source, Held):
+        known[block_rows] = found
+    return found
 
 
 def _numbers(adds: Array, parts: _Parts, found: Thinned, kinds: Array) -> BlockNumbers:

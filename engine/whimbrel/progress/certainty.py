@@ -14,8 +14,8 @@ _OF_A_VALUE, _OF_ALL = 16, 8
 """Of so many blocks one at most is read first for one value, and for all of them together."""
 
 
-def certain_blocks(numbers: Array, there: Mask, beside: Array, uneven: float, most: float) -> Ticks:
-    """The blocks without which what the others add has tails as light as that, for as many values as they are few.
+def certain_blocks(numbers: Array, there: Mask, other: Array, uneven: float, limit: float) -> Ticks:
+    """The blocks without which the tails of what the others add are light, for as many values as possible.
 
     Parameters
     ----------
@@ -23,11 +23,11 @@ def certain_blocks(numbers: Array, there: Mask, beside: Array, uneven: float, mo
         By value of a group, and block: what it adds, as if all blocks had the same size.
     there : numpy.ndarray of bool
         By the same: whether the block may have rows of the group's window, and is not known anyway.
-    beside : numpy.ndarray of float64
+    other : numpy.ndarray of float64
         By value of a group, the variance between blocks of what else they add, which has light tails.
     uneven : float
         How much heavier tails are because blocks differ in size.
-    most : float
+    limit : float
         The fourth moment over the square of the second, less 1.
 
     Examples
@@ -46,9 +46,9 @@ def certain_blocks(numbers: Array, there: Mask, beside: Array, uneven: float, mo
         second, fourth = (np.flip(np.cumsum(np.flip(part, 1), axis=1), 1) for part in (squares, squares**2))
         left = np.maximum(there.sum(axis=1, keepdims=True) - np.arange(blocks), 1)
         second, fourth = second / left, fourth / left
-        kurtosis = 3 + (fourth - 3 * second**2) / (second + beside[:, None]) ** 2
+        kurtosis = 3 + (fourth - 3 * second**2) / (second + other[:, None]) ** 2
         tails = np.where(second > 0, kurtosis * uneven - 1, 0.0)
-    few = (tails <= most) & (np.arange(blocks) <= there.sum(axis=1, keepdims=True) // _OF_A_VALUE)
+    few = (tails <= limit) & (np.arange(blocks) <= there.sum(axis=1, keepdims=True) // _OF_A_VALUE)
     needed = np.where(few.any(axis=1), few.argmax(axis=1), -1)
     certain, count = np.zeros(blocks, np.bool_), 0
     for row in np.argsort(needed, kind="stable").tolist():

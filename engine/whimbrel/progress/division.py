@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -40,11 +40,9 @@ from whimbrel.optimize import optimize
 from whimbrel.optimize.in_steps import above, states_of_windows, takes_any_order
 from whimbrel.plan import Beat, Blocks, Node, Operator, Part, Source
 from whimbrel.progress.chain import chain_of
+from whimbrel.progress.evidence import Statistics
 from whimbrel.progress.ranges import Ranged
 from whimbrel.progress.values import Values
-
-if TYPE_CHECKING:
-    from whimbrel.progress.block_statistics import BlockStatistics
 
 ROW = "progress:row"
 """The column that says which row below the tail a row of the answer is."""
@@ -102,7 +100,7 @@ class Division:
         return {}
 
     @cached_property
-    def known_statistics(self) -> dict[int | None, BlockStatistics | None]:
+    def known_statistics(self) -> dict[int | None, Statistics | None]:
         """By the same, what is known of the blocks before a sample of them is drawn."""
         return {}
 

@@ -25,6 +25,9 @@ Array = np.ndarray[Any, Any]
 _interval_ends = Compiled(interval_ends)
 _NONE = np.empty(0)
 _FLOAT = pa.float64()
+_OF_DRAWN = "blocks that were not read are taken to be like those that were"
+_OF_ALL = "some rows of all blocks say how much those that were not read may differ"
+"""What intervals rest on."""
 _TOLD_APART = 2**53
 """Integers up to it are told apart by floats."""
 
@@ -277,7 +280,7 @@ class Estimate:
         if wide.any():
             said.append(f"{wide.sum():,} rows are not known within 100%")
         if known.size and self.sample is not None:
-            said.append(self.sample.kind_of_interval)
+            said.append("approximate intervals: " + (_OF_DRAWN if self.sample.statistics is None else _OF_ALL))
         if self.unseen:
             said.append("groups that were not seen yet may be missing" if self.unseen == 1 else
                         f"groups that are in fewer than {self.unseen:.1%} of the blocks may not have been seen")

@@ -74,7 +74,7 @@ def go_on(progress: Progress, path: Place) -> None:
         restored(merged.windows, state["windows"])
     progress.scan.restore_state(state["scan"])
     if state.get("looked"):
-        progress.look_at_blocks()
+        progress.read_statistics()
     progress.phases, progress.claims = state["phases"], read(state["claims"])
     merged.before = (state["low"], state["high"]) if state["known"] else None
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch
-from whimbrel.progress.block_statistics import BlockStatistics
 from whimbrel.progress.division import Division
+from whimbrel.progress.evidence import Statistics
 from whimbrel.progress.kept import Drawn
 from whimbrel.progress.sample import Sample
 from whimbrel.progress.scan import Stand
@@ -32,7 +32,7 @@ class Merged:
         The same where windows do not overlap.
     before : tuple of numpy.ndarray or None
         Intervals (low, high), by row and value, that hold since this phase of the scan began.
-    statistics : BlockStatistics or None
+    statistics : Statistics or None
         What is known of all blocks.
     """
 
@@ -44,7 +44,7 @@ class Merged:
         self.panes = self.windows if hops == 1 else Totals(division, compares=False)
         self._shifts = None if hops == 1 else np.arange(hops) * window.hop
         self.before: tuple[Array, Array] | None = None
-        self.statistics: BlockStatistics | None = None
+        self.statistics: Statistics | None = None
 
     @property
     def overlap(self) -> bool:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,18 +20,17 @@ from whimbrel.expr import Expr
 from whimbrel.kernels import patience
 from whimbrel.plan import Node
 from whimbrel.progress.arguments import check_conditions, check_confidence, check_number, check_order, path_of
-from whimbrel.progress.block_statistics import BlockStatistics
+from whimbrel.progress.block_statistics import statistics_of
 from whimbrel.progress.blocks import FEWEST_BLOCKS, read_in_blocks
 from whimbrel.progress.claims import Verdicts, claims_in
 from whimbrel.progress.compare import Comparison, Verdict
 from whimbrel.progress.division import one_ended
-from whimbrel.progress.estimate import Estimate, bounds, check_value, end_names, with_ends
+from whimbrel.progress.estimate import Estimate, bounds, check_value, end_names
 from whimbrel.progress.footers import windows_with_rows
-from whimbrel.progress.held import Held
 from whimbrel.progress.interrupts import Interrupts
 from whimbrel.progress.keeping import go_on, write
 from whimbrel.progress.late import SAMPLED, Late
-from whimbrel.progress.late_estimate import LateBlocks, LateSnapshot
+from whimbrel.progress.late_estimate import LateBlocks
 from whimbrel.progress.looks import Looks
 from whimbrel.progress.merged import Merged
 from whimbrel.progress.moments import Moments
@@ -41,8 +38,8 @@ from whimbrel.progress.scan import Order, Scan
 from whimbrel.progress.states import MOST_WAITING
 from whimbrel.progress.stop import Rule, rule
 from whimbrel.progress.tail import Tail
-from whimbrel.run import Metrics, Snapshot
-from whimbrel.run import progress as in_order_of_time
+from whimbrel.progress.time_ordered import snapshots
+from whimbrel.run import Metrics
 
 Array = np.ndarray[Any, Any]
 
@@ -212,7 +209,7 @@ class Progress(Iterator[Estimate]):
         with self._turn, Interrupts():
             self._end_phase()
             self.scan.prefer(wanted, order)
-            self.look_at_blocks()
+            self.read_statistics()
         return self
 
     def until(self, *, error: str | float | None = None, ranking_stable: int | None = None,
@@ -341,7 +338,7 @@ class Progress(Iterator[Estimate]):
         return self.rule.met(self.latest, time.perf_counter() - self._began)
 
     def _in_order_of_time(self) -> Iterator[Estimate]:
-        return _snapshots(self.plan, self.looks, self.confidence, self.why, self.late)
+        return snapshots(self.plan, self.looks, self.confidence, self.why, self.late)
 
     def _by_blocks(self) -> Estimate | None:
         """Read until an answer is due; None where nothing is left."""
@@ -403,23 +400,18 @@ class Progress(Iterator[Estimate]):
         with Interrupts():
             if len(self.scan.later):
                 self._end_phase()
-            if self.scan.begins and not self._hurries and len(first := self.look_at_blocks()):
+            if self.scan.begins and not self._hurries and len(first := self.read_statistics()):
                 self.scan.read_first(first)
                 return True
             return self.scan.go_on()
 
-    def look_at_blocks(self) -> Array:
+    def read_statistics(self) -> Array:
         """Look at rows of all blocks, once; the blocks that are read before a sample of the others is drawn."""
-        known, asked = self.division.known_statistics, self._asked["block_rows"]
         if self.merged.statistics is not None or self.scan.order != "random":
             return np.empty(0, np.int64)
-        statistics = known.get(asked)
-        if asked not in known:
-            statistics = BlockStatistics.of(self.division, self.states, self.blocks, self._begun)
-            if not isinstance(self.states.source, Held):  # of the next one rows are read anew
-                known[asked] = statistics
-        self.merged.statistics = statistics
-        return np.empty(0, np.int64) if statistics is None else statistics.certain
+        found = self.merged.statistics = statistics_of(self.division, self.states, self.blocks, self._begun,
+                                                       self._asked["block_rows"])
+        return np.empty(0, np.int64) if found is None else found.certain
 
     def _end_phase(self) -> None:
         """Intervals that hold when a phase ends hold for ever: the next one can only make them narrower.
@@ -478,33 +470,6 @@ def _check_ends(plan: Node, values: Iterable[str]) -> None:
         if taken := {*end_names(name)} & {*types} if number else None:
             raise PlanError(f"{name} has its interval in {' and '.join(end_names(name))}, and the answer has another "
                             "column of that name.", where="progress()", hint=f"give {min(taken)} another name")
-
-
-def _snapshots(plan: Node, looks: Looks, confidence: float, why: str, late: Late | None) -> Iterator[Estimate]:
-    """Answers in the order of time."""
-    ends, names = one_ended(plan), ["start", "end", *plan.schema.names]
-
-    def asked(rows: int, total: int | None) -> bool:
-        if looks.at and total is None:
-            raise PlanError("The source does not know how many rows it has.", where=f"progress(at={[*looks.at]})",
-                            hint='give a span of time, such as every="50ms"')
-        return looks.due(rows, sys.maxsize if total is None else total)
-
-    every = looks.every if isinstance(looks.every, str | int) else None
-    read = plan if late is None else late.plan
-    for snapshot in in_order_of_time(read, every, asked if looks.seconds is not None or looks.at else None):
-        if late is not None and not snapshot.final:
-            yield LateSnapshot(snapshot, late, confidence)
-        else:
-            shown = snapshot if late is None else replace(snapshot, table=snapshot.table.select(names))
-            last = {} if late is None else dict.fromkeys(late.values, True)  # the columns of the answers before
-            yield _of_snapshot(shown, confidence, why, last if snapshot.final else ends)
-
-
-def _of_snapshot(snapshot: Snapshot, confidence: float, why: str, ends: Mapping[str, bool]) -> Estimate:
-    return Estimate(snapshot.metrics, version=snapshot.version, final=snapshot.final, confidence=confidence, why=why,
-                    rows=lambda: with_ends(snapshot.table, snapshot.settled, ends), settled=snapshot.settled,
-                    growing=[name for name, grows in ends.items() if grows])
 
 
 def progress(plan: Node, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),

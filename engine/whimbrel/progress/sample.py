@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +21,11 @@ from whimbrel.kernels.primitives.scaled_states import scaled_states
 from whimbrel.operators.finish import FinishKernel
 from whimbrel.operators.measure import Measure, told_in_words
 from whimbrel.progress.division import Division
+from whimbrel.progress.evidence import Evidence, Statistics
 from whimbrel.progress.moment_slopes import mean_slopes, moment_slopes
 from whimbrel.progress.scan import Stand
 from whimbrel.progress.spread import FEWEST_BLOCKS, Spread
 from whimbrel.progress.totals import Totals
-
-if TYPE_CHECKING:
-    from whimbrel.progress.block_statistics import BlockStatistics, Evidence
 
 Array = np.ndarray[Any, Any]
 
@@ -101,7 +99,7 @@ class Sample:
         Of the scan, when the totals were those of what it had read.
     before : tuple of numpy.ndarray, optional
         Intervals (low, high), by row and value, that hold since this phase began.
-    statistics : BlockStatistics, optional
+    statistics : Statistics, optional
         What is known of all blocks.
 
     Attributes
@@ -113,9 +111,10 @@ class Sample:
     """
 
     def __init__(self, division: Division, totals: Totals, stand: Stand, before: tuple[Array, Array] | None,
-                 statistics: BlockStatistics | None = None) -> None:
+                 statistics: Statistics | None = None) -> None:
         rows = len(totals)
         self.statistics = statistics
+        self._evidence: Evidence | None = None
         self.division, self.totals, self.before = division, totals, before
         self._rows = totals.rows
         self.fields = [array[:rows].copy() for array in totals.fields]
@@ -169,22 +168,15 @@ class Sample:
         return Read(self._rows.which, drawn, left, later, before, inside, rows_left, phase, share, (more, density),
                     exact, sampled)
 
-    @property
-    def kind_of_interval(self) -> str:
-        """What intervals rest on, in words."""
-        if self.statistics is None:
-            return "approximate intervals: blocks that were not read are taken to be like those that were"
-        return "approximate intervals: some rows of all blocks say how much those that were not read may differ"
-
     def evidence_of(self, read: Read) -> Evidence | None:
         """How much blocks tell, whichever were drawn; None where that is known of none but these."""
         if self.statistics is None:
             return None
-        return self._evidence if read is self.read else self.statistics.evidence(self, read)
-
-    @cached_property
-    def _evidence(self) -> Evidence | None:
-        return None if self.statistics is None else self.statistics.evidence(self, self.read)
+        if read is not self.read:
+            return self.statistics.evidence(self.keys, read.drawn.blocks[read.window])
+        if self._evidence is None:
+            self._evidence = self.statistics.evidence(self.keys, read.drawn.blocks[read.window])
+        return self._evidence
 
     @cached_property
     def most_left(self) -> Array:
@@ -222,12 +214,12 @@ class Sample:
             _scaled_states(np.concatenate([_NONE, *self.fields], dtype=np.float64), self._known, values.additive,
                            values.counted, values.whole, read.window, *read.growth, read.rows_left, read.exact_windows,
                            scaled.reshape(-1), unrounded.reshape(-1), steps.reshape(-1))
-        if self._begins and self.statistics is not None:  # what was read first is unlike the others
-            left = self.statistics.left(self, self._kinds)
-            if left is not None:
-                unrounded = np.array([now + more for now, more in zip(self.fields, left, strict=True)]).reshape(shape)
-                whole = np.rint(np.clip(unrounded, -_LARGEST / 2, _LARGEST / 2))
-                scaled = np.where(values.whole[:, None], whole, unrounded)
+        known = self.statistics if self._begins else None  # what is read first is unlike the others
+        left = None if known is None else known.left(self.keys, (self._kinds == LEFT) | (self._kinds == LATER))
+        if left is not None:
+            unrounded = np.array([now + more for now, more in zip(self.fields, left, strict=True)]).reshape(shape)
+            whole = np.rint(np.clip(unrounded, -_LARGEST / 2, _LARGEST / 2))
+            scaled = np.where(values.whole[:, None], whole, unrounded)
         fields = [estimated.astype(now.dtype, copy=False) if adds_up else now
                   for now, estimated, adds_up in zip(self.fields, scaled, values.additive.tolist(), strict=True)]
         if values.rows_alone and self.division.keeps_rows:  # a sample of few blocks says less than where all blocks lie
