@@ -236,5 +236,7 @@ def samples_of(type_: pa.DataType) -> list[Any]:
         return [samples_of(type_.value_type)[:count] for count in (1, 2, 3, 2, 1)]
     if t.is_struct(type_):
         columns = [samples_of(type_.field(place).type) for place in range(type_.num_fields)]
+        if not columns:
+            return [{}] * 5
         return [dict(zip((each.name for each in type_), row, strict=True)) for row in zip(*columns, strict=True)]
     return [None] * 5

@@ -13,6 +13,7 @@ from pyarrow import types as t
 
 from whimbrel.batch import Batch, Column, Mask, Storage, numpy_type, plain_array
 from whimbrel.clock import INF
+from whimbrel.errors import KernelError
 from whimbrel.expr import integers as ints
 from whimbrel.expr.calendar import calendar
 from whimbrel.expr.convert import as_type, compared_as
@@ -300,7 +301,11 @@ def _choose(first: Bits, one: Value, other: Value) -> Value:
         storage = (each.storage if isinstance(each, pa.ExtensionArray) else pa.scalar(each.value, one.type.storage_type)
                    for each in (one.arrow(), other.arrow()))
         return Value(one.type, one.type.wrap_array(pc.if_else(mask, *storage)))
-    return Value(one.type, pc.if_else(mask, one.arrow(), other.arrow()))
+    try:
+        return Value(one.type, pc.if_else(mask, one.arrow(), other.arrow()))
+    except pa.ArrowNotImplementedError:
+        raise KernelError(f"Values of type {one.type} cannot be chosen row by row.", where="when() or fill_null()",
+                          hint="Choose between parts of them, such as field(...), or after select_many().") from None
 
 
 def _is_in(expr: Call, x: Value, scope: Scope) -> Value:

@@ -109,6 +109,8 @@ def from_scalar(value: Scalar, type_: pa.DataType) -> Value:
     if dtype is None:
         if pa.types.is_decimal(type_) and isinstance(value, int):
             value = Decimal(value)
+        if value is None and (pa.types.is_nested(type_) or isinstance(type_, pa.BaseExtensionType)):
+            return Value(type_, pa.nulls(1, type_)[0])  # of some of these Arrow makes no scalar otherwise
         return Value(type_, pa.scalar(value, type_))
     if value is None:
         return Value(type_, dtype.type(0), np.bool_(False))

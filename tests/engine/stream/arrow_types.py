@@ -50,6 +50,23 @@ VALUES: dict[str, tuple[pa.DataType, Any, Any]] = {
     "dictionary of decimal64": (pa.dictionary(pa.int8(), pa.decimal64(10, 2)), Decimal("1.50"), Decimal("-2.25")),
     "run_end_encoded": (pa.run_end_encoded(pa.int32(), pa.string()), "a", "b"),
     "run_end_encoded of int": (pa.run_end_encoded(pa.int16(), pa.int64()), 3, 100),
+    "run_end_encoded of dictionary": (
+        pa.run_end_encoded(pa.int32(), pa.dictionary(pa.int8(), pa.string())), "a", "b"),
+    "json as string_view": (pa.json_(pa.string_view()), '{"a": 1}', "[]"),
+    "struct of string_view": (pa.struct([("a", pa.string_view())]), {"a": "x"}, {"a": None}),
+    "struct of runs": (pa.struct([("a", pa.run_end_encoded(pa.int32(), pa.string()))]), {"a": "x"}, {"a": "y"}),
+    "list of string_view": (pa.list_(pa.string_view()), ["x", None], []),
+    "list of struct": (pa.list_(pa.struct([("a", pa.large_string())])), [{"a": "x"}, None], []),
+    "list_view of large_string": (pa.list_view(pa.large_string()), ["x", None], []),
+    "fixed_size_list of large_string": (pa.list_(pa.large_string(), 2), ["x", None], ["y", "z"]),
+    "map of views": (pa.map_(pa.string_view(), pa.large_string()), [("a", "x")], []),
+    "empty struct": (pa.struct([]), {}, {}),
+    "decimal128 of negative scale": (pa.decimal128(10, -2), Decimal(100), Decimal(-2500)),
+    "decimal256 of negative scale": (pa.decimal256(60, -2), Decimal(100), Decimal(-2500)),
+    "dictionary of uuid": (pa.dictionary(pa.int8(), pa.uuid()), uuid.UUID(int=1), uuid.UUID(int=2**127)),
+    "list of uuid": (pa.list_(pa.uuid()), [uuid.UUID(int=1)], []),
+    "dense_union": (pa.dense_union([pa.field("a", pa.int64()), pa.field("b", pa.string())]), 1, "x"),
+    "sparse_union": (pa.sparse_union([pa.field("a", pa.int64()), pa.field("b", pa.string())]), 1, "x"),
     "uuid": (pa.uuid(), uuid.UUID(int=1), uuid.UUID(int=2**127)),
     "json": (pa.json_(), '{"a": 1}', "[]"), "bool8": (pa.bool8(), True, False),
     "tensor": (pa.fixed_shape_tensor(pa.int32(), [2]), [1, 2], [3, 4]),
@@ -66,18 +83,42 @@ def column(name: str) -> pa.Array:
 
 def array(values: list[Any], type_: pa.DataType) -> pa.Array:
     if pa.types.is_run_end_encoded(type_):
-        plain = pa.array(values, type_.value_type)
-        return pa.RunEndEncodedArray.from_arrays(pa.array(range(1, len(values) + 1), type_.run_end_type), plain)
+        return pa.RunEndEncodedArray.from_arrays(
+            pa.array(range(1, len(values) + 1), type_.run_end_type), array(values, type_.value_type))
     if pa.types.is_dictionary(type_):
-        plain = pa.array(values, type_.value_type)
         distinct = [value for at, value in enumerate(values) if value is not None and value not in values[:at]]
         codes = [None if value is None else distinct.index(value) for value in values]
-        return pa.DictionaryArray.from_arrays(pa.array(codes, type_.index_type), pa.array(distinct, type_.value_type))
+        return pa.DictionaryArray.from_arrays(pa.array(codes, type_.index_type), array(distinct, type_.value_type))
     if isinstance(type_, pa.BaseExtensionType):
         storage = [None if value is None else value.bytes if isinstance(value, uuid.UUID) else int(value)
                    if isinstance(value, bool) else value for value in values]
-        return type_.wrap_array(pa.array(storage, type_.storage_type))
+        return type_.wrap_array(array(storage, type_.storage_type))
+    if pa.types.is_union(type_):
+        return union(values, type_)
+    if pa.types.is_struct(type_) and any(pa.types.is_run_end_encoded(field.type) for field in type_):
+        parts = [array([None if value is None else value[field.name] for value in values], field.type)
+                 for field in type_]
+        return pa.StructArray.from_arrays(parts, fields=list(type_), mask=pa.array([v is None for v in values]))
+    if pa.types.is_list(type_) and isinstance(type_.value_type, pa.BaseExtensionType):
+        ends = [0]
+        for value in values:
+            ends.append(ends[-1] + len(value or []))
+        inside = array([part for value in values for part in value or []], type_.value_type)
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), inside,
+                                        mask=pa.array([value is None for value in values]))
     return pa.array(values, type_)
+
+
+def union(values: list[Any], type_: pa.DataType) -> pa.Array:
+    """The first field holds ints and nulls, the second one texts."""
+    kinds = [int(isinstance(value, str)) for value in values]
+    parts = [[value if kind == at else None for value, kind in zip(values, kinds, strict=True)] for at in (0, 1)]
+    children = [pa.array(part, field.type) for part, field in zip(parts, type_, strict=True)]
+    codes = pa.array(kinds, pa.int8())
+    names = [field.name for field in type_]
+    if type_.mode == "sparse":
+        return pa.UnionArray.from_sparse(codes, children, field_names=names)
+    return pa.UnionArray.from_dense(codes, pa.array(range(len(values)), pa.int32()), children, field_names=names)
 
 
 def log(name: str) -> wb.Stream:
@@ -128,13 +169,13 @@ CARRIED: dict[str, Build] = {
     "asof_join": lambda s: s.asof_join(s.select(k=col.k, z=col.x), on="k"),
     "cross_join": lambda s: s.cross_join(s.select(z=col.x)),
     "is_null": lambda s: s.with_columns(n=col.x.is_null()),
-    "fill_null": lambda s: s.with_columns(n=col.x.fill_null(col.x)),
-    "when": lambda s: s.with_columns(n=wb.when(col.k == "a").then(col.x).otherwise(None)),
     "count": lambda s: window(s).aggregate(v=wb.count(col.x)),
     "quantize": lambda s: s.quantize(4, 2),
     "late": lambda s: s.at_latencies(0, 5)[0],
 }
 ASKED: dict[str, Build] = {
+    "when": lambda s: s.with_columns(n=wb.when(col.k == "a").then(col.x).otherwise(None)),
+    "filled": lambda s: s.with_columns(n=col.x.fill_null(col.x)),
     "collected": lambda s: window(s).aggregate(v=wb.collect(col.x)),
     "first of a group": lambda s: window(s.group_by("k")).aggregate(v=wb.first(col.x)),
     "key": lambda s: window(s.group_by("x")).aggregate(n=wb.count()),

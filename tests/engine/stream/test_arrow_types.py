@@ -43,3 +43,14 @@ def test_what_kernels_cannot_tell_apart_is_no_key(name: str) -> None:
     for operator in ("key", "distinct", "join on", "stitch", "sample by"):
         with pytest.raises(WhimbrelError, match=r"cannot be (a key|compared)"):
             ASKED[operator](log(name)).collect()
+
+
+CHOSEN = sorted(set(VALUES) - {"list of uuid", "dense_union", "sparse_union"})
+"""Arrow does not choose among the others; they are refused."""
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_every_type_can_be_chosen_row_by_row(name: str) -> None:
+    right = log(name).collect()["x"].to_pylist()
+    assert ASKED["when"](log(name)).collect()["n"].to_pylist() == [*right[:2], None, None]
+    assert ASKED["filled"](log(name)).collect()["n"].to_pylist() == right
