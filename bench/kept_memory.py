@@ -1,8 +1,10 @@
-"""Memory of arrays that the allocator keeps, so that a loop which is run again writes where it wrote before."""
+"""Memory that the allocator keeps after arrays are gone: keep all of it, or give all of it back."""
 
 from __future__ import annotations
 
 import ctypes
+
+import pyarrow as pa
 
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 """Names of settings of glibc's mallopt (malloc.h)."""
@@ -20,3 +22,13 @@ def keep_memory() -> None:
         return
     mallopt(_MMAP_MAX, 0)
     mallopt(_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def give_back_memory() -> None:
+    """Return freed memory to the system, so that what a process needs next is seen to grow; elsewhere, nothing."""
+    pa.default_memory_pool().release_unused()
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return
+    trim(0)

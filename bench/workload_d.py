@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ import pyarrow as pa
 import whimbrel as wb
 from bench import disordered
 from bench.compare import Row, compare
+from bench.figure import Figure
+from bench.kept_memory import give_back_memory
 from bench.sides import Ours, ready
 from whimbrel import col
 from whimbrel.batch import Batch, Column, Field, Schema
@@ -25,7 +28,7 @@ from whimbrel.run import Session
 
 Array = np.ndarray[Any, Any]
 
-ROWS, QUICK_ROWS = 20_000_000, 2_000_000
+ROWS, QUICK_ROWS = 20_000_000, 500_000
 BATCH_ROWS = 10_000
 """Time moves once a batch: a punctuation every 10,000 events."""
 SECOND_US, MINUTE_MS = 1_000_000, 60_000
@@ -50,7 +53,7 @@ class Log:
     """Rows as they arrive, and how they are asked."""
 
     name: str
-    source: Source
+    source: Arriving
     window: int
     latencies: tuple[int, ...]
     words: tuple[str, ...]
@@ -75,54 +78,95 @@ class Arriving(Source):
             yield Batch(schema, self.columns[0].slice(at, at + BATCH_ROWS).values, 1, tuple(part))
 
 
-def run(*, quick: bool) -> Iterator[Row]:
+def run(*, quick: bool, rows: int | None = None) -> Iterator[Row | Figure]:
     """For each log and query: the three latencies together against each of the other ways to get one of them."""
-    rows = QUICK_ROWS if quick else ROWS
-    scale = rows / ROWS  # the logs of the quick run are shorter, and so are its latencies
-    for made, window, latencies, words in (
-            (disordered.cloud_log, SECOND_US, (SECOND_US, 60 * SECOND_US, 3_600 * SECOND_US), ("1 s", "1 m", "1 h")),
-            (disordered.android_log, MINUTE_MS, (10 * MINUTE_MS, 60 * MINUTE_MS, 1_440 * MINUTE_MS),
+    for log in logs(rows or (QUICK_ROWS if quick else ROWS)):
+        yield from latencies(log)
+        for query in QUERIES:
+            yield from throughput(log, query)
+            yield from buffered(log, query)
+
+
+def logs(rows: int) -> Iterator[Log]:
+    """Both logs. The latencies of shorter logs are shorter in proportion."""
+    scale = rows / ROWS
+    for name, made, window, latencies_, words in (
+            ("CloudLog-like", disordered.cloud_log, SECOND_US, (SECOND_US, 60 * SECOND_US, 3_600 * SECOND_US),
+             ("1 s", "1 m", "1 h")),
+            ("AndroidLog-like", disordered.android_log, MINUTE_MS, (10 * MINUTE_MS, 60 * MINUTE_MS, 1_440 * MINUTE_MS),
              ("10 m", "1 h", "1 d"))):
-        name = f"{'Cloud' if made is disordered.cloud_log else 'Android'}Log-like"
-        scaled = tuple(max(int(latency * scale), 1) for latency in latencies)
-        log = Log(name, Arriving(name, made(rows)), max(int(window * scale), 1), scaled, words)
-        with patience():
-            for query in QUERIES:
-                yield from _asked(log, query)
+        scaled = tuple(max(int(latency * scale), 1) for latency in latencies_)
+        yield Log(name, Arriving(name, made(rows)), max(int(window * scale), 1), scaled, words)
 
 
-def _asked(log: Log, query: str) -> Iterator[Row]:
-    def ask(source: Source) -> wb.Stream:
-        return QUERIES[query](wb.Stream(Node(source)).tumbling_window(log.window))
+def _ask(log: Log, query: str, source: Source) -> wb.Stream:
+    return QUERIES[query](wb.Stream(Node(source)).tumbling_window(log.window))
 
+
+def ways(log: Log, query: str) -> dict[str, Ours[dict[int, wb.Stream]]]:
+    """Each way to an answer; answers have the number of their latency. "together" is the way of this engine."""
     def alone(which: int) -> dict[int, wb.Stream]:
-        return {which: ask(Promising(log.source, Disorder(log.latencies[which], "drop")))}
+        return {which: _ask(log, query, Promising(log.source, Disorder(log.latencies[which], "drop")))}
 
     def together() -> dict[int, wb.Stream]:
-        return dict(enumerate(ask(log.source).at_latencies(*log.latencies)))
+        return dict(enumerate(_ask(log, query, log.source).at_latencies(*log.latencies)))
 
     def basic(queries: dict[int, wb.Stream]) -> Answers:
         with mock.patch.object(GroupAggregate, "to_states", return_value=None):
             return _answers(queries)
 
-    advanced = Ours(together, _answers)
-    ways = {"smallest only": Ours(lambda: alone(0), _answers),
+    return {"together": Ours(together, _answers), "smallest only": Ours(lambda: alone(0), _answers),
             "largest only": Ours(lambda: alone(len(log.latencies) - 1), _answers), "basic": Ours(together, basic)}
-    yield from compare("D", f"{log.name} {query}", log.source.rows or 0, advanced, ways, _same)
-    bytes_ = {way: _peaks(ready(side)[0]) for way, side in {"together": advanced, **ways}.items()}
-    for way, (counted, grown) in bytes_.items():
-        ratio = counted / bytes_["together"][0]
-        print(f"      buffered at most, {way:<14} {counted / 1e6:9.1f} MB counted, {grown / 1e6:9.1f} MB the process "
-              f"grew by; {ratio:7.1f} of the three together")
-    kept = [_counted(answer, query) for answer in _answers(together()).tables.values()]
-    if query.startswith("Q1"):
-        shares = ", ".join(f"{word}: {rows / (log.source.rows or 1):.4%}"
-                           for word, rows in zip(log.words, kept, strict=True))
-        print(f"      rows that are in the answer after {shares}")
 
 
-def _counted(answer: pa.Table, query: str) -> int:
-    return int(sum(answer["n"].to_pylist())) if query.startswith("Q1") else answer.num_rows
+def throughput(log: Log, query: str) -> Iterator[Row]:
+    """The three together against each other way."""
+    with patience():
+        peers = ways(log, query)
+        yield from compare("D", f"{log.name} {query}", log.source.rows or 0, peers.pop("together"), peers, _same)
+
+
+def buffered(log: Log, query: str) -> Iterator[Row]:
+    """Bytes buffered at most, as the engine counts them, and as the process grew."""
+    with patience():
+        peaks = {way: _peaks(ready(side)[0]) for way, side in ways(log, query).items()}
+    for metric, number in (("MB buffered", 0), ("MB grown", 1)):
+        mine, *others = ((way, peak[number] / 1e6) for way, peak in peaks.items())
+        for way, theirs in others:
+            ratio = theirs / max(mine[1], 1e-3)
+            yield Row(workload="D", case=f"{log.name} {query}", metric=metric, ours=mine[1], peer=way,
+                      peer_value=theirs, ratio=ratio, ratio_min=ratio, ratio_max=ratio, roof_fraction=None,
+                      rss_mb=_status("VmRSS") / 1e6, verified=True)
+
+
+def latencies(log: Log) -> Iterator[Figure]:
+    """How complete an answer is at each latency, and how long after the end of its window it is settled (Q1)."""
+    query = next(iter(QUERIES))
+    with patience():
+        for way in ("together", "smallest only", "largest only"):
+            side = ways(log, query)[way]
+            for which, (share, waits) in _settled(log, side.build()).items():
+                case = f"{log.name} {way}, {log.words[which]}"
+                yield Figure("D", case, "% of rows", 100 * share, "that its answer counts")
+                yield Figure("D", case, "windows", waits / log.window, "from a window's end to its answer, median")
+
+
+def _settled(log: Log, queries: dict[int, wb.Stream]) -> dict[int, tuple[float, float]]:
+    """By number of the latency: the share of rows that are counted, and the median wait in event time."""
+    newest = np.maximum.accumulate(log.source.columns[0].values)
+    counted = dict.fromkeys(queries, 0)
+    waits: dict[int, list[Array]] = {which: [] for which in queries}
+    with closing(Session(*(query.node for query in queries.values()), keep_rows=0)) as session:
+        while not session.finished:
+            outs = session.step()
+            now = newest[min(session.reader.rows, len(newest)) - 1]
+            for which, batches in zip(queries, outs or (), strict=False):
+                for batch in batches:
+                    counted[which] += int(np.sum(batch.columns[batch.schema.index("n")].values))
+                    if not session.finished:  # the end of the log settles everything
+                        waits[which].append(now - batch.sync - log.window)
+    return {which: (counted[which] / len(newest), float(np.median(np.concatenate(waits[which] or [[np.nan]]))))
+            for which in queries}
 
 
 def _answers(queries: dict[int, wb.Stream]) -> Answers:
@@ -138,6 +182,8 @@ def _answers(queries: dict[int, wb.Stream]) -> Answers:
 
 def _peaks(ask: Callable[[], Answers]) -> tuple[int, int]:
     """Bytes buffered at most, as the engine counts them and as the process grew."""
+    gc.collect()
+    give_back_memory()
     Path("/proc/self/clear_refs").write_text("5")  # forget the largest size so far
     before = _status("VmRSS")
     counted = ask().peak_bytes
