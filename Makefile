@@ -1,6 +1,6 @@
 # Everything the project can do, one command each. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-check test check lint generate pictures laws long drift faults soak bench logs logs-billion scale fmt docs clean
+.PHONY: help setup demo demo-check test check lint generate pictures laws long drift faults soak bench figures logs logs-billion scale fmt docs clean
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -74,6 +74,10 @@ soak: setup ## Stream to a browser's tab for ten minutes: its memory and the ker
 
 bench: setup ## Measure against Polars, DuckDB and the limit loop
 	@$(BIN)/python -m bench
+
+figures: setup ## Measure the figures of notebook 10 at full size (about an hour, on a machine that does nothing else)
+	@$(BIN)/python -m bench C --json bench/figures/sorting.json
+	@$(BIN)/python -m bench D --json bench/figures/latencies.json
 
 logs: setup ## Write a log of ROWS=10M rows to LOGS=logs through Spark: skewed users, disorder, a week (about 15 bytes a row)
 	@$(BIN)/python -m bench.logs $(LOGS)/$(ROWS) --rows $(ROWS)

@@ -19,7 +19,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(WORKLOADS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="smaller data: within a minute per workload")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(WORKLOADS)
     if unknown:
@@ -32,7 +32,8 @@ def main() -> None:
             print(row, flush=True)
             rows.append(row.as_dict())
     if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1))
+        command = " ".join(["python -m bench", *arguments.names, *["--quick"] * arguments.quick])
+        arguments.json.write_text(json.dumps({"command": command, "machine": machine, "rows": rows}, indent=1) + "\n")
 
 
 def kernels() -> str:

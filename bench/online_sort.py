@@ -1,4 +1,4 @@
-"""Sorting as rows come, all inside one compiled loop: Impatience runs, and a binary heap."""
+"""Sorting as rows come, all inside one compiled loop: Impatience runs, and a binary heap; how many runs there are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.kernels.primitives.heap import heap_pop, heap_push
-from whimbrel.kernels.primitives.impatience import LAST, cut, insert, merge_pieces, merge_two
+from whimbrel.kernels.primitives.impatience import LAST, RUNS, cut, insert, merge_pieces, merge_two
 
 Array = np.ndarray[Any, Any]
 
@@ -82,3 +82,26 @@ def heap(sync: Array, every: int, latency: int, ends: Array, slots: Array, out: 
             done += 1
             size = heap_pop(ends, slots, size)
     return done
+
+
+def count_runs(sync: Array, every: int, latency: int, cuts: bool, numbers: Array, pool_times: Array,
+               pool_numbers: Array, after: Array, free: Array, runs: Array, tails: Array, scalars: Array, times: Array,
+               kept: Array, bounds: Array, out: Array) -> int:
+    """Write how many sorted runs there are after each `every` rows to `out`; how many rows were sorted.
+
+    Without `cuts` this is Patience sort, whose runs stay to the end.
+    """
+    newest = sync[0]
+    row, step = 0, 0
+    while row < sync.shape[0]:
+        stop = min(row + every, sync.shape[0])
+        for position in range(row, stop):
+            newest = max(newest, sync[position])
+        row += insert(0, sync[row:stop], numbers[row:stop], pool_times, pool_numbers, after, free, runs, tails, scalars)
+        if row < stop:
+            break
+        if cuts:
+            cut(newest - latency, pool_times, pool_numbers, after, free, runs, tails, scalars, times, kept, bounds)
+        out[step] = scalars[RUNS]
+        step += 1
+    return row

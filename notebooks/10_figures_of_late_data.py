@@ -9,88 +9,202 @@
 # %% [markdown]
 # # What several latencies cost
 #
-# You will see the figures of a paper (Chandramouli, Goldstein and Li: Impatience is a virtue, ICDE 2018) made
-# anew here: how disordered logs are, what sorting costs, and what three answers from one reading cost.
+# You will see the figures of a paper on late data (Chandramouli, Goldstein and Li: Impatience is a virtue, ICDE 2018),
+# measured with this engine. They say how disordered logs are, what sorting costs, and what three answers from one
+# reading cost.
+#
+# The paper's logs are not public. `bench/disordered.py` makes logs like them, of 20 million rows.
 
 # %%
 import json
-import subprocess
+import os
 import sys
 from pathlib import Path
 
-import holoviews as hv
-import pandas as pd
+import numpy as np
+import pyarrow as pa
 
-hv.extension("bokeh", logo=False, inline=True)
+import whimbrel as wb
+from whimbrel import col
+
 ROOT = Path.cwd() if (Path.cwd() / "bench").is_dir() else Path.cwd().parent
 sys.path.insert(0, str(ROOT))
 
-# %% [markdown]
-# ## The figures
-#
-# The numbers come from `python -m bench C D --json figures.json`, which compares every answer before it prints a time;
-# where that file is not there it is made now, from small data (some minutes). A ratio above 1 is in our favour.
-
-# %%
-FIGURES = ROOT / "figures.json"
-if not FIGURES.exists():
-    command = [sys.executable, "-m", "bench", "C", "D", "--quick", "--json", str(FIGURES)]
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - this project
-figures = pd.DataFrame(json.loads(FIGURES.read_text()))
-figures.groupby("workload").size()
-
-# %% [markdown]
-# ### Table I: how disordered the logs are
-
-# %%
 from bench import disordered
+from bench.sorted_runs import runs_over_time
 from whimbrel.disorder import measure_disorder
+from whimbrel.kernels import patience
 
-ROWS = 2_000_000
-made = {"CloudLog": measure_disorder(disordered.cloud_log(ROWS)),
-        "AndroidLog": measure_disorder(disordered.android_log(ROWS))}
-measures = ["inversions", "distance", "runs", "interleaved"]
-table = pd.DataFrame({f"{name}-like, {ROWS:,} rows": [getattr(found, each) for each in measures]
-                      for name, found in made.items()}, index=measures)
-for name, printed in disordered.PAPER.items():
-    table[f"{name}, 20M rows (paper)"] = printed
-table.map("{:,}".format)
+ROWS = int(os.environ.get("WHIMBREL_ROWS", "20_000_000"))
+LOGS = {"CloudLog": disordered.cloud_log(ROWS), "AndroidLog": disordered.android_log(ROWS)}
 
 # %% [markdown]
-# ### Figure 7: sorting whole logs
-
+# ## Table I: how disordered the logs are
+#
+# `inversions` are pairs of rows in the wrong order. `distance` is the largest distance of such a pair, in rows.
+# `runs` are sorted pieces, and `interleaved` is how many sorted runs the log can be dealt to.
 
 # %%
-def bars(workload: str, title: str) -> hv.Bars:
-    rows = figures[figures.workload == workload]
-    ours = rows.drop_duplicates("case").assign(peer="whimbrel", peer_value=lambda each: each.ours)
-    shown = pd.concat([ours, rows])[["case", "peer", "peer_value"]]
-    return hv.Bars(shown, ["case", "peer"], "peer_value").opts(
-        width=900, height=360, xrotation=60, ylabel="million rows/s", title=title, show_legend=False)
+MEASURES = ("inversions", "distance", "runs", "interleaved")
+with patience():  # until the loops are compiled
+    FOUND = {name: measure_disorder(times) for name, times in LOGS.items()}
 
 
-bars("C offline", "Whole columns") + bars("C offline, batches", "In batches")
+def table_of(**columns):
+    """A stream of rows that are one after the other; `row` is its time."""
+    return wb.from_arrow({"row": np.arange(len(next(iter(columns.values())))), **columns}, time="row")
+
+
+table_of(
+    log=[name for name in LOGS for _ in MEASURES], measure=[*MEASURES] * 2,
+    like_the_log=[getattr(FOUND[name], measure) for name in LOGS for measure in MEASURES],
+    in_the_paper=[printed for name in LOGS for printed in disordered.PAPER[name]],
+).view(kind="table", title="Disorder of 20 million rows")
 
 # %% [markdown]
-# ### Figure 8: sorting as rows come, by events between punctuations; and what two ideas are worth
+# ## Figure 2: when rows happened, in the order of their arrival
+#
+# One row of 200 is drawn. A sorted log would be one line. In the first log servers were cut off and sent later what
+# they had kept. In the second log devices collect for hours and send everything at once.
 
 # %%
-bars("C online", "Online").opts(width=1400)
+SHARES = {name: (times[::200] - times.min()) / (times.max() - times.min()) for name, times in LOGS.items()}
+
+
+def arrivals(name):
+    """The rows of a log that are drawn."""
+    arrived = table_of(happened=100 * SHARES[name])
+    return arrived.view(kind="scatter", y="happened", title=f"{name}-like: event time (%) by arrival (of 100,000)")
+
+
+arrivals("CloudLog")
+
+# %%
+arrivals("AndroidLog")
 
 # %% [markdown]
-# ### Figure 9: sorting only what is needed
+# ## Figure 5: sorted runs while rows come
+#
+# Patience sort keeps every run until the end. Impatience sort gives out what is finished at each punctuation and
+# removes runs that are empty. After the failure in the first log 363 runs fall to a handful again. The devices of the
+# second log are all late all the time, so there is little to remove.
 
 # %%
-bars("C sort as needed", "A filter, a projection or a window before the sort")
+LATENCY = {"CloudLog": 60_000_000, "AndroidLog": 86_400_000}
+STEP = ROWS // 200
+
+
+def runs_of(name):
+    """Runs of both sorts, by rows that came."""
+    with patience():
+        counts = {sort: runs_over_time(LOGS[name], every=STEP, latency=LATENCY[name], cuts=cuts)
+                  for sort, cuts in (("Patience sort", False), ("Impatience sort", True))}
+    table = {"row": np.tile(np.arange(1, ROWS // STEP + 1) * STEP, 2), "sort": np.repeat([*counts], ROWS // STEP),
+             "runs": np.concatenate([*counts.values()])}
+    return wb.from_arrow(pa.table(table).sort_by("row"), time="row").view(
+        kind="line", y="runs", by="sort", title=f"{name}-like: sorted runs by rows that came")
+
+
+runs_of("CloudLog")
+
+# %%
+runs_of("AndroidLog")
 
 # %% [markdown]
-# ### Table II and figure 10: three latencies together, against each other way to get one of them
+# ## Measured beforehand
+#
+# What follows takes an hour at full size, so it was measured before: `make figures` writes it to `bench/figures`. Every
+# answer was compared before a time was taken. Sides of a comparison ran in turn. A ratio above 1 is in our favour.
+# `--quick` in a command below means two million rows instead of twenty.
 
 # %%
-bars("D", "Three latencies").opts(width=1200)
+MEASURED = [json.loads((ROOT / "bench" / "figures" / f"{name}.json").read_text()) for name in ("sorting", "latencies")]
+for each in MEASURED:
+    print(each["command"], "on", each["machine"])
+ALL = [row for each in MEASURED for row in each["rows"]]
+NAMES = ("workload", "case", "metric", "peer", "ours", "peer_value", "ratio")
+measured = table_of(**{name: [row[name] for row in ALL if "peer" in row] for name in NAMES})
+
+
+def ratios(workload, metric="M rows/s"):
+    """Our side against each peer, as bars by case and peer."""
+    asked = measured.where((col.workload == workload) & (col.metric == metric))
+    return asked.view(kind="bar", by=["case", "peer"], y="ratio", top=60, title=f"{workload}: ratio of {metric}")
+
+
+def values(workload, metric="M rows/s"):
+    """The numbers themselves."""
+    asked = measured.where((col.workload == workload) & (col.metric == metric))
+    return asked.select("case", "peer", "ours", "peer_value", "ratio").view(kind="table", title=f"{workload}: {metric}")
+
+
+# %% [markdown]
+# ## Figure 7: sorting whole logs
+#
+# Whole columns first, then the same rows in batches. Peers are NumPy's stable sort and Polars.
 
 # %%
-figures[figures.workload == "D"].pivot_table(index="case", columns="peer", values="ratio").round(2)
+ratios("C offline")
 
 # %%
-print("shown:", ", ".join(f"{len(rows)} figures of {name}" for name, rows in figures.groupby("workload")))
+values("C offline")
+
+# %%
+ratios("C offline, batches")
+
+# %% [markdown]
+# ## Figure 8: sorting as rows come
+#
+# The number of rows between punctuations goes from 10 to a million. Two ideas of the paper are switched off in turn:
+# merging the smallest runs first (Huffman), and trying the run of the row before (speculation).
+
+# %%
+ratios("C online")
+
+# %%
+values("C online")
+
+# %% [markdown]
+# ## Figure 9: sorting only what is needed
+#
+# The same query sorts at its source, or after its filter, projection or window. The paper sorts after these operators
+# too, and gains most where they drop most.
+
+# %%
+ratios("C sort as needed")
+
+# %% [markdown]
+# ## Table II: how complete an answer is, and how long it takes
+#
+# Three latencies of one query. "Together" is one reading with three answers; the other ways answer one latency.
+# Waiting is counted in windows, in event time, from the end of a window to its answer.
+
+# %%
+figures = [row for row in ALL if "limit" in row]
+table_of(case=[row["case"] for row in figures], value=[row["value"] for row in figures],
+         metric=[f"{row['metric']} {row['limit']}" for row in figures]).view(
+    kind="table", title="Completeness and waiting")
+
+# %% [markdown]
+# ## Figure 10: throughput and memory of three answers
+#
+# "Basic" answers three latencies with the whole query three times. "Smallest only" drops what comes later. "Largest
+# only" makes everybody wait. Memory is what the engine buffers at most.
+
+# %%
+ratios("D")
+
+# %%
+ratios("D", "MB buffered")
+
+# %%
+values("D", "MB buffered")
+
+# %% [markdown]
+# ## What to remember
+#
+# Three answers together need less memory than one answer that waits for everything, and the last one is the same.
+
+# %%
+counted = measured.where((col.workload == "D") & (col.metric == "MB buffered") & (col.peer == "largest only")).collect()
+print("least ratio of memory, largest latency alone to three together:", f"{min(counted['ratio'].to_pylist()):.1f}")

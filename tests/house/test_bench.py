@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -21,8 +22,9 @@ import whimbrel as wb
 from bench import __main__ as command
 from bench.compare import Row, compare, same_rows, taken, warm
 from bench.sides import Ours, collected, ready
+from bench.sorted_runs import runs_over_time
 from whimbrel import Stream, col
-from whimbrel.kernels import Compiled, tier
+from whimbrel.kernels import Compiled, patience, tier
 
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT / "bench"
@@ -159,7 +161,9 @@ def test_the_command_writes_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(command.importlib, "import_module", lambda _: SimpleNamespace(run=one_row))
     monkeypatch.setattr(sys, "argv", ["bench", "T", "--quick", "--json", str(tmp_path / "rows.json")])
     command.main()
-    row, = json.loads((tmp_path / "rows.json").read_text())
+    written = json.loads((tmp_path / "rows.json").read_text())
+    assert written["command"] == "python -m bench T --quick"
+    row, = written["rows"]
     assert list(row) == FIELDS
     assert "ratio" in capsys.readouterr().out
 
@@ -172,8 +176,16 @@ def test_a_quick_run_is_quick(name: str, tmp_path: Path) -> None:
     began = time.perf_counter()
     subprocess.run([sys.executable, "-m", "bench", name, "--quick", "--json", str(rows)], cwd=ROOT, check=True)
     took_s = time.perf_counter() - began
-    written = json.loads(rows.read_text())
+    written = json.loads(rows.read_text())["rows"]
     assert written
     assert all(list(row) == FIELDS or "limit" in row for row in written)
     assert all(row["verified"] for row in written if "verified" in row)
     assert took_s <= QUICK_S
+
+
+def test_runs_are_counted_with_and_without_what_punctuations_take_out() -> None:
+    times = np.array([10, 20, 30, 1, 2, 3, 40, 50, 60], np.int64)
+    with patience():
+        assert runs_over_time(times, every=3, latency=0, cuts=False).tolist() == [1, 2, 2]
+        assert runs_over_time(times, every=3, latency=15, cuts=True).tolist() == [1, 1, 1]
+        assert runs_over_time(np.arange(5)[::-1].copy(), every=5, latency=0, cuts=False).tolist() == [5]
