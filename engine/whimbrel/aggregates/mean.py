@@ -17,15 +17,20 @@ from whimbrel.aggregates.exact_sum import (
     two_sum,
 )
 from whimbrel.aggregates.whole_sum import NO_WHOLE_SUM, whole_both, whole_in, whole_out
+from whimbrel.aggregates.words import mean_of_words
 from whimbrel.errors import ExpressionError
+from whimbrel.expr import MAX_DIGITS, decimal
 from whimbrel.plan import Aggregate, State, Steps
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mean(Aggregate):
-    """Mean of the values that are not null, as a float; null when there is none.
+    """Mean of the values that are not null; null when there is none.
 
-    The sum of integers is exact, however large they are; that of floats never leaves what floats can hold.
+    That of numbers is a float. The sum of integers is exact, however large they are; that of floats never leaves what
+    floats can hold. The mean of decimals is one: the exact quotient, with at least 6 digits after the point, halves
+    rounded away from zero. That of times is a time, that of durations a duration, rounded to the nearest tick of their
+    unit; of two the even one.
 
         time     0    5    10
         in       2────────         mean over [0, 5) is 2.0, over [5, 10) is 2.5
@@ -50,10 +55,20 @@ class Mean(Aggregate):
         assert input_type is not None
         if pa.types.is_integer(input_type) or pa.types.is_floating(input_type) or pa.types.is_boolean(input_type):
             return pa.float64()
+        if pa.types.is_decimal(input_type):
+            whole = input_type.precision - input_type.scale
+            scale = max(input_type.scale, min(_FEWEST_DIGITS, MAX_DIGITS - whole))
+            return decimal(whole + scale, scale)
+        if is_span_or_time(input_type):
+            return input_type
         raise ExpressionError(f"mean of {input_type} has no meaning.", where=self.show(),
-                              hint="mean takes numbers and bools")
+                              hint="mean takes numbers, bools, decimals, durations and times; a date as one: "
+                                   '.cast(pa.timestamp("s"))' if pa.types.is_date(input_type) else
+                                   "mean takes numbers, bools, decimals, durations and times")
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+        if pa.types.is_decimal(input_type) or is_span_or_time(input_type):
+            return mean_of_words(input_type, self.result_type(input_type))
         if not pa.types.is_floating(input_type):
             result = whole_average_turned if pa.types.is_uint64(input_type) else whole_average
             return Steps(init=NO_WHOLE_SUM, accumulate=whole_in, deaccumulate=whole_out, merge=whole_both,
@@ -62,6 +77,15 @@ class Mean(Aggregate):
             return Steps(init=(0.0, 0, 0.0), accumulate=average_in, merge=average_both, result=average, additive=True)
         return Steps(init=(*NO_SUM, 0), accumulate=exact_in, deaccumulate=exact_out, merge=exact_both,
                      result=exact_average, additive=True, spoiled=is_spoiled)
+
+
+_FEWEST_DIGITS = 6
+"""After the point of a mean of decimals."""
+
+
+def is_span_or_time(type_: pa.DataType | None) -> bool:
+    """Whether values are whole ticks of a unit: durations, timestamps, times of day."""
+    return bool(pa.types.is_duration(type_) or pa.types.is_timestamp(type_) or pa.types.is_time(type_))
 
 
 HUGE = 2.0**960

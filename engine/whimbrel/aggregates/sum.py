@@ -15,8 +15,13 @@ from whimbrel.aggregates.exact_sum import (
     merge_exact,
     subtract_exactly,
 )
+from whimbrel.aggregates.words import sum_of_words
 from whimbrel.errors import ExpressionError
+from whimbrel.expr import MAX_DIGITS, decimal
 from whimbrel.plan import Aggregate, State, Steps
+
+_DIGITS = 38
+"""Of a sum of decimals that have no more."""
 
 _LARGEST = 2**63 - 1
 _SMALLEST = -(2**63)
@@ -26,13 +31,22 @@ _SMALLEST = -(2**63)
 class Sum(Aggregate):
     """Sum of the values; 0 when all are null. An integer sum that leaves int64 is an error, never a wrap.
 
+    The sum of decimals is exact: a decimal of 38 digits and the same scale, of 76 digits where the values may have more
+    than 38. One with more digits is an error.
+
         time     0    5    10
         in       2────────         sum over [0, 5) is 2, over [5, 10) is 5
                       3────
 
+    Parameters
+    ----------
+    widen : bool
+        Whether an integer sum is a decimal of 38 digits, which holds also what is beyond int64; that of decimals then
+        has 76.
+
     Notes
     -----
-    State: two integers a group, or one float; where floats also leave, rounding errors are kept too.
+    State: two integers a group, or one float, or three to nine integers of decimals; where floats also leave, rounding errors are kept too.
     Source: Trill (VLDB 2015), section 3.3; Neumaier 1974 for the compensation.
 
     Examples
@@ -45,8 +59,21 @@ class Sum(Aggregate):
 
     name: ClassVar[str] = "sum"
 
+    widen: bool = False
+
+    @property
+    def options(self) -> str:
+        return ", widen=True" if self.widen else ""
+
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         assert input_type is not None
+        if pa.types.is_decimal(input_type):
+            return decimal(MAX_DIGITS if self.widen or input_type.precision > _DIGITS else _DIGITS, input_type.scale)
+        if self.widen:
+            if not (pa.types.is_integer(input_type) or pa.types.is_boolean(input_type)):
+                raise ExpressionError(f"A sum of {input_type} cannot be widened.", where=self.show(),
+                                      hint="widen=True is for integers and decimals")
+            return decimal(_DIGITS, 0)
         if pa.types.is_floating(input_type):
             return pa.float64()
         if pa.types.is_integer(input_type) or pa.types.is_boolean(input_type):
@@ -54,9 +81,11 @@ class Sum(Aggregate):
         if pa.types.is_duration(input_type):
             return input_type
         raise ExpressionError(f"sum of {input_type} has no meaning.", where=self.show(),
-                              hint="sum takes numbers, bools and durations; decimals as floats: .cast(float)")
+                              hint="sum takes numbers, bools, decimals and durations")
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+        if self.widen or pa.types.is_decimal(input_type):
+            return sum_of_words(input_type, self.result_type(input_type))
         if not pa.types.is_floating(input_type):
             return Steps(init=(0, 0), accumulate=add_integer, deaccumulate=subtract_integer, merge=add_integers,
                          result=integer_total, additive=True, always=True)

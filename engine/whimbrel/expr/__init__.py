@@ -2,6 +2,7 @@
 
 from whimbrel.expr.build import col, end_time, lit, start_time, when
 from whimbrel.expr.columns import children, columns_of, lifetime_of, substitute
+from whimbrel.expr.decimal_types import MAX_DIGITS, decimal
 from whimbrel.expr.evaluate import evaluate, predicate
 from whimbrel.expr.identity import functions_in, identity
 from whimbrel.expr.kinds import can_be_key, check_key
@@ -39,9 +40,10 @@ from whimbrel.expr.trace import trace
 from whimbrel.expr.types import binary_types, type_of
 
 __all__ = [
-    "REGISTER", "SCALARS", "Binary", "Call", "Cast", "Col", "Column", "Condition", "Expr", "Keys", "Lit", "Reduced",
-    "Remembered", "RowFunction", "Unary", "When", "binary_types", "can_be_key", "can_fail", "check_key", "check_name",
-    "check_text", "children", "col", "columns_of", "end_time", "evaluate", "first_of", "functions_in", "identity",
+    "MAX_DIGITS", "REGISTER", "SCALARS", "Binary", "Call", "Cast", "Col", "Column", "Condition", "Expr", "Keys", "Lit",
+    "Reduced", "Remembered", "RowFunction", "Unary", "When", "binary_types", "can_be_key", "can_fail", "check_key",
+    "check_name", "check_text", "children", "col", "columns_of", "decimal", "end_time", "evaluate", "first_of",
+    "functions_in", "identity",
     "inlinable", "key_of", "last_of", "lifetime_of", "lift", "lit", "named_columns", "named_words", "physical",
     "predicate", "predicate_source", "register", "registers_of", "show", "split", "start_time", "substitute",
     "to_source", "trace", "trace_step", "type_of", "when",

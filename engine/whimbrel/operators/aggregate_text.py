@@ -21,7 +21,7 @@ def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
     """The loop that applies a schedule of operations to the state of one aggregate."""
     stacks = two_stacks(steps)
     roles = ["accumulate", "deaccumulate"]
-    roles += (["result"] if part is Part.WHOLE else []) + (["merge"] if stacks else ["spoiled"])
+    roles += ([] if shows_states(steps, part) else ["result"]) + (["merge"] if stacks else ["spoiled"])
     imports, functions = bind_steps(steps, "", roles)
     fields = range(len(steps.init))
     state = ", ".join(f"state{field}" for field in fields)
@@ -33,7 +33,7 @@ def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
         "",
         "import numpy as np",
         *imports,
-        *([SHOW] if part is Part.WHOLE else []),
+        *([] if shows_states(steps, part) else [SHOW]),
         "from whimbrel.kernels.primitives.table import index",
         "",
         "",
@@ -146,7 +146,12 @@ def merge_function(aggregate: Aggregate, steps: Steps) -> Compiled:
 
 def outputs(steps: Steps, part: Part) -> range:
     """The columns that an aggregate makes: its value, or the fields of its state."""
-    return range(len(steps.init)) if part is not Part.WHOLE else range(1)
+    return range(len(steps.init)) if shows_states(steps, part) else range(1)
+
+
+def shows_states(steps: Steps, part: Part) -> bool:
+    """Whether what is shown is states: they are asked for, or become values as whole columns later."""
+    return part is not Part.WHOLE or steps.columns is not None
 
 
 def out_names(steps: Steps, part: Part) -> str:
@@ -220,7 +225,7 @@ def _row(name: str, place: str, steps: Steps, part: Part, start: str) -> str:
 
 
 def _show(steps: Steps, part: Part) -> list[str]:
-    if part is not Part.WHOLE:
+    if shows_states(steps, part):
         return [f"            {stored('out', 'to', outputs(steps, part), 'state')}", "            out_valid[to] = True"]
     return ["            out_valid[to] = show(result(state), out0, to)"]
 

@@ -82,7 +82,8 @@ class FinishKernel(Stateless):
         whole = replace(finish.of, part=Part.WHOLE)
         made = (whole.measurement(name, aggregate, finish.rows, remembers=False) for name, aggregate in whole.measures)
         self.measures = list(made)
-        self.loops = [finish_function(measure.aggregate, measure.steps) if isinstance(measure, Measure) else None
+        self.loops = [finish_function(measure.aggregate, measure.steps)
+                      if isinstance(measure, Measure) and measure.steps.columns is None else None
                       for measure in self.measures]
 
     def apply(self, batch: Batch) -> Batch:
@@ -111,5 +112,7 @@ class FinishKernel(Stateless):
         states = [np.asarray(batch.column(name).values) for name in state_names(measure.name, measure.steps)]
         if measure.counts_rows:
             return Column(measure.type, states[0])
+        if measure.steps.columns is not None:
+            return measure.joined(states)
         out, valid = self.values(number, states)
         return measure.column(np.where(valid, out, 0), valid)

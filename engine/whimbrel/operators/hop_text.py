@@ -24,7 +24,7 @@ def hop_function(measures: Sequence[Measure]) -> Compiled:
         "row, sync, group, limit, size, hop, offset, at, names, seat_of, group_of, name_of, rows_of, front, free",
         "when, seat_at, after",
         *(name for array in ("value", "state", "old", "held") for name in of.names(array)), "out_sync, out_name",
-        *(f"out{number}, out{number}_valid" for number in range(len(measures)))]
+        *(f"{', '.join(of.outs(number))}, out{number}_valid" for number in range(len(measures)))]
     text = "\n".join([
         comment(f"Windows that hop: {', '.join(f'{each.name}={each.aggregate.show()}' for each in measures)}"),
         "",
@@ -133,9 +133,21 @@ class _States:
                 for number, steps in enumerate(self.steps)]
 
     def show(self) -> list[str]:
-        return [f"out{number}_valid[done] = show("
-                f"result{number}({self._both(number, ('old', 'seat'), ('state', 'seat'))}), out{number}, done)"
-                for number in range(len(self.steps))]
+        lines = []
+        for number, steps in enumerate(self.steps):
+            both = self._both(number, ("old", "seat"), ("state", "seat"))
+            if steps.columns is not None:
+                shown = ", ".join(f"{name}[done]" for name in self.outs(number))
+                lines += [f"{shown} = {both}", f"out{number}_valid[done] = True"]
+            else:
+                lines.append(f"out{number}_valid[done] = show(result{number}({both}), out{number}, done)")
+        return lines
+
+    def outs(self, number: int) -> list[str]:
+        """Where the value of one aggregate is written, or its state, of which a column is made later."""
+        steps = self.steps[number]
+        return [f"out{number}"] if steps.columns is None else [
+            f"out{number}_{field}" for field in range(len(steps.init))]
 
     def _all(self, array: str, place: str) -> str:
         return ", ".join(f"{name}[{place}]" for name in self.names(array))

@@ -239,8 +239,8 @@ class HopsKernel(Kernel):
 
     def _batch(self, rows: int, outs: Sequence[Outs]) -> Batch:
         copied = np.copy if self.storage is None else self.storage.copy
-        columns = [measure.column(*(copied(array[:rows]) for array in mine))
-                   for measure, mine in zip(self.measures, outs, strict=True)]
+        columns = [column for measure, mine in zip(self.measures, outs, strict=True)
+                   for column in measure.columns(mine, rows, self.storage)]
         shown = self.schedule.group[:rows]
         keys = self.keys.named(copied(shown)) if self.named else self.keys.values(shown, self.storage)
         return Batch(self.out_schema, self.schedule.sync[:rows].copy(), self.grid.hop, (*keys, *columns))

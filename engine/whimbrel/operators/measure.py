@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type
 from whimbrel.errors import KernelError, WhimbrelError
-from whimbrel.expr import Call, Expr, evaluate, predicate, type_of
+from whimbrel.expr import MAX_DIGITS, Call, Expr, evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
-from whimbrel.operators.aggregate_text import replay_function, two_stacks
+from whimbrel.operators.aggregate_text import replay_function, shows_states, two_stacks
 from whimbrel.operators.measurement import Inputs, Measurement, Remembered
 from whimbrel.operators.schedule import Outs, Schedule
 from whimbrel.plan import Aggregate, Part, StepFailed, Steps
@@ -77,8 +77,13 @@ class Measure(Measurement):
         self.unsigned = input_type == pa.uint64()  # what is computed is int64: values may be above its largest
         fields = [np.asarray(value).dtype for value in steps.init]
         self.inputs, types = inputs_of(aggregate.expr, input_type)
-        self.value_dtypes = fields if part is Part.MERGED else [_dtype(type_) for type_ in types]
-        self.out_dtypes = fields if part is not Part.WHOLE else [_dtype(self.type)]
+        if part is Part.MERGED:
+            self.value_dtypes = fields
+        elif steps.columns is not None:
+            self.value_dtypes = [np.dtype(np.int64)] * steps.inputs
+        else:
+            self.value_dtypes = [_dtype(type_) for type_ in types]
+        self.out_dtypes = fields if shows_states(steps, part) else [_dtype(self.type)]
         self.field_types = state_types(steps)
         self.state = [np.full(GROUPS_AT_FIRST, value) for value in self.steps.init]
         self.stale = np.zeros(GROUPS_AT_FIRST, np.bool_)
@@ -121,7 +126,8 @@ class Measure(Measurement):
 
     @property
     def fuses(self) -> bool:
-        return self.part is not Part.MERGED and not self.unsigned and self.steps.inputs == 1
+        return (self.part is not Part.MERGED and not self.unsigned and self.steps.inputs == 1
+                and self.steps.columns is None)
 
     def read(self, batch: Batch) -> Inputs:
         if self.part is Part.MERGED:
@@ -139,6 +145,12 @@ class Measure(Measurement):
         if aggregate.expr is None:
             return (batch.sync,), NO_MASK if valid is None else frozen(valid)
         values = []
+        if self.steps.columns is not None:
+            column = evaluate(self.inputs[0], batch)
+            there = column.validity()
+            valid = there if valid is None else valid & there
+            split = tuple(frozen(each) for each in self.steps.columns.split(column))
+            return split, NO_MASK if valid.all() else frozen(valid)
         for expr, dtype in zip(self.inputs, self.value_dtypes, strict=True):
             column = evaluate(expr, batch)
             if not column.fixed or aggregate.name == "count":  # only whether a value is there matters
@@ -153,7 +165,8 @@ class Measure(Measurement):
             return (values ^ _SIGN).view(np.int64)
         if self.unsigned and values.size and values.max() > 2**63 - 1:
             raise KernelError("A value is above the largest int64.", where=self.aggregate.show(),
-                              hint="cast the column to float64 first")
+                              hint="exact: sum(..., widen=True)" if self.aggregate.name == "sum" else
+                              "cast the column to float64 first")
         return values.astype(dtype, copy=False)
 
     def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs,
@@ -174,7 +187,21 @@ class Measure(Measurement):
         *values, valid = (array[:rows] for array in outs)
         if self.part is not Part.WHOLE:
             return [Column(type_, copied(array)) for type_, array in zip(self.field_types, values, strict=True)]
+        if self.steps.columns is not None:
+            return [self.joined(values)]
         return [self.column(copied(values[0]), valid.copy())]
+
+    def joined(self, states: Sequence[Array]) -> Column:
+        """The values of states, where whole columns of these become values."""
+        assert self.steps.columns is not None
+        try:
+            return self.steps.columns.join(states)
+        except OverflowError:
+            digits = getattr(self.type, "precision", 0)
+            raise KernelError(f"A {self.aggregate.name} has more than {digits} digits.",
+                              where=f"aggregate({self.name}={self.aggregate.show()})",
+                              hint="cast to pa.decimal256(76, ...) or to float" if digits < MAX_DIGITS else
+                              "cast to float: .cast(float)") from None
 
     def column(self, values: Array, valid: Mask) -> Column:
         """The values of the aggregate, as they were written and will stay, in the type of its column."""
@@ -261,7 +288,7 @@ def _overflow(checked: Sequence[Measurement]) -> KernelError:
     shown = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in checked)
     names = " or ".join(sorted({measure.aggregate.name.replace("_", " ") for measure in checked}))
     return KernelError(f"An integer {names} leaves int64.", where=f"aggregate({shown})",
-                       hint="compute it of floats: .cast(float)")
+                       hint="exact: sum(..., widen=True)" if names == "sum" else "compute it of floats: .cast(float)")
 
 
 def extend(array: Array, length: int, fill: Any) -> Array:

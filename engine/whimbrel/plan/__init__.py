@@ -1,6 +1,6 @@
 """The contracts (Operator, Aggregate, Source) and the graph they make; nothing here moves a row."""
 
-from whimbrel.plan.aggregate import Aggregate, Part, State, Steps, TwoPasses
+from whimbrel.plan.aggregate import Aggregate, ByColumns, Part, State, Steps, TwoPasses
 from whimbrel.plan.collection import Bag, Objects, Sketch, Summary, is_ordered
 from whimbrel.plan.excerpts import Excerpts
 from whimbrel.plan.explain import explain, explain_together, readable
@@ -32,7 +32,7 @@ from whimbrel.plan.source import (
 from whimbrel.plan.step_failed import StepFailed, failed, leaves_int64
 
 __all__ = [
-    "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Blocks", "Disorder",
+    "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Blocks", "ByColumns", "Disorder",
     "Exact", "Excerpt", "Excerpts", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Objects", "Operator",
     "Operators", "Part", "Position", "Promising", "Properties", "Pruned", "Reach", "Relief", "Sink", "Sketch",
     "Source", "State", "StepFailed", "Steps", "Summary", "Token", "TwoPasses", "Unsorted", "Wanted", "ceil_to",

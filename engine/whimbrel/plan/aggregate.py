@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import pyarrow as pa
 
+from whimbrel.batch import Column
 from whimbrel.expr import Expr, Reduced, trace
 from whimbrel.plan.collection import Bag, Objects, Sketch
 
@@ -54,6 +56,22 @@ class TwoPasses:
 
 
 @dataclass(frozen=True, slots=True)
+class ByColumns:
+    """What is done to whole columns, where values are more than one number of 64 bits.
+
+    Parameters
+    ----------
+    split : callable
+        column -> the numbers of each of its rows, as many arrays of int64 as the aggregate has inputs.
+    join : callable
+        arrays of the fields of states -> the column of their values, or an OverflowError.
+    """
+
+    split: Callable[[Column], Sequence[np.ndarray[Any, Any]]]
+    join: Callable[[Sequence[np.ndarray[Any, Any]]], Column]
+
+
+@dataclass(frozen=True, slots=True)
 class Steps:
     """The algebra of one aggregate over one input type: plain Python functions over scalars.
 
@@ -68,8 +86,8 @@ class Steps:
         (state, value) -> state with one row more.
     merge : callable or None
         (state, state) -> state of both sets of rows; None when parts cannot be combined.
-    result : callable
-        state -> value, or None for null.
+    result : callable or None
+        state -> value, or None for null; None where whole columns of states become values.
     deaccumulate : callable, optional
         (state, value) -> state with one row less; None when a row cannot be taken back, and then a group that lost
         rows is computed afresh from those that are left.
@@ -80,6 +98,8 @@ class Steps:
         Whether there is a value of every state, that of no rows too.
     inputs : int
         How many values accumulate and deaccumulate take of a row: the fields of a struct, where they are several.
+    columns : ByColumns, optional
+        How whole columns become these inputs, and states become values; then there is no `result`.
     timed : bool
         Whether accumulate and deaccumulate take one argument more: the start of the row, in ticks.
     spoiled : callable, optional
@@ -92,9 +112,10 @@ class Steps:
     init: State
     accumulate: Callable[..., State]
     merge: Callable[[Any, Any], State] | None
-    result: Callable[[Any], Any]
+    result: Callable[[Any], Any] | None
     deaccumulate: Callable[..., State] | None = None
     inputs: int = 1
+    columns: ByColumns | None = None
     timed: bool = False
     additive: bool = False
     always: bool = False

@@ -159,7 +159,7 @@ class Division:
         finish = self.to_values[0]
         assert isinstance(finish, FinishKernel)
         return {measure.name: slopes_function(measure.aggregate, measure.steps) for measure in finish.measures
-                if isinstance(measure, Measure)}
+                if isinstance(measure, Measure) and measure.steps.columns is None}
 
     @cached_property
     def values(self) -> Values:

@@ -384,7 +384,7 @@ class Sample:
         values, found = self.division.values, {}
         for value, aggregate in enumerate(values.made_of):
             own = values.own[value]
-            if isinstance(aggregate, Sum) and values.whole[own].all() and self.division.results is None:
+            if isinstance(aggregate, Sum) and values.adds_up[value] and values.whole[own].all() and self.division.results is None:
                 total, wraps = self.unrounded[own]
                 found[value] = total + _WRAP * wraps
         return found
@@ -416,6 +416,8 @@ class Sample:
                 columns.append(Column(measure.type, states[0]))
             elif not isinstance(measure, Measure):
                 columns.append(self._kept_columns[measure.name])
+            elif measure.steps.columns is not None:
+                columns.append(measure.joined(states))
             elif not measure.steps.additive:
                 out, valid = self._so_far(finish, value, states)
                 columns.append(measure.column(np.where(valid, out, 0), valid))

@@ -173,6 +173,8 @@ def states_of(aggregate: Aggregate, names: Names, schema: Schema, *, strict: boo
     match aggregate:
         case Count():
             return (rows,)
+        case Sum() if aggregate.widen:
+            return None
         case Sum() if pa.types.is_floating(type_):
             return (f.coalesce(f.sum(number.cast("double")), f.lit(0.0)),)
         case Sum() if pa.types.is_int64(type_):

@@ -45,9 +45,25 @@ def count(value: Value | None = None) -> Count:
     return Count(expr=None if value is None else trace(value, where="count()"))
 
 
-def sum(value: Value) -> Sum:
-    """Sum of the values that are not null. See :class:`whimbrel.aggregates.Sum`."""
-    return Sum(expr=trace(value, where="sum()"))
+def sum(value: Value, *, widen: bool = False) -> Sum:
+    """Sum of the values that are not null. See :class:`whimbrel.aggregates.Sum`.
+
+    Parameters
+    ----------
+    value : Expr or callable
+    widen : bool
+        Whether an integer sum is a decimal of 38 digits, which holds also what is beyond int64.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1], "x": [2**62, 2**62]}, time="at")
+    >>> events.tumbling_window(5).aggregate(s=wb.sum(wb.col.x, widen=True)).collect()["s"].to_pylist()
+    [Decimal('9223372036854775808')]
+    """
+    if not isinstance(widen, bool):
+        raise PlanError(f"widen is {widen!r}.", where="sum()", hint="True or False")
+    return Sum(expr=trace(value, where="sum()"), widen=widen)
 
 
 def mean(value: Value) -> Mean:
