@@ -15,10 +15,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
+from whimbrel.aggregates.mean import is_span_or_time
 from whimbrel.aggregates.ordered import check_ordered
 from whimbrel.aggregates.quantile import FINEST, check_numbers
 from whimbrel.batch import Column
-from whimbrel.errors import MissingExtraError
+from whimbrel.errors import ExpressionError, MissingExtraError
 from whimbrel.kernels.between import as_float, between_floats, between_integers
 from whimbrel.kernels.keys import encode_keys
 from whimbrel.kernels.primitives import bags
@@ -126,6 +127,9 @@ class ApproximateQuantile(Approximate):
 
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         check_numbers(self, input_type)
+        if is_span_or_time(input_type):
+            raise ExpressionError(f"approx_quantile of {input_type} has no meaning.", where=self.show(),
+                                  hint="quantile(...) takes times and durations, exactly")
         return pa.float64()
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag | Sketch:

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 import pyarrow as pa
 
+from whimbrel.aggregates.mean import is_span_or_time
 from whimbrel.aggregates.ordered import check_ordered, note_of_values
 from whimbrel.errors import ExpressionError
 from whimbrel.kernels.primitives import bags
@@ -21,7 +22,7 @@ FINEST = 10**9  # a share of n values in 64 bits for n up to 10**9; and 0.1 is a
 
 def check_numbers(aggregate: Aggregate, input_type: pa.DataType | None) -> None:
     """Fail unless there are values between the values."""
-    if not pa.types.is_integer(input_type) and not pa.types.is_floating(input_type):
+    if not pa.types.is_integer(input_type) and not pa.types.is_floating(input_type) and not is_span_or_time(input_type):
         raise ExpressionError(f"Between two values of {input_type} there is no third.", where=aggregate.show(),
                               hint='quantile(..., interpolation="discrete") takes whatever has an order')
 
@@ -43,6 +44,7 @@ class Quantile(Aggregate):
         From 0 (the smallest) to 1 (the largest).
     interpolation : {"linear", "discrete"}
         ``"linear"``: a float `q` of the way from the first to the last, between two values where it falls between them.
+        Of times it is a time, of durations a duration, rounded to the nearest tick; of two the even one.
         ``"discrete"``: one of the values, of any type that has an order: of n values in order, number ``ceil(q * n)``.
     descending : bool
         Whether the order begins with the largest. Then discrete 0.4 of five values is the second largest, whereas 0.6
@@ -75,7 +77,7 @@ class Quantile(Aggregate):
         if self.interpolation == "discrete":
             return check_ordered(self, input_type)
         check_numbers(self, input_type)
-        return pa.float64()
+        return input_type if is_span_or_time(input_type) else pa.float64()
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
         share = Fraction(self.q).limit_denominator(FINEST)

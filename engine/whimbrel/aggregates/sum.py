@@ -68,7 +68,8 @@ class Sum(Aggregate):
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         assert input_type is not None
         if pa.types.is_decimal(input_type):
-            return decimal(MAX_DIGITS if self.widen or input_type.precision > _DIGITS else _DIGITS, input_type.scale)
+            wide = self.widen or input_type.precision > _DIGITS
+            return decimal(MAX_DIGITS if wide else _DIGITS, input_type.scale)
         if self.widen:
             if not (pa.types.is_integer(input_type) or pa.types.is_boolean(input_type)):
                 raise ExpressionError(f"A sum of {input_type} cannot be widened.", where=self.show(),

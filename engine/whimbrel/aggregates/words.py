@@ -1,4 +1,4 @@
-"""Exact sums at both ends: columns as words of 64 bits, and columns of sums that were made of these, all rows at once."""
+"""Exact sums at both ends: columns as words of 64 bits, and columns that are made of sums of these."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from whimbrel.aggregates.word_sum import (
     two_out,
 )
 from whimbrel.batch import Column, Mask, numpy_type
-from whimbrel.plan import ByColumns, Steps
+from whimbrel.plan import ByColumns, State, Steps
 
 Array = np.ndarray[Any, Any]
 
@@ -40,8 +40,12 @@ _DIGITS_OF_WORD = 18
 _DIGITS_OF_TWO = 38
 """So many digits always fit into one word of 64 bits, or two."""
 
-_STEPS = {1: (NO_SUM_OF_ONE, one_in, one_out, one_of_both), 2: (NO_SUM_OF_TWO, two_in, two_out, two_of_both),
-          4: (NO_SUM_OF_FOUR, four_in, four_out, four_of_both)}
+_Step = Callable[..., State]
+_STEPS: dict[int, tuple[State, _Step, _Step, _Step]] = {
+    1: (NO_SUM_OF_ONE, one_in, one_out, one_of_both),
+    2: (NO_SUM_OF_TWO, two_in, two_out, two_of_both),
+    4: (NO_SUM_OF_FOUR, four_in, four_out, four_of_both),
+}
 
 
 def sum_of_words(type_: pa.DataType, result: pa.DataType) -> Steps:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.between import as_float, between_floats, between_integers
+from whimbrel.kernels.between import as_float, as_integer, between_floats, between_integers
 from whimbrel.kernels.primitives import bags
 from whimbrel.operators.bag_values import FixedValues, WordValues
 from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, extend
@@ -164,8 +164,11 @@ class BagMeasure(Measurement):
             first, last = (np.asarray(each.values).astype(np.float64) for each in (low, self.values.decode(above)))
             between = between_floats(first, last, rest, self.bag.whole)
         else:
-            between = as_float(*between_integers(below, above, rest, self.bag.whole), self.bag.whole,
-                               turned=pa.types.is_uint64(low.type))
+            place = between_integers(below, above, rest, self.bag.whole)
+            if not pa.types.is_floating(self.type):  # of times it is a time
+                return FixedValues(self.type).decode(as_integer(*place, self.bag.whole),
+                                                     None if valid.all() else valid.copy())
+            between = as_float(*place, self.bag.whole, turned=pa.types.is_uint64(low.type))
         return Column(pa.float64(), between, None if valid.all() else valid.copy())
 
     def _make_room(self) -> None:

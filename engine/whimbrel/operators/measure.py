@@ -165,7 +165,7 @@ class Measure(Measurement):
             return (values ^ _SIGN).view(np.int64)
         if self.unsigned and values.size and values.max() > 2**63 - 1:
             raise KernelError("A value is above the largest int64.", where=self.aggregate.show(),
-                              hint="exact: sum(..., widen=True)" if self.aggregate.name == "sum" else
+                              hint="sum(..., widen=True) is exact" if self.aggregate.name == "sum" else
                               "cast the column to float64 first")
         return values.astype(dtype, copy=False)
 
@@ -197,11 +197,11 @@ class Measure(Measurement):
         try:
             return self.steps.columns.join(states)
         except OverflowError:
-            digits = getattr(self.type, "precision", 0)
+            digits = self.type.precision
             raise KernelError(f"A {self.aggregate.name} has more than {digits} digits.",
                               where=f"aggregate({self.name}={self.aggregate.show()})",
-                              hint="cast to pa.decimal256(76, ...) or to float" if digits < MAX_DIGITS else
-                              "cast to float: .cast(float)") from None
+                              hint="sum(..., widen=True) has 76 digits" if digits < MAX_DIGITS else
+                              "compute it of floats: .cast(float)") from None
 
     def column(self, values: Array, valid: Mask) -> Column:
         """The values of the aggregate, as they were written and will stay, in the type of its column."""
@@ -288,7 +288,8 @@ def _overflow(checked: Sequence[Measurement]) -> KernelError:
     shown = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in checked)
     names = " or ".join(sorted({measure.aggregate.name.replace("_", " ") for measure in checked}))
     return KernelError(f"An integer {names} leaves int64.", where=f"aggregate({shown})",
-                       hint="exact: sum(..., widen=True)" if names == "sum" else "compute it of floats: .cast(float)")
+                       hint="sum(..., widen=True) is exact; or compute it of floats: .cast(float)" if names == "sum"
+                       else "compute it of floats: .cast(float)")
 
 
 def extend(array: Array, length: int, fill: Any) -> Array:

@@ -255,7 +255,9 @@ def _can_slide(op: GroupAggregate, schema: Schema) -> bool:
         if type_ == pa.uint64() or not all(inlinable(expr, schema) for expr in (aggregate.expr, aggregate.condition)
                                            if expr is not None):
             return False
-        if not isinstance(steps, Steps) or steps.merge is None or steps.columns is not None or not _is_fixed(aggregate.result_type(type_)):
+        if not isinstance(steps, Steps) or steps.merge is None or steps.columns is not None:
+            return False
+        if not _is_fixed(aggregate.result_type(type_)):
             return False
     return True
 

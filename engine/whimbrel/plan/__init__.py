@@ -32,8 +32,8 @@ from whimbrel.plan.source import (
 from whimbrel.plan.step_failed import StepFailed, failed, leaves_int64
 
 __all__ = [
-    "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Blocks", "ByColumns", "Disorder",
-    "Exact", "Excerpt", "Excerpts", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Objects", "Operator",
+    "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Blocks", "ByColumns",
+    "Disorder", "Exact", "Excerpt", "Excerpts", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Objects", "Operator",
     "Operators", "Part", "Position", "Promising", "Properties", "Pruned", "Reach", "Relief", "Sink", "Sketch",
     "Source", "State", "StepFailed", "Steps", "Summary", "Token", "TwoPasses", "Unsorted", "Wanted", "ceil_to",
     "check_lookahead", "check_shown", "earlier", "explain", "explain_together", "failed", "floor_to", "fluent",

@@ -393,7 +393,9 @@ def _kind(of: Aggregate | None, rows: Any, *, whole: bool) -> Any:
     match of:
         case Count():
             return "rows" if of.counts_rows and whole else "count"
-        case Sum() | Mean() if of.expr is not None and not getattr(of, "widen", False) and _is_number(type_of(of.expr, rows)):
+        case Sum(widen=True):
+            return "open"
+        case Sum() | Mean() if of.expr is not None and _is_number(type_of(of.expr, rows)):
             return of.name
         case CountDistinct() | Max() | SumOfSquares():
             return "grows"

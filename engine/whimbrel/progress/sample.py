@@ -384,7 +384,8 @@ class Sample:
         values, found = self.division.values, {}
         for value, aggregate in enumerate(values.made_of):
             own = values.own[value]
-            if isinstance(aggregate, Sum) and values.adds_up[value] and values.whole[own].all() and self.division.results is None:
+            whole = values.adds_up[value] and values.whole[own].all()
+            if isinstance(aggregate, Sum) and whole and self.division.results is None:
                 total, wraps = self.unrounded[own]
                 found[value] = total + _WRAP * wraps
         return found
