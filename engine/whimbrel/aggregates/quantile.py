@@ -32,7 +32,7 @@ class Quantile(Aggregate):
     """Value below which a share `q` of the values lies; null when there is none. Nulls are left out, NaN is largest.
 
     Between integers it is exact, however large they are; from a number to an infinity it is that infinity, and from
-    -inf to inf NaN.
+    -inf to inf NaN. Of times it is a time, of durations a duration, rounded to the nearest tick; of two the even one.
 
         time     0    5    10
         in       2────────         median over [0, 5) is 2, over [5, 10) is 2.5
@@ -44,7 +44,6 @@ class Quantile(Aggregate):
         From 0 (the smallest) to 1 (the largest).
     interpolation : {"linear", "discrete"}
         ``"linear"``: a float `q` of the way from the first to the last, between two values where it falls between them.
-        Of times it is a time, of durations a duration, rounded to the nearest tick; of two the even one.
         ``"discrete"``: one of the values, of any type that has an order: of n values in order, number ``ceil(q * n)``.
     descending : bool
         Whether the order begins with the largest. Then discrete 0.4 of five values is the second largest, whereas 0.6

@@ -46,7 +46,8 @@ class Sum(Aggregate):
 
     Notes
     -----
-    State: two integers a group, or one float, or three to nine integers of decimals; where floats also leave, rounding errors are kept too.
+    State: two integers a group, or one float, or three to nine integers where the sum is a decimal; where floats also
+    leave, rounding errors are kept too.
     Source: Trill (VLDB 2015), section 3.3; Neumaier 1974 for the compensation.
 
     Examples

@@ -33,10 +33,10 @@ from whimbrel.plan.step_failed import StepFailed, failed, leaves_int64
 
 __all__ = [
     "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Blocks", "ByColumns",
-    "Disorder", "Exact", "Excerpt", "Excerpts", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Objects", "Operator",
-    "Operators", "Part", "Position", "Promising", "Properties", "Pruned", "Reach", "Relief", "Sink", "Sketch",
-    "Source", "State", "StepFailed", "Steps", "Summary", "Token", "TwoPasses", "Unsorted", "Wanted", "ceil_to",
-    "check_lookahead", "check_shown", "earlier", "explain", "explain_together", "failed", "floor_to", "fluent",
-    "is_ordered", "later", "leaves_int64", "partition_columns", "readable", "reads_exactly", "reads_lifetime",
+    "Disorder", "Exact", "Excerpt", "Excerpts", "Given", "Grid", "HandedIn", "LatePolicy", "Node", "Objects",
+    "Operator", "Operators", "Part", "Position", "Promising", "Properties", "Pruned", "Reach", "Relief", "Sink",
+    "Sketch", "Source", "State", "StepFailed", "Steps", "Summary", "Token", "TwoPasses", "Unsorted", "Wanted",
+    "ceil_to", "check_lookahead", "check_shown", "earlier", "explain", "explain_together", "failed", "floor_to",
+    "fluent", "is_ordered", "later", "leaves_int64", "partition_columns", "readable", "reads_exactly", "reads_lifetime",
     "rewrite", "times_needed", "walk",
 ]
