@@ -17,7 +17,7 @@ from whimbrel.aggregates.exact_sum import (
     two_sum,
 )
 from whimbrel.aggregates.whole_sum import NO_WHOLE_SUM, whole_both, whole_in, whole_out
-from whimbrel.aggregates.words import mean_of_words
+from whimbrel.aggregates.wide_columns import wide_mean
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import MAX_DIGITS, decimal
 from whimbrel.plan import Aggregate, State, Steps
@@ -68,7 +68,7 @@ class Mean(Aggregate):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         if pa.types.is_decimal(input_type) or is_span_or_time(input_type):
-            return mean_of_words(input_type, self.result_type(input_type))
+            return wide_mean(input_type, self.result_type(input_type))
         if not pa.types.is_floating(input_type):
             result = whole_average_turned if pa.types.is_uint64(input_type) else whole_average
             return Steps(init=NO_WHOLE_SUM, accumulate=whole_in, deaccumulate=whole_out, merge=whole_both,

@@ -15,7 +15,7 @@ from whimbrel.aggregates.exact_sum import (
     merge_exact,
     subtract_exactly,
 )
-from whimbrel.aggregates.words import sum_of_words
+from whimbrel.aggregates.wide_columns import wide_sum
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import MAX_DIGITS, decimal
 from whimbrel.plan import Aggregate, State, Steps
@@ -87,7 +87,7 @@ class Sum(Aggregate):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
         if self.widen or pa.types.is_decimal(input_type):
-            return sum_of_words(input_type, self.result_type(input_type))
+            return wide_sum(input_type, self.result_type(input_type))
         if not pa.types.is_floating(input_type):
             return Steps(init=(0, 0), accumulate=add_integer, deaccumulate=subtract_integer, merge=add_integers,
                          result=integer_total, additive=True, always=True)

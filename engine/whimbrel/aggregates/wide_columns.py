@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
-from whimbrel.aggregates.word_sum import (
+from whimbrel.aggregates.limb_sum import (
     NO_SUM_OF_FOUR,
     NO_SUM_OF_ONE,
     NO_SUM_OF_TWO,
@@ -48,30 +48,30 @@ _STEPS: dict[int, tuple[State, _Step, _Step, _Step]] = {
 }
 
 
-def sum_of_words(type_: pa.DataType, result: pa.DataType) -> Steps:
+def wide_sum(type_: pa.DataType, result: pa.DataType) -> Steps:
     """The exact sum of decimals, or of integers, as a decimal of the same scale; of no rows 0."""
     return _steps(type_, functools.partial(_sums, result), always=True)
 
 
-def mean_of_words(type_: pa.DataType, result: pa.DataType) -> Steps:
+def wide_mean(type_: pa.DataType, result: pa.DataType) -> Steps:
     """The exact mean of decimals, times or durations, rounded once; of no rows null."""
     return _steps(type_, functools.partial(_means, result, getattr(type_, "scale", 0)), always=False)
 
 
 def _steps(type_: pa.DataType, join: Callable[[Sequence[Array]], Column], *, always: bool) -> Steps:
-    words = _word_count(type_)
-    init, into, out, both = _STEPS[words]
-    return Steps(init=init, accumulate=into, deaccumulate=out, merge=both, result=None, inputs=words, always=always,
-                 columns=ByColumns(functools.partial(_words, words), join))
+    inputs = _inputs_of(type_)
+    init, into, out, both = _STEPS[inputs]
+    return Steps(init=init, accumulate=into, deaccumulate=out, merge=both, result=None, inputs=inputs, always=always,
+                 columns=ByColumns(functools.partial(_split, inputs), join))
 
 
-def _word_count(type_: pa.DataType) -> int:
+def _inputs_of(type_: pa.DataType) -> int:
     if t.is_decimal(type_):
         return 1 if type_.precision <= _DIGITS_OF_WORD else 2 if type_.precision <= _DIGITS_OF_TWO else 4
     return 2 if t.is_uint64(type_) else 1
 
 
-def _words(count: int, column: Column) -> list[Array]:
+def _split(count: int, column: Column) -> list[Array]:
     """The words of each value, the lowest first."""
     if not t.is_decimal(column.type):
         values = np.asarray(column.values)
@@ -85,8 +85,8 @@ def _words(count: int, column: Column) -> list[Array]:
     if width == 4:
         return [np.frombuffer(buffer, np.int32, len(data), 4 * data.offset).astype(np.int64)]
     each = width // 8
-    words = np.frombuffer(buffer, np.int64, each * len(data), width * data.offset).reshape(len(data), each)
-    return [np.ascontiguousarray(words[:, place]) for place in range(count)]
+    parts = np.frombuffer(buffer, np.int64, each * len(data), width * data.offset).reshape(len(data), each)
+    return [np.ascontiguousarray(parts[:, place]) for place in range(count)]
 
 
 def _sums(result: pa.DataType, states: Sequence[Array]) -> Column:
