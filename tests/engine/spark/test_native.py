@@ -121,6 +121,18 @@ def test_whole_sums_may_overflow_on_the_way_but_not_in_the_end(spark: SparkSessi
         log.tumbling_window(10).aggregate(t=wb.sum(col.i)).collect(on=spark)
 
 
+def test_exact_sums_and_means_are_made_by_the_engine(spark: SparkSession) -> None:
+    rows = pa.table({"at": range(40), "i": [LARGE - at for at in range(40)],
+                     "e": pa.array([None if at % 7 == 0 else at * at - 300 for at in range(40)], pa.decimal128(21, 2)),
+                     "seen": pa.array([at * 1000 + at % 3 for at in range(40)], pa.timestamp("us", "UTC"))})
+    query = lambda log: log.hopping_window(20, 10).aggregate(  # noqa: E731
+        total=wb.sum(col.e), mean=wb.mean(col.e), wide=wb.sum(col.i, widen=True), seen=wb.mean(col.seen))
+    there = wb.from_spark(spark.createDataFrame(rows).repartition(3), time="at")
+    here = query(wb.from_arrow(rows, time="at")).collect()
+    found = query(there).collect(on=spark)
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, here.to_pylist()))
+
+
 def test_asking_spark_sql_for_what_it_does_otherwise(spark: SparkSession) -> None:
     log = wb.from_spark(spark.createDataFrame(table()).repartition(2), time="at")
     with pytest.raises(WhimbrelError, match="Spark SQL makes nothing of this query"):
