@@ -17,6 +17,7 @@ from whimbrel.kernels import tier
 from whimbrel.operators import (
     Band,
     Coalesce,
+    FinerUnit,
     Finish,
     Hops,
     Ingest,
@@ -85,7 +86,7 @@ def stream(seed: int, rows: int = 24) -> list[Fact]:
 INPUTS = stream(1), stream(2, rows=15)
 
 MADE_BY_THE_PLANNER = {
-    Band, Coalesce, Finish, Hops, Ingest, LateRows, OnBeat, Revise, SessionAggregate, Sort, WideningWindow,
+    Band, Coalesce, FinerUnit, Finish, Hops, Ingest, LateRows, OnBeat, Revise, SessionAggregate, Sort, WideningWindow,
 }
 """Operators that no method of a stream makes; they stand in the plans that run."""
 
