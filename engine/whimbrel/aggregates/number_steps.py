@@ -99,7 +99,7 @@ def without(difference: Function, accumulate: Function, init: Any) -> Function:
 
 def python_number(value: Any) -> Any:
     """A number of NumPy's as Python's, in a tuple too."""
-    if isinstance(value, tuple):
+    if type(value) is tuple:  # one with names stays what it is
         return tuple(python_number(part) for part in value)
     return value.item() if isinstance(value, np.generic) else value
 

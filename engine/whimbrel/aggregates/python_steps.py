@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
-from whimbrel.aggregates.number_steps import Roles, python_number, without
+from whimbrel.aggregates.number_steps import Roles, python_number
 from whimbrel.aggregates.written_state import Unwritable, from_text, to_text
 from whimbrel.batch import numpy_type
 from whimbrel.errors import ExpressionError
+from whimbrel.expr import loses_nanoseconds
 from whimbrel.plan import Objects, StepFailed, failed, leaves_int64
 
 RETURNS = "say what it is: wb.aggregate(..., returns=pa.float64())"
@@ -94,7 +95,7 @@ def python_steps(user: PythonSteps, type_: pa.DataType, *, written: bool) -> Obj
     roles = user.roles
     taken, role = roles.remove, "deaccumulate"
     if taken is None and roles.difference is not None:
-        taken, role = without(roles.difference, roles.accumulate, user.init), "difference"
+        taken, role = _without(roles.difference, roles.accumulate, user.opened), "difference"
 
     def result(state: Any) -> Any:
         return shown(user.call("result", roles.result, state), type_, user.name)
@@ -107,12 +108,18 @@ def python_steps(user: PythonSteps, type_: pa.DataType, *, written: bool) -> Obj
         copied=copy.deepcopy, timed=user.timed)
 
 
+def _without(difference: Callable[..., Any], accumulate: Callable[..., Any],
+             opened: Callable[[], Any]) -> Callable[..., Any]:
+    """Taking a row back: the state of that row alone is subtracted. It is made anew, since steps may change it."""
+    return lambda state, *given: difference(state, accumulate(opened(), *given))
+
+
 def _is_alike(init: Any, state: Any) -> bool:
-    """Whether a state may follow: numbers are, and tuples as long as the first; None only where that was None, too."""
+    """Whether a state may follow: numbers are, and tuples as long as the first; any tuple follows an empty one."""
     if isinstance(init, bool | int | float):
         return isinstance(state, bool | int | float)
     if isinstance(init, tuple):
-        return isinstance(state, tuple) and len(state) == len(init)
+        return isinstance(state, tuple) and len(init) in (0, len(state))
     return state is not None or init is None
 
 
@@ -140,9 +147,9 @@ def shown(value: Any, type_: pa.DataType, name: str) -> Any:
         except OverflowError:
             raise leaves_int64(name, "result") from None
     other = (t.is_integer(type_) and not isinstance(value, int)) or (t.is_boolean(type_) and kind is not bool)
-    if other or not _holds(type_, value):
+    if other or loses_nanoseconds(value, type_) or not _holds(type_, value):
         raise StepFailed(name, f"result of {name} gave {value!r}, which is no {type_}."[:300], RETURNS)
-    return value
+    return copy.deepcopy(value)  # a step may change what it gave before
 
 
 def _holds(type_: pa.DataType, value: Any) -> bool:

@@ -51,9 +51,12 @@ class UserFunctions:
     save: Function | None = None
     load: Function | None = None
 
-    def __call__(self, value: Expr | Function, /, *more: Expr | Function) -> UserAggregate:
-        inputs = tuple(trace(each, where=f"{self.name}()") for each in (value, *more))
-        expr = Call("struct", inputs, tuple(map(str, range(len(inputs))))) if more else inputs[0]
+    def __call__(self, *values: Expr | Function) -> UserAggregate:
+        inputs = tuple(trace(each, where=f"{self.name}()") for each in values)
+        if not inputs:
+            raise ExpressionError(f"{self.name} needs at least one input.", where=f"{self.name}()",
+                                  hint=f"Call it with a column: {self.name}(col.x).")
+        expr = Call("struct", inputs, tuple(map(str, range(len(inputs))))) if len(inputs) > 1 else inputs[0]
         return UserAggregate(expr=expr, functions=self)
 
     @property

@@ -32,6 +32,7 @@ from whimbrel.expr.nodes import (
     lift,
 )
 from whimbrel.expr.register import REGISTER, first_of, last_of, register, registers_of, trace_step
+from whimbrel.expr.rows import loses_nanoseconds
 from whimbrel.expr.scalars import SCALARS
 from whimbrel.expr.search import split
 from whimbrel.expr.show import show
@@ -43,8 +44,7 @@ __all__ = [
     "MAX_DIGITS", "REGISTER", "SCALARS", "Binary", "Call", "Cast", "Col", "Column", "Condition", "Expr", "Keys", "Lit",
     "Reduced", "Remembered", "RowFunction", "Unary", "When", "binary_types", "can_be_key", "can_fail", "check_key",
     "check_name", "check_text", "children", "col", "columns_of", "decimal", "end_time", "evaluate", "first_of",
-    "functions_in", "identity",
-    "inlinable", "key_of", "last_of", "lifetime_of", "lift", "lit", "named_columns", "named_words", "physical",
-    "predicate", "predicate_source", "register", "registers_of", "show", "split", "start_time", "substitute",
-    "to_source", "trace", "trace_step", "type_of", "when",
+    "functions_in", "identity", "inlinable", "key_of", "last_of", "lifetime_of", "lift", "lit", "loses_nanoseconds",
+    "named_columns", "named_words", "physical", "predicate", "predicate_source", "register", "registers_of", "show",
+    "split", "start_time", "substitute", "to_source", "trace", "trace_step", "type_of", "when",
 ]

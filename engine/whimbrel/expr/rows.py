@@ -31,10 +31,14 @@ def call_rows(expr: RowFunction, args: Sequence[Value], scope: Scope) -> Value:
             answers[position] = expr.function(Row(expr.fields, values))
         except Exception as error:
             row = ", ".join(f"{field}={value!r}" for field, value in zip(expr.fields, values, strict=True))
-            raise KernelError(f"{type(error).__name__}: {error}, for the row {row}", where=expr.show()) from error
+            said = next(iter(str(error).splitlines()), "")
+            raise KernelError(f"{type(error).__name__}: {said}, for the row {row}", where=expr.show()) from error
     try:
         if t.is_list(result):  # an iterator is made a list
             answers = [None if answer is None else list(answer) for answer in answers]
+        if any(loses_nanoseconds(answer, result) for answer in answers):
+            raise KernelError(f"A result has nanoseconds, which {result} does not hold.", where=expr.show(),
+                              hint="Give np.datetime64 or np.timedelta64 in ns, or whole microseconds.")
         array = pa.array(answers, result)
     except (pa.ArrowInvalid, TypeError, OverflowError) as error:
         raise KernelError(f"A result is not {result}: {str(error).splitlines()[0]}", where=expr.show(),
@@ -44,10 +48,17 @@ def call_rows(expr: RowFunction, args: Sequence[Value], scope: Scope) -> Value:
 
 
 
+def loses_nanoseconds(value: Any, type_: pa.DataType) -> bool:
+    """Whether a time or a duration of pandas is finer than a type."""
+    finer = getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)
+    return bool(finer) and getattr(type_, "unit", "ns") != "ns"
+
+
 def _microseconds(value: Value, scope: Scope, expr: RowFunction) -> Value:
-    """Python's times have no nanoseconds."""
-    if t.is_timestamp(value.type) and value.type.unit == "ns":
-        return as_type(value, pa.timestamp("us", value.type.tz), scope, expr)
-    if t.is_duration(value.type) and value.type.unit == "ns":
-        return as_type(value, pa.duration("us"), scope, expr)
-    return value
+    """Python's times have no nanoseconds: those of values are refused rather than cut off."""
+    if not (t.is_timestamp(value.type) or t.is_duration(value.type)) or value.type.unit != "ns":
+        return value
+    scope.refuse(value.data % 1000 != 0, value.valid, expr, "A value has nanoseconds, which Python's times lack.",
+                 "Write an expression instead of a function, or give the function .cast('int64').")
+    target = pa.timestamp("us", value.type.tz) if t.is_timestamp(value.type) else pa.duration("us")
+    return as_type(value, target, scope, expr)

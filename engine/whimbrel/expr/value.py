@@ -85,10 +85,10 @@ class Scope:
         """The same rows, of which only these count: what happens to others is never looked at."""
         return replace(self, counts=lambda: self.counts() & rows())
 
-    def refuse(self, bad: Bits, valid: Bits, expr: Expr, what: str = "integer overflow") -> None:
+    def refuse(self, bad: Bits, valid: Bits, expr: Expr, what: str = "integer overflow", hint: str = "") -> None:
         """Fail if a row that counts is bad."""
         if np.any(bad) and np.any(bad & valid & self.counts()):
-            raise KernelError(what, where=expr.show())
+            raise KernelError(what, where=expr.show(), hint=hint)
 
 
 def from_column(column: Column) -> Value:

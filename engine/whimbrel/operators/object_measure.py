@@ -172,11 +172,14 @@ class ObjectMeasure(Measurement):
     def _compute_afresh(self, group: int, now: int, remembered: Remembered, accumulate: Callable[..., Any]) -> None:
         """The state of the rows of a group that are active at this moment."""
         held_sync, held_other, head, after = remembered
-        state, place = self.steps.init(), int(head[group])
-        while place >= 0:
+        active, place = list[tuple[Any, ...]](), int(head[group])
+        while place >= 0:  # from the newest row to the oldest
             if self.held.get(place) and held_sync[place] <= now < held_other[place]:
-                state = accumulate(state, *self.held[place])
+                active.append(self.held[place])
             place = int(after[place])
+        state = self.steps.init()
+        for values in reversed(active):
+            state = accumulate(state, *values)
         self.states[group] = state
         self.stale.discard(group)
 

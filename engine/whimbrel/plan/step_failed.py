@@ -25,6 +25,11 @@ class StepFailed(Exception):  # noqa: N818 - whoever knows the query makes an er
         self.name, self.what, self.hint = name, what, hint
 
 
+def first_line(error: Exception) -> str:
+    """Of what an exception says; its cause has the rest."""
+    return next(iter(str(error).splitlines()), "")
+
+
 def failed(name: str, role: str, function: Callable[..., Any], error: Exception) -> StepFailed:
     """The user's own exception, with the line of the function in which it came up."""
     code, line = getattr(function, "__code__", None), None
@@ -34,7 +39,7 @@ def failed(name: str, role: str, function: Callable[..., Any], error: Exception)
             line = step.tb_lineno
         step = step.tb_next
     place = "" if line is None else f" in line {line}"
-    return StepFailed(name, f"{role} of {name} failed{place}: {type(error).__name__}: {error}.",
+    return StepFailed(name, f"{role} of {name} failed{place}: {type(error).__name__}: {first_line(error)}.",
                       "it is called for every value that is not null" if role != "result" else
                       "it is called for groups in which every value is null, too")
 

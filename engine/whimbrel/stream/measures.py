@@ -38,6 +38,8 @@ from whimbrel.expr import Expr, identity, trace
 from whimbrel.operators.results import WindowBound
 
 Value = Expr | Callable[[Any], Any]
+_MISSING: Any = object()
+"""No first state; None is one."""
 
 
 def count(value: Value | None = None) -> Count:
@@ -282,7 +284,7 @@ def top_k(value: Value, k: int, *, ties: bool = True) -> TopK:
     return TopK(expr=trace(value, where="top_k()"), k=int(k), ties=ties)
 
 
-def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callable[..., Any] | None = None,
+def aggregate(steps: type | None = None, *, init: Any = _MISSING, accumulate: Callable[..., Any] | None = None,
               result: Callable[..., Any] | None = None, merge: Callable[..., Any] | None = None,
               deaccumulate: Callable[..., Any] | None = None, difference: Callable[..., Any] | None = None,
               name: str | None = None, returns: pa.DataType | None = None, save: Callable[[Any], Any] | None = None,
@@ -293,8 +295,9 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
     Functions over numbers are compiled where that changes nothing. Everything else runs interpreted, row by row, and
     ``explain()`` says why. An int of a state that leaves int64 is an error.
 
-    Order carries no meaning at one instant, so accumulate must give the same in whatever order rows come. A row counts
-    if none of its values is null.
+    Rows are taken in in any order, not in that of time: accumulate must give the same in whatever order rows come. What
+    depends on an order keeps the values, with ``start`` if need be, and sorts them in result. A row counts if none of
+    its values is null.
 
     Parameters
     ----------
@@ -350,7 +353,7 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
         if not isinstance(steps, type):
             raise PlanError("An aggregate is made of functions, or of a class that has them.", where="aggregate(...)",
                             hint="call what it gives with the expression: aggregate(init=..., ...)(col.x)")
-        init = getattr(steps, "init", None)
+        init = getattr(steps, "init", _MISSING)
         accumulate, result = getattr(steps, "accumulate", None), getattr(steps, "result", None)
         merge, deaccumulate = getattr(steps, "merge", None), getattr(steps, "deaccumulate", None)
         difference = getattr(steps, "difference", None)
@@ -359,7 +362,7 @@ def aggregate(steps: type | None = None, *, init: Any = None, accumulate: Callab
         name = name or steps.__name__
     start = init() if callable(init) else init
     for role, given in (("init", start), ("accumulate", accumulate), ("result", result)):
-        if given is None:
+        if given is (_MISSING if role == "init" else None):
             raise PlanError(f"An aggregate needs {role}.", where=f"aggregate({name or ''})",
                             hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
     for role, function in (("accumulate", accumulate), ("result", result), ("merge", merge),

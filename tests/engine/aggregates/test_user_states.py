@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -172,11 +172,66 @@ def test_a_state_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> No
     assert not (tmp_path / "never").exists()
 
 
+def append(state: list[Any], value: Any) -> list[Any]:
+    state.append(value)
+    return state
+
+
+def count_in_place(state: dict[Any, int], value: Any) -> dict[Any, int]:
+    state[value] = state.get(value, 0) + 1
+    return state
+
+
+def difference(one: dict[Any, int], other: dict[Any, int]) -> dict[Any, int]:
+    return {value: count - other.get(value, 0) for value, count in one.items() if count > other.get(value, 0)}
+
+
+class Pair(NamedTuple):
+    total: float
+    rows: int
+
+
+NUMBERS = wb.from_arrow({"t": [0, 1, 2, 3], "x": [1, 2, 3, 4]}, time="t")
+IN_PLACE = {
+    "a list that is the result": (wb.aggregate(init=list, accumulate=append, result=lambda s: s, name="mine"),
+                                  [[1], [1, 2], [2, 3], [3, 4], [4]]),
+    "a dict that is subtracted from": (
+        wb.aggregate(init=dict, accumulate=count_in_place, difference=difference, result=sorted,
+                     name="mine"), [[1], [1, 2], [2, 3], [3, 4], [4]]),
+    "a tuple with names": (
+        wb.aggregate(init=Pair(0.0, 0), accumulate=lambda s, x: Pair(s.total + x, s.rows + 1),
+                     result=lambda s: s.total / s.rows if s.rows else None, name="mine"), [1.0, 1.5, 2.5, 3.5, 4.0]),
+    "None": (wb.aggregate(init=None, accumulate=lambda s, x: x if s is None else max(s, x), result=lambda s: s,
+                          name="mine"), [1, 2, 3, 4, 4]),
+    "a tuple that grows": (wb.aggregate(init=(), accumulate=lambda s, x: (*s, x), result=len, name="mine"),
+                           [1, 2, 2, 2, 1]),
+}
+
+
+@pytest.mark.parametrize("case", IN_PLACE)
+def test_states_that_change_or_have_a_shape_of_their_own(case: str) -> None:
+    mine, right = IN_PLACE[case]
+    rows = NUMBERS.sliding_window(2).aggregate(v=mine(col.x)).collect().to_pylist()
+    assert [row["v"] for row in rows for _ in range(row["start"], row["end"])] == right
+
+
+def test_an_error_of_many_lines_is_told_in_one() -> None:
+    def fail(_: Any, value: Any) -> Any:
+        raise ValueError(f"first {value}\nsecond\nthird")
+
+    mine = wb.aggregate(init=0, accumulate=fail, result=lambda s: s, name="mine", returns=pa.int64())
+    with pytest.raises(KernelError, match="ValueError: first 1") as caught:
+        NUMBERS.tumbling_window(2).aggregate(v=mine(col.x)).collect()
+    assert "second" not in str(caught.value)
+
+
 def test_what_is_no_aggregate_is_refused() -> None:
     with pytest.raises(PlanError, match="save and load go together"):
         wb.aggregate(init=Model, accumulate=lambda s, _: s, result=lambda s: s.slope(), save=lambda s: s.sums)
     with pytest.raises(PlanError, match="returns must be an Arrow type"):
         wb.aggregate(init=0, accumulate=lambda s, _: s, result=lambda s: s, returns=float)  # type: ignore[arg-type]
+    with pytest.raises(ExpressionError, match="needs at least one input"):
+        counted()
     unknown = wb.aggregate(init=list, accumulate=lambda s, _: s, result=lambda s: s, name="unknown")
     with pytest.raises(ExpressionError, match="type of unknown's result cannot be foreseen"):
         wb.from_arrow(TABLE, time="at").tumbling_window(5).aggregate(v=unknown(col.x))

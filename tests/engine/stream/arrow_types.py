@@ -172,6 +172,7 @@ CARRIED: dict[str, Build] = {
     "count": lambda s: window(s).aggregate(v=wb.count(col.x)),
     "quantize": lambda s: s.quantize(4, 2),
     "late": lambda s: s.at_latencies(0, 5)[0],
+    "all latencies": lambda s: s.at_latencies(0, 5),
 }
 ASKED: dict[str, Build] = {
     "when": lambda s: s.with_columns(n=wb.when(col.k == "a").then(col.x).otherwise(None)),
