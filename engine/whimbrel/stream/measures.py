@@ -38,8 +38,6 @@ from whimbrel.expr import Expr, identity, trace
 from whimbrel.operators.results import WindowBound
 
 Value = Expr | Callable[[Any], Any]
-_MISSING: Any = object()
-"""No first state; None is one."""
 
 
 def count(value: Value | None = None) -> Count:
@@ -284,7 +282,7 @@ def top_k(value: Value, k: int, *, ties: bool = True) -> TopK:
     return TopK(expr=trace(value, where="top_k()"), k=int(k), ties=ties)
 
 
-def aggregate(steps: type | None = None, *, init: Any = _MISSING, accumulate: Callable[..., Any] | None = None,
+def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callable[..., Any] | None = None,
               result: Callable[..., Any] | None = None, merge: Callable[..., Any] | None = None,
               deaccumulate: Callable[..., Any] | None = None, difference: Callable[..., Any] | None = None,
               name: str | None = None, returns: pa.DataType | None = None, save: Callable[[Any], Any] | None = None,
@@ -353,7 +351,7 @@ def aggregate(steps: type | None = None, *, init: Any = _MISSING, accumulate: Ca
         if not isinstance(steps, type):
             raise PlanError("An aggregate is made of functions, or of a class that has them.", where="aggregate(...)",
                             hint="call what it gives with the expression: aggregate(init=..., ...)(col.x)")
-        init = getattr(steps, "init", _MISSING)
+        init = getattr(steps, "init", ...)
         accumulate, result = getattr(steps, "accumulate", None), getattr(steps, "result", None)
         merge, deaccumulate = getattr(steps, "merge", None), getattr(steps, "deaccumulate", None)
         difference = getattr(steps, "difference", None)
@@ -362,7 +360,7 @@ def aggregate(steps: type | None = None, *, init: Any = _MISSING, accumulate: Ca
         name = name or steps.__name__
     start = init() if callable(init) else init
     for role, given in (("init", start), ("accumulate", accumulate), ("result", result)):
-        if given is (_MISSING if role == "init" else None):
+        if given is (... if role == "init" else None):  # None is a first state, too
             raise PlanError(f"An aggregate needs {role}.", where=f"aggregate({name or ''})",
                             hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
     for role, function in (("accumulate", accumulate), ("result", result), ("merge", merge),
