@@ -30,13 +30,17 @@ progress = early.progress(every="0.1%", block_rows=250, seed=1).until(error="5%"
 weeks = weekly.progress(every="0.5%", block_rows=25, seed=1).until(seconds=1)
 """.strip()
 MISLED = """
+import tempfile
+import pyarrow.parquet as pq
 many = 400_000
 chance = np.random.default_rng(4)
 place = np.arange(many) % 3
 delay = chance.exponential(20 + 2.0 * place)
-delay[127_902] = 3e6  # a flight to JFK that no early answer knows of: with this seed its block comes last
-flights = wb.from_arrow(pa.table({"at": np.arange(many), "airport": np.array(["JFK", "LGA", "EWR"])[place],
-                                  "delay": delay}), time="at", name="flights")
+delay[127_902] = 3e6  # a flight to JFK that no early answer knows of: of files only drawn row groups are read
+table = pa.table({"at": np.arange(many), "airport": np.array(["JFK", "LGA", "EWR"])[place], "delay": delay})
+file = tempfile.mkdtemp() + "/flights.parquet"
+pq.write_table(table, file, row_group_size=100)
+flights = wb.read_parquet(file, time="at", name="flights")
 early = flights.group_by("airport").tumbling_window(many).aggregate(n=wb.count(), delay=wb.mean(col.delay))
 misled = early.progress(every="0.1%", block_rows=100, seed=1).until(ranking_stable=3, value="delay")
 """.strip()
