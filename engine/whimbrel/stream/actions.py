@@ -183,8 +183,8 @@ class Actions:
         >>> query = log.tumbling_window(100_000).aggregate(n=wb.count(), total=wb.sum(wb.col.x))
         >>> for answer in query.progress(at=[0.1, 0.5]):
         ...     print(f"{answer.share:.0%}", answer.table["total"].to_pylist(), f"{answer.error:.1%}")
-        10% [299860] 0.3%
-        50% [299956] 0.1%
+        10% [299841] 0.2%
+        50% [299952] 0.1%
         100% [299995] 0.0%
         """
         return progressing.progress(progressing.in_parts(self.node, order), every, seconds=seconds, at=at, order=order,

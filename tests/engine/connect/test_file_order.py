@@ -115,7 +115,7 @@ def test_where_rows_have_no_file_order_it_is_refused() -> None:
     with pytest.raises(PlanError, match="come in the order of their arrival anyway"):
         wb.feeds.iterator(lambda: [{"at": 1}], time="at", arrival=wb.FILE_ORDER)
     with pytest.raises(PlanError, match="say how late a row may be"):
-        wb.replay(log(TIMES))
+        wb.replay(log(TIMES)).explain()
 
 
 def test_the_error_of_a_log_without_it_names_it() -> None:
