@@ -240,9 +240,11 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
         table = with_nanoseconds(table, [values for _, values in frame.items()], where=where)
-        for place, level in enumerate(_levels(frame, (time, end, arrival, by_of(partition)), where)):
+        columns = {}
+        for level in _levels(frame, (time, end, arrival, by_of(partition)), where):
             values = frame.index.get_level_values(level).to_frame(index=False, name=level)
-            table = table.add_column(place, level, pa.Table.from_pandas(values, preserve_index=False).column(0))
+            columns[level] = pa.Table.from_pandas(values, preserve_index=False).column(0)
+        table = pa.table({**columns, **dict(zip(table.column_names, table.columns, strict=True))})
     except pa.ArrowException as error:
         raise SchemaError(f"A column of the DataFrame has no single type: {error.args[-1]}.", where=where,
                           hint="convert it first, e.g. with .astype(str)") from None

@@ -144,3 +144,8 @@ def test_frames_of_other_libraries_have_no_row_labels() -> None:
     assert wb.from_arrow(frame, time="t").schema.names == ("t", "user")
     duckdb = pytest.importorskip("duckdb")
     assert wb.from_arrow(duckdb.sql("select 1 as t, 'ann' as user"), time="t").schema.names == ("t", "user")
+
+
+def test_a_frame_of_an_index_alone_has_its_rows() -> None:
+    frame = pd.DataFrame(index=pd.DatetimeIndex(["2024-01-01", "2024-01-03"], name="t"))
+    assert wb.from_pandas(frame, time="t").collect()["t"].to_pylist() == list(frame.index)
