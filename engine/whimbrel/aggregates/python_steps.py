@@ -110,7 +110,7 @@ def python_steps(user: PythonSteps, type_: pa.DataType, *, written: bool) -> Obj
 
 def _without(difference: Callable[..., Any], accumulate: Callable[..., Any],
              opened: Callable[[], Any]) -> Callable[..., Any]:
-    """Taking a row back: the state of that row alone is subtracted. It is made anew, since steps may change it."""
+    """Taking a row back: the state of that row alone is subtracted. It is made each time, since steps may change it."""
     return lambda state, *given: difference(state, accumulate(opened(), *given))
 
 

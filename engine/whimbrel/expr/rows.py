@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -55,10 +56,13 @@ def loses_nanoseconds(value: Any, type_: pa.DataType) -> bool:
 
 
 def _microseconds(value: Value, scope: Scope, expr: RowFunction) -> Value:
-    """Python's times have no nanoseconds: those of values are refused rather than cut off."""
+    """Python's times have no nanoseconds: values that do are given as pandas' times, or refused, but never cut off."""
     if not (t.is_timestamp(value.type) or t.is_duration(value.type)) or value.type.unit != "ns":
         return value
-    scope.refuse(value.data % 1000 != 0, value.valid, expr, "A value has nanoseconds, which Python's times lack.",
-                 "Write an expression instead of a function, or give the function .cast('int64').")
+    finer = value.data % 1000 != 0
+    if np.any(finer & value.valid) and find_spec("pandas") is not None:
+        return value
+    scope.refuse(finer, value.valid, expr, "A value has nanoseconds, which Python's times lack.",
+                 "Install pandas, whose times have them; or give the function .cast('int64').")
     target = pa.timestamp("us", value.type.tz) if t.is_timestamp(value.type) else pa.duration("us")
     return as_type(value, target, scope, expr)
