@@ -60,16 +60,14 @@ class ColumnKeys:
     """Ids for the values of one column; a null is a value like any other here (grouping treats nulls as equal)."""
 
     def __init__(self, type_: pa.DataType) -> None:
-        stored = type_.storage_type if isinstance(type_, pa.BaseExtensionType) else type_
-        if pa.types.is_nested(stored):
+        if pa.types.is_nested(type_):
             raise SchemaError(f"A {type_} cannot be a key.", hint="group or match by numbers, texts, times or bools")
         self.type = type_
         self.physical = numpy_type(type_)
-        self.stored = stored
         self.integers = IntegerKeys()
         self.null_id = -1
         self._words: dict[Any, int] = {}
-        self._dictionary = pa.nulls(0, stored)  # of words: position is id, but one less behind the null
+        self._dictionary = pa.nulls(0, type_)  # of words: position is id, but one less behind the null
         self._seen: tuple[pa.Array | None, Array] = (None, np.empty(0, np.int32))
 
     def __len__(self) -> int:
@@ -96,8 +94,6 @@ class ColumnKeys:
         return self.null_id
 
     def _word_ids(self, array: pa.Array) -> Array:
-        if isinstance(array, pa.ExtensionArray):
-            array = array.storage
         if pa.types.is_null(array.type):  # Arrow makes a null a word of these, and it is none
             return np.full(len(array), self._id_of_no_word(), np.int32) if len(array) else np.empty(0, np.int32)
         coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
@@ -127,7 +123,7 @@ class ColumnKeys:
         new[np.unique(ids, return_index=True)[1]] = True
         new &= ids >= before
         if new.any():
-            fresh = words.filter(Column(pa.bool_(), new).to_arrow()).cast(self.stored)
+            fresh = words.filter(Column(pa.bool_(), new).to_arrow()).cast(self.type)
             self._dictionary = pa.concat_arrays([self._dictionary, fresh])
         return ids
 
@@ -149,10 +145,7 @@ class ColumnKeys:
             known = None if self.null_id < 0 else ids != self.null_id
             places = ids if known is None else np.where(ids > self.null_id, ids - 1, np.where(known, ids, 0))
             codes = Column(pa.int32(), places.astype(np.int32, copy=False), known).to_arrow()
-            words = pa.DictionaryArray.from_arrays(codes, self._dictionary)
-            if self.stored != self.type:
-                return Column(self.type, self.type.wrap_array(words.dictionary_decode()))
-            return Column(self.type, words)
+            return Column(self.type, pa.DictionaryArray.from_arrays(codes, self._dictionary))
         keys = self.integers.keys
         values = decode_keys(keys[ids] if storage is None else storage.take(keys, ids), self.physical)
         return Column(self.type, values, None if self.null_id < 0 else ids != self.null_id)

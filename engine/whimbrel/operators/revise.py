@@ -12,7 +12,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import MIN_TIME
 from whimbrel.errors import SchemaError
-from whimbrel.expr import Lit, evaluate
+from whimbrel.expr import Lit, can_be_key, evaluate
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.waiting import Waiting
 from whimbrel.plan import Exact, Given, Operator, Properties, Wanted
@@ -178,7 +178,7 @@ def _turns(things: Array) -> Array:
 
 
 def _equal(column: Column, old: Array, new: Array) -> Array:
-    if pa.types.is_nested(column.type):
+    if not can_be_key(column.type):
         one, other = column.take(old).to_arrow().to_pylist(), column.take(new).to_arrow().to_pylist()
         return np.array([left == right for left, right in zip(one, other, strict=True)], np.bool_)
     ids = KeyTable([column.type]).ids([column], len(column))

@@ -7,6 +7,7 @@ from itertools import product
 
 import pyarrow as pa
 
+from whimbrel.expr import can_be_key
 from whimbrel.plan.graph import Node
 from whimbrel.plan.source import Source
 
@@ -35,7 +36,7 @@ def partition_columns(plan: Node, *, floats: bool = False) -> list[dict[Source, 
     for node in plan.walk():
         if isinstance(node.op, Source):
             found = [(field.name, {node.op: field.name}) for field in node.schema
-                     if not pa.types.is_nested(field.type) and (floats or not pa.types.is_floating(field.type))]
+                     if can_be_key(field.type) and (floats or not pa.types.is_floating(field.type))]
         else:
             found = [(name, columns) for by, columns in _together([ways[id(below)] for below in node.inputs])
                      if (name := node.op.partitioned(*by)) is not None]

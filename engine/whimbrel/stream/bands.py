@@ -14,6 +14,7 @@ from whimbrel import display
 from whimbrel import run as running
 from whimbrel.clock import Duration, as_ticks, duration_ticks, show_ticks
 from whimbrel.errors import PlanError
+from whimbrel.expr import can_be_key
 from whimbrel.operators import Band, LateRows, Revise, Union
 from whimbrel.optimize import optimize_together
 from whimbrel.plan import Disorder, Node, Source, explain_together
@@ -90,7 +91,7 @@ class Bands(Sequence["Stream"]):
         first = self.streams[0]
         apart = first.node.properties.apart
         keys = tuple(field.name for field in first.schema
-                     if (not pa.types.is_nested(field.type) if apart is None else field.name in apart.per))
+                     if (can_be_key(field.type) if apart is None else field.name in apart.per))
         inputs = [(first.node,), *((earlier.node, later.node) for earlier, later in pairwise(self.streams))]
         return tuple(type(first)(Node(Revise(keys=keys, band=name), given))
                      for name, given in zip(self.latencies, inputs, strict=True))
