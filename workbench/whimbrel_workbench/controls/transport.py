@@ -195,8 +195,10 @@ class Transport:
 
 
 def _number(moment: datetime | int) -> float:
-    """As a browser counts: milliseconds, or ticks."""
-    return (moment - datetime(1970, 1, 1)) / timedelta(milliseconds=1) if isinstance(moment, datetime) else moment  # noqa: DTZ001
+    """As a browser counts: milliseconds by the clock on the wall, or ticks."""
+    if not isinstance(moment, datetime):
+        return moment
+    return (moment.replace(tzinfo=None) - datetime(1970, 1, 1)) / timedelta(milliseconds=1)  # noqa: DTZ001
 
 
 def _speed_words(speed: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from whimbrel.clock import Instant
@@ -97,9 +96,7 @@ def playback_of(clock: ReplayClock | None, state: State) -> Playback | None:
     """What a clock says now to a run in this state: one that was stopped does not follow it, others still may."""
     if clock is None:
         return None
-    now, first, last = (each.replace(tzinfo=None) if isinstance(each, datetime) else each
-                        for each in (clock.now, *clock.range))
     # A run that is only slow reads on by itself: nobody has to press play for it.
     going = "playing" if clock.state == "waiting" and state == "running" else clock.state
     followed = state not in ("stopped", "failed") or len(clock.followers) > 0
-    return Playback(going, now, first, last, clock.share, clock.speed, followed)
+    return Playback(going, clock.now, *clock.range, clock.share, clock.speed, followed)

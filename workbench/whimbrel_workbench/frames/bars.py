@@ -7,15 +7,16 @@ from math import isfinite, nan
 from typing import Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.extent import Extent, grown, limited
 from whimbrel_workbench.frames.labels import Labels
-from whimbrel_workbench.frames.result import Floats, Result
+from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.rows import cell_words
 from whimbrel_workbench.frames.stages import OPEN, Stages
 from whimbrel_workbench.frames.style import Style
-from whimbrel_workbench.frames.times import positions
+from whimbrel_workbench.frames.times import ticks
 
 MOST_BARS: Final = 20
 _MOST_REACH: Final = 0.5
@@ -45,6 +46,8 @@ class Bar:
         Whether it broke what was said of it.
     start : str
         When the row begins of which the value is, as words.
+    instant : str
+        The same in ticks.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Bar:
     estimate: bool = False
     flag: bool = False
     start: str = ""
+    instant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +143,11 @@ def bars(result: Result, named: Labels, columns: Columns, memory: BarMemory, sty
     taken = [newest[name] for name in names]
     start = result.table.column("start")
     begins = [cell_words(start.slice(row, 1))[0] for row in taken]  # to take() rows by a list would load pandas
-    windows = _between(positions(start), taken, begins)
+    instant = ticks(result.table)
+    windows = _between(instant, taken, begins)
     drawn = tuple(Bar(name, float(y[row]), int(stage[row]), float(before[row]), low=float(below[row]),
                       high=float(above[row]), estimate=estimates and bool(stage[row] == OPEN),
-                      flag=row in result.flagged, start=begin)
+                      flag=row in result.flagged, start=begin, instant=str(instant[row]))
                   for name, row, begin in zip(names, taken, begins, strict=True))
     ends = [end for bar in drawn for end in _ends(bar, log=bool(style.logy))]
     low = min(ends) if style.logy else min(0.0, *ends)
@@ -153,7 +158,7 @@ def bars(result: Result, named: Labels, columns: Columns, memory: BarMemory, sty
     return frame, BarMemory(tuple(names), extent)
 
 
-def _between(starts: Floats, taken: list[int], begins: list[str]) -> tuple[str, ...]:
+def _between(starts: NDArray[np.int64], taken: list[int], begins: list[str]) -> tuple[str, ...]:
     """The words of the first and of the last of the starts that are taken; none where all starts are the same."""
     if starts.min() == starts.max():
         return ()

@@ -40,7 +40,7 @@ class Heat:
     left, right : array of float
         Where each cell begins and ends on the x axis.
     instant : array of str
-        The start of its row in ticks; empty for a cell of several rows.
+        The start of its row in ticks; of several rows that of the last one.
     values : array of float
     stage, before, changed : arrays
         As those of a :class:`~whimbrel_workbench.frames.Line`.
@@ -178,13 +178,14 @@ class _Cells:
         row, left = self.row[order], left[order]
         first = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(left) != 0)))
         count = np.diff(np.append(first, len(row)))
+        last = order[first + count - 1]  # the order is stable
         values, before = self.values[order], self.before[order]
         was = np.where(np.isnan(before), values, before)
         mean, mean_before = (np.add.reduceat(each, first) / count for each in (values, was))
         revised = np.logical_or.reduceat(~np.isnan(before), first)
         return _Cells(row[first], left[first], left[first] + (width or 1.0),
-                      np.where(count == 1, self.instant[order][first], ""), mean,
-                      np.minimum.reduceat(self.stage[order], first), np.where(revised, mean_before, np.nan))
+                      self.instant[last], mean, np.minimum.reduceat(self.stage[order], first),
+                      np.where(revised, mean_before, np.nan))
 
 
 def _in_order(kept: tuple[str, ...], found: tuple[str, ...] | list[str], most: int | None = None) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,6 +42,11 @@ def labels(table: pa.Table, keys: Sequence[str]) -> Labels:
     >>> found = labels(pa.table({"a": ["x", "y", "x"], "b": [True, True, False]}), ["a", "b"])
     >>> found.names, found.codes.tolist()
     (('x, true', 'y, true', 'x, false'), [0, 1, 2])
+
+    Other keys have other labels, whatever their words are.
+
+    >>> labels(pa.table({"a": ["x, y", "x"], "b": ["z", "y, z"]}), ["a", "b"]).names
+    ('"x, y", z', 'x, "y, z"')
     """
     if not keys:
         return Labels(("",), np.zeros(len(table), np.int64))
@@ -52,6 +58,9 @@ def labels(table: pa.Table, keys: Sequence[str]) -> Labels:
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
+    if len(parts) > 1:
+        parts = [([json.dumps(name, ensure_ascii=False) if ", " in name else name for name in names], codes)
+                 for names, codes in parts]
     seen = [", ".join(names[codes[row]] for names, codes in parts) for row in first[order]]
     return Labels(tuple(seen), rank[inverse])
 
@@ -68,6 +77,7 @@ def _encoded(column: pa.ChunkedArray) -> tuple[list[str], NDArray[np.int64]]:
 
 
 def _words(value: object) -> str:
+    """A value as it is read; a text that looks like another value, or like a quoted one, is quoted."""
     match value:
         case None:
             return "(null)"
@@ -75,6 +85,8 @@ def _words(value: object) -> str:
             return "(empty)"
         case bool():
             return "true" if value else "false"
+        case str() if value in ("(null)", "(empty)") or value.startswith('"'):
+            return json.dumps(value, ensure_ascii=False)
         case _:
             return str(value)
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
+import pyarrow as pa
 
 from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.result import Result
-from whimbrel_workbench.frames.times import instants, positions
+from whimbrel_workbench.frames.times import positions, ticks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,8 @@ class Mark:
     instant : str, optional
         Ticks of the row's start, as a text, since a page's numbers do not hold all of them. Positions are by the clock
         on the wall, and an hour of it may come twice.
+    moment : str, optional
+        The same of what stands on the x axis, where that is another time.
     value : float, optional
         Position on the value axis.
     to : float, optional
@@ -39,6 +42,7 @@ class Mark:
     along: str | None = None
     at: float | None = None
     instant: str | None = None
+    moment: str | None = None
     value: float | None = None
     to: float | None = None
 
@@ -48,7 +52,7 @@ class Mark:
         try:
             told = json.loads(said)
             known = {each.name: told.get(each.name) for each in fields(cls)}
-            for name in ("key", "along", "instant"):
+            for name in ("key", "along", "instant", "moment"):
                 known[name] = None if known[name] is None else str(known[name])
             for name in ("at", "value", "to"):
                 known[name] = None if known[name] is None else float(known[name])
@@ -77,14 +81,23 @@ def row_of(result: Result, columns: Columns, mark: Mark) -> int | None:
             if words not in found.names:
                 return None
             there &= found.codes == found.names.index(words)
-    if mark.instant:
-        there &= np.array(instants(table), np.str_) == mark.instant
+    for name, told in (("start", mark.instant), (columns.x, mark.moment)):
+        if name is not None and told is not None:
+            there &= _stands_at(table, name, told)
     near = np.flatnonzero(there)
     if mark.at is not None:
         near = _nearest(near, positions(table.column(columns.x or "start")), mark.at)
     if mark.value is not None and columns.value is not None:
         near = _nearest(near, result.values(columns.value), mark.value)
     return int(near[-1]) if len(near) else None
+
+
+def _stands_at(table: pa.Table, name: str, told: str) -> np.ndarray | bool:
+    """Which rows have a time of just these ticks."""
+    try:
+        return ticks(table, name) == int(told)
+    except (ValueError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False  # a page may say what it likes
 
 
 def _nearest(rows: np.ndarray, place: np.ndarray, to: float) -> np.ndarray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+from fractions import Fraction
 from typing import Literal
 
 Moment = datetime | int | None
@@ -19,7 +20,7 @@ class Playback:
     state : {"playing", "paused", "waiting", "ended"}
         Waiting: nobody reads, so that time stands still.
     now : datetime, int or None
-        The simulated instant; None before the first row. Instants are those of the clock on the wall of their zone.
+        The simulated instant; None before the first row.
     first, last : datetime, int or None
         The first and the last arrival of the log, where they are known.
     share : float or None
@@ -46,8 +47,11 @@ class Playback:
     def at(self, share: float) -> Moment:
         """The instant at a share of the time between the first and the last arrival."""
         match self.first, self.last:
+            case datetime(tzinfo=tzinfo() as zone) as first, datetime() as last:
+                begin, end = first.astimezone(UTC), last.astimezone(UTC)  # in one zone Python counts by the wall
+                return (begin + share * (end - begin)).astimezone(zone)
             case datetime() as first, datetime() as last:
                 return first + share * (last - first)
             case int() as first, int() as last:
-                return first + round(share * (last - first))
+                return min(first + round(Fraction(share) * (last - first)), last)
         return None

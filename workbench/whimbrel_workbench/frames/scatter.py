@@ -32,6 +32,8 @@ class Scatter:
         Which colour and marker each of them has.
     fresh : int
         Points from this number on are new since the reader's last look.
+    table : pyarrow.Table
+        What the rows say of time and key, from the first that is kept on.
     """
 
     points: Points
@@ -52,6 +54,7 @@ class Scatter:
     stages: Stages
     settled_rows: int
     rows: int
+    table: pa.Table
 
     def compared(self, earlier: Scatter) -> Self:
         """The same, with what is new since an earlier picture marked."""
@@ -89,5 +92,5 @@ def scatter(result: Result, columns: Columns, memory: ScatterMemory, style: Styl
                       tuple(range(len(store.names))), tuple(sorted(store.others)), calendar,
                       kind.tz if calendar else None, limited(x, style.xlim),
                       limited(y, style.ylim), log, points.number, result.forgotten, result.stages, result.settled,
-                      len(result.table))
+                      len(result.table), result.table.select(list(dict.fromkeys(("start", along, *columns.keys)))))
     return picture, ScatterMemory(store, x, y)

@@ -26,19 +26,19 @@ def positions(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return floats(column.cast(pa.int64())) / per_ms
 
 
-def ticks(table: pa.Table) -> NDArray[np.int64]:
-    """When rows start, in ticks: instants, where a position is by the clock on the wall."""
-    start = table.column("start")
-    return integers(pc.cast(start.combine_chunks(), pa.int64()), 0)  # NumPy's own conversion would load pandas
+def ticks(table: pa.Table, name: str = "start") -> NDArray[np.int64]:
+    """When rows start, in ticks, or another of their times: instants, where a position is by the clock on the wall."""
+    column = table.column(name)
+    return integers(pc.cast(column.combine_chunks(), pa.int64()), 0)  # NumPy's own conversion would load pandas
 
 
-def instants(table: pa.Table) -> list[str]:
+def instants(table: pa.Table, name: str = "start") -> list[str]:
     """The same as texts: a page's numbers do not hold all ticks.
 
     >>> instants(pa.table({"start": pa.array([2**62], pa.timestamp("ns", "Europe/Berlin"))}))
     ['4611686018427387904']
     """
-    return list(map(str, ticks(table).tolist()))
+    return list(map(str, ticks(table, name).tolist()))
 
 
 def tick_at(position: float, kind: pa.DataType, *, last: bool = False) -> int:

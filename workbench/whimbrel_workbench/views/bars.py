@@ -24,7 +24,7 @@ from whimbrel_workbench.views.resort import Resort
 from whimbrel_workbench.views.ticks import name_ticks
 
 _COLUMNS: Final = ("key", "low", "value", "words", "state", "fullness", "hatch", "colour", "before", "halo", "least",
-                   "most", "reach", "side", "shift", "window")
+                   "most", "reach", "side", "shift", "window", "instant")
 _LETTER_PX: Final = 6.8
 _SHIFT_PX: Final = 6.0
 """From the end of a bar to its words."""
@@ -48,7 +48,7 @@ class BarsView:
         hover.renderers = [bars]
         self._resort, pick = Resort(host), Pick(host)
         self._panel = self._follow.panel(self._resort.panel, pick.panel)
-        pick.listen(self._panel[0], self._figure, {bars: {"key": "key"}})
+        pick.listen(self._panel[0], self._figure, {bars: {"key": "key", "instant": "instant"}})
         self.draw(picture)
 
     @property
@@ -142,5 +142,6 @@ def _columns(picture: Bars, style: Style) -> dict[str, list[Any]]:
         "reach": [_reach(bar, picture.extent) for bar in bars],
         "side": ["right" if bar.length < 0 else "left" for bar in bars],
         "shift": [-_SHIFT_PX if bar.length < 0 else _SHIFT_PX for bar in bars],
+        "instant": [bar.instant for bar in bars],
         "window": [f"from {bar.start}" if picture.windows else "" for bar in bars],
     }

@@ -37,7 +37,7 @@ class HeatView:
 
     def __init__(self, picture: Heat, host: Host) -> None:
         self._style, self._columns = host.style, picture.columns
-        self._along = {"along": "along"} if picture.columns else {"at": "left", "instant": "instant"}
+        self._along = {"instant": "instant", **({"along": "along"} if picture.columns else {})}
         when = ("@left{%F %H:%M}" if picture.calendar else "@left{0,0}") if not picture.columns else "@along"
         at = {"@left": "datetime"} if picture.calendar else {}
         self._hover = HoverTool(tooltips=[("", "@key"), ("", "@value{custom}"), (picture.along, when), ("", "@state"),

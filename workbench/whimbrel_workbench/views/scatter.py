@@ -6,11 +6,15 @@ from typing import Any, Final
 
 import numpy as np
 import panel as pn
+import pyarrow as pa
 from bokeh.models import ColorBar, ColumnDataSource, HoverTool, LogColorMapper, Range1d
 from bokeh.plotting import figure
 
+from whimbrel.batch import Column
 from whimbrel_workbench.frames import Scatter, Style
+from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.points import OTHERS, Categories
+from whimbrel_workbench.frames.times import instants
 from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.follow import Follow
@@ -30,7 +34,7 @@ _CELL_PX: Final = 2
 _SCALE_PX: Final = 84
 """Room for the colours' scale, whether it is shown or not: points must not jump when they become too many."""
 
-_MARKS: Final = ("x", "y", "colour", "marker", "fullness", "key", "state")
+_MARKS: Final = ("x", "y", "colour", "marker", "fullness", "key", "state", "of", "instant", "moment")
 _TOOLS: Final = "pan,wheel_zoom,box_zoom,reset,save"
 
 
@@ -68,7 +72,8 @@ class ScatterView:
         pick = Pick(host)
         self._panel = self._follow.panel(self._viewport.panel, pick.panel)
         self._viewport.watch(self._panel[0])
-        pick.listen(self._panel[0], self._figure, {points: {"at": "x", "value": "y"}})
+        pick.listen(self._panel[0], self._figure, {points: {
+            "key": "of", "at": "x", "instant": "instant", "moment": "moment", "value": "y"}})
         self.draw(picture)
 
     @property
@@ -135,8 +140,13 @@ def _marks(picture: Scatter, seen: Sight, style: Style) -> dict[str, Any]:
     markers, keys = [*map(marker, places), "circle"], [*names, "others"]
     place = np.where(seen.category == OTHERS, len(names), seen.category).tolist()
     words = (picture.stages.words(0), picture.stages.words(picture.stages.final))
+    rows = picture.table.take(Column(pa.int64(), seen.row).to_arrow())
+    of = labels(rows, picture.keys)
+    moments = instants(rows, picture.along) if picture.calendar else [None] * len(rows)
     return {
         "x": seen.x, "y": seen.y, "colour": colours_of(picture, seen.category, style),
         "marker": [markers[each] for each in place], "key": [keys[each] for each in place],
         "fullness": np.where(seen.settled, 0.75, 0.0), "state": [words[each] for each in seen.settled.tolist()],
+        "of": [of.names[code] for code in of.codes.tolist()], "instant": instants(rows),
+        "moment": moments,
     }

@@ -19,33 +19,36 @@ MOST_OPEN: Final = 2_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """Points, whether each is final, and whether it is new since the reader's last look."""
+    """Points, the row of each, whether it is final, and whether it is new since the reader's last look."""
 
     x: Floats
     y: Floats
     category: Categories
+    row: NDArray[np.int64]
     settled: NDArray[np.bool_]
     fresh: NDArray[np.bool_]
 
 
 def in_sight(picture: Scatter, window: Window, *, settled: bool) -> Sight:
     """Points in a window: those that may still change, and the settled ones if they are asked for."""
-    found, fresh = [], []
+    found, fresh, rows = [], [], []
     if settled:
         number = picture.points.number - sum(len(x) for x, _, _ in picture.points.pieces)
         for piece in picture.points.pieces:
             inside = _inside(piece, window, in_order=picture.points.in_order)
             found.append(tuple(each[inside] for each in piece))
             fresh.append(inside + number >= picture.fresh)
+            rows.append(inside + (number - picture.forgotten))
             number += len(piece[0])
     inside = _inside(picture.points.tail, window)
     inside = inside[::max(1, -(-len(inside) // MOST_OPEN))]
     found.append(tuple(each[inside] for each in picture.points.tail))
     fresh.append(np.zeros(len(inside), np.bool_))
+    rows.append(inside + picture.settled_rows)
     x, y, category = (np.concatenate(each) for each in zip(*found, strict=True))
     final = np.ones(len(x), np.bool_)
     final[len(x) - len(inside):] = False
-    return Sight(x, y, category, final, np.concatenate(fresh))
+    return Sight(x, y, category, np.concatenate(rows), final, np.concatenate(fresh))
 
 
 def _inside(piece: Piece, window: Window, *, in_order: bool = False) -> NDArray[np.intp]:
