@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whimbrel.batch import Batch, Column, Mask, Ticks
+from whimbrel.clock import INF, MIN_TIME
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.columnar import ColumnarSource
 from whimbrel.connect.known_gaps import KnownGaps
@@ -139,7 +140,7 @@ class ArrowSource(ColumnarSource):
                          for first, stop in zip(blocks.first.tolist(), blocks.stop.tolist(), strict=True)], np.bool_)
 
     def _rows_before(self, time: int) -> int:
-        rows = 0
+        rows, time = 0, max(MIN_TIME, min(INF, time))  # NumPy would compare what int64 does not hold as floats
         for chunk in self._times:
             before = int(np.searchsorted(chunk, time))
             rows += before

@@ -193,10 +193,10 @@ class AssumeKernel(Kernel):
                 return False
         else:
             whole = int(sync[-1]) - int(sync[0]) == (rows - 1) * period
-            follows = begun == MIN_TIME or sync[0] - begun == period
+            follows = begun == MIN_TIME or int(sync[0]) - begun == period
             if not whole or not follows or not _all_apart(batch, period, period):
                 return False
-            if (batch.ends if isinstance(batch.ends, int) else int((batch.ends - sync).max())) > period:
+            if (batch.ends if isinstance(batch.ends, int) else int(elapsed(batch.ends, sync).max())) > period:
                 return False
         if self.end[0] > sync[0]:
             return False

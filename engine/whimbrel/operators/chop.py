@@ -166,7 +166,10 @@ class ChopKernel(Kernel):
         """Of each row that starts before a time: the grid point it is in, and how many pieces start before the time."""
         first_beat = start - (start - self.chop.offset) % self.chop.period
         last = np.minimum(end, time) - 1  # the last moment at which a piece may start
-        return first_beat, (last - first_beat) // self.chop.period + 1
+        # Over more than half of time the distance is more than int64 holds, but never twice as much.
+        with np.errstate(over="ignore"):
+            pieces = (last - first_beat).view(np.uint64) // np.uint64(self.chop.period) + np.uint64(1)
+        return first_beat, np.minimum(pieces, np.uint64(INF)).astype(np.int64)
 
     def _portion(self) -> int:
         """The time before which about as many pieces start as may be given at once, or as start first if more do."""

@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.aggregates import Count, CountDistinct, Max, Mean, Min, Sum, SumOfSquares
-from whimbrel.batch import Column
+from whimbrel.batch import Column, elapsed
 from whimbrel.disorder import Arrived, MissingShares
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, type_of
@@ -162,7 +162,8 @@ class Late:
         kinds, known = np.zeros(len(starts), np.int64), self._arrived.kinds
         if keys is not None:
             kinds = np.array([known.get(key, -1) for key in keys.to_arrow().to_pylist()], np.int64)
-        return LateRows(self, newest_tick - last - 1, starts, rows, kinds, alpha, counted=counted)
+        ages_ticks = np.where(last < newest_tick, elapsed(newest_tick, last) - 1, -1)
+        return LateRows(self, ages_ticks, starts, rows, kinds, alpha, counted=counted)
 
     @property
     def live(self) -> bool:

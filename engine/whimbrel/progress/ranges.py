@@ -14,7 +14,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from whimbrel.batch import Batch, Mask, Schema
+from whimbrel.batch import Batch, Mask, Schema, elapsed
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Col, Expr
 from whimbrel.operators import (
@@ -125,7 +125,7 @@ class Ranged(Source):
         apart = np.append(True, blocks.earliest[1:] > blocks.earliest[:-1])
         firsts, begins = blocks.first[apart], blocks.earliest[apart]
         if whole:
-            self._longest_ticks = int(np.diff(np.append(begins, blocks.latest[-1])).max()) + 1
+            self._longest_ticks = int(elapsed(np.append(begins[1:], blocks.latest[-1]), begins).max()) + 1
         begins[0], end = self._times[first], self._times[stop]
         self._times |= dict(zip((first + firsts).tolist(), begins.tolist(), strict=True))
         return Blocks(firsts, np.append(firsts[1:], blocks.stop[-1]), begins, np.append(begins[1:], end) - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from whimbrel.clock import INF, MIN_TIME, round_spans
 from whimbrel.disorder import Ingress
 from whimbrel.errors import KernelError
 from whimbrel.kernels.primitives.elapsed import elapsed, middle
+from whimbrel.plan import Source
 
 FAR = 2**62
 TIMES = (MIN_TIME + 1, MIN_TIME + 2, -FAR - 1, -FAR, -5, -1, 0, 1, 7, FAR, FAR + 1, INF - 2, INF - 1)
@@ -139,3 +141,45 @@ def test_replays_in_spans_near_the_end_of_time() -> None:
     log = stream("a", [INF - 12, INF - 2])
     again = wb.replay(log, speed=float("inf"), every=10, reorder_latency=0).collect()
     assert again["a"].to_pylist() == [INF - 12, INF - 2]
+
+
+def lasting(*lifetimes: tuple[int, int | None]) -> wb.Stream:
+    starts, ends = (pa.array(times, pa.int64()) for times in zip(*lifetimes, strict=True))
+    return wb.from_arrow(pa.table({"t": starts, "until": ends}), time="t", end="until")
+
+
+@pytest.mark.parametrize("lifetimes", [
+    [(-10, None), (-5, None), (0, 5)], [(-FAR - 10, FAR), (-FAR - 5, FAR), (-FAR, 5 - FAR)]], ids=["endless", "long"])
+@pytest.mark.parametrize("said", [{"periodic": 5}, {"non_overlapping": True}], ids=str)
+def test_overlaps_of_events_that_last_more_than_half_of_time(lifetimes: Any, said: Any) -> None:
+    with pytest.raises(KernelError, match=f"at {lifetimes[1][0]} begins before the one before it has ended"):
+        lasting(*lifetimes).assume(**said).collect()
+
+
+def test_events_on_both_sides_of_time_may_follow_each_other() -> None:
+    assert lasting((-FAR - 10, FAR + 10), (FAR + 10, FAR + 11)).assume(non_overlapping=True).collect().num_rows == 2
+    with pytest.raises(KernelError, match=f"comes {2 * FAR + 17} after"):
+        stream("a", [-FAR - 10, FAR + 7]).assume(periodic=17).collect()
+
+
+@pytest.mark.parametrize("period", [2**60, 2**60 + 3])
+def test_pieces_of_an_event_that_lasts_more_than_half_of_time(period: int) -> None:
+    start, end = -FAR - 5, FAR + 5
+    cuts = [start, *range(start - start % period + period, end, period), end]
+    found = lasting((start, end)).chop(period).collect()
+    assert list(zip(found["start"].to_pylist(), found["end"].to_pylist(), strict=True)) == list(pairwise(cuts))
+
+
+def test_too_many_pieces_for_int64_come_in_portions() -> None:
+    pieces = lasting((-FAR - 5, FAR + 5)).chop(1).start()
+    assert not pieces.wait(1)
+    assert pieces.snapshot().table["start"].to_pylist()[:3] == [-FAR - 5, -FAR - 4, -FAR - 3]
+    pieces.stop()
+
+
+@pytest.mark.parametrize(("time", "rows"), [(MIN_TIME - 5, 0), (MIN_TIME, 0), (INF - 2, 1), (INF, 3), (INF + 5, 3)])
+def test_rows_up_to_a_time_beyond_all(time: int, rows: int) -> None:
+    """A float holds none of the last thousand ticks apart."""
+    log = stream("a", [MIN_TIME + 3, INF - 2, INF - 1]).node.op
+    assert isinstance(log, Source)
+    assert log.rows_between(MIN_TIME, time) == (0, rows)
