@@ -162,7 +162,7 @@ class Late:
         kinds, known = np.zeros(len(starts), np.int64), self._arrived.kinds
         if keys is not None:
             kinds = np.array([known.get(key, -1) for key in keys.to_arrow().to_pylist()], np.int64)
-        ages_ticks = np.where(last < newest_tick, elapsed(newest_tick, last) - 1, -1)
+        ages_ticks = np.where(last < newest_tick, elapsed(np.full_like(last, newest_tick), last) - 1, -1)
         return LateRows(self, ages_ticks, starts, rows, kinds, alpha, counted=counted)
 
     @property
