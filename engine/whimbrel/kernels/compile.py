@@ -309,18 +309,26 @@ def refusal(function: Callable[..., Any], *arguments: Any) -> str | None:
     return None
 
 
-def _jittable(function: Callable[..., Any], njit: Callable[..., Any],
-              inside: tuple[Any, ...] = ()) -> Callable[..., Any]:
-    """The function with every plain Python function it calls replaced by that function's compiled form."""
+def _jittable(function: Callable[..., Any], njit: Callable[..., Any], inside: tuple[Any, ...] = (),
+              made: dict[Any, Any] | None = None) -> Callable[..., Any]:
+    """The function with every plain Python function it calls replaced by that function's compiled form.
+
+    What two functions call is made once: the leaves of a tree of calls are not compiled once for each way to them. And
+    what is a module's in this project is made once a process, for all that call it.
+    """
     if not isinstance(function, types.FunctionType):
         raise TypeError(f"{function!r} is not a plain Python function")
+    made = {} if made is None else made
 
     def compiled(called: Any) -> Any:
         if not isinstance(called, types.FunctionType) or called in (*inside, function):
             return called
         if (form := getattr(called, "compiled_form", None)) is not None:
             return form.dispatcher
-        return instruction(called) or njit(nogil=True)(_jittable(called, njit, (*inside, function)))
+        kept = _primitives if _is_primitive(called) else made
+        if called not in kept:
+            kept[called] = instruction(called) or njit(nogil=True)(_jittable(called, njit, (*inside, function), made))
+        return kept[called]
 
     scope = dict(function.__globals__)
     for name in function.__code__.co_names:
@@ -331,6 +339,17 @@ def _jittable(function: Callable[..., Any], njit: Callable[..., Any],
     twin.__module__ = function.__module__
     twin.__qualname__ = function.__qualname__
     return twin
+
+
+_primitives: dict[Callable[..., Any], Any] = {}
+"""Compiled forms of functions that never change while a process runs."""
+
+
+def _is_primitive(function: types.FunctionType) -> bool:
+    """Whether it is what its own module in this project calls by that name, and holds nothing of anybody else's."""
+    module = function.__module__ or ""
+    return (module.startswith("whimbrel.") and function.__closure__ is None
+            and getattr(sys.modules.get(module), function.__name__, None) is function)
 
 
 def _kind(argument: Any) -> Any:

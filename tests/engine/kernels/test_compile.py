@@ -17,6 +17,7 @@ import whimbrel
 import whimbrel as wb
 from whimbrel.kernels import Compiled, compile, load_text, patience, tier
 from whimbrel.kernels.cache import source_file
+from whimbrel.kernels.primitives import bags
 from whimbrel.optimize import optimize
 from whimbrel.run import Pipeline
 
@@ -63,6 +64,34 @@ def test_memory_outside_of_an_array_may_be_asked_for() -> None:
     unit = load_text(ASKING, "total", {})
     with patience():
         assert unit(np.arange(4)) == unit.interpreted(np.arange(4)) == 6
+
+
+CALLING = """def leaf(x):
+    return x
+
+def one(x):
+    return leaf(x), is_after
+
+def two(x):
+    return leaf(x)
+
+def both(x):
+    return one(x), two(x)
+
+def other(x):
+    return leaf(x), is_after
+"""
+
+
+def test_what_several_functions_call_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compile, "_primitives", {})
+    scope: dict[str, Any] = {"is_after": bags.is_after}
+    exec(CALLING, scope)
+    both, other = (compile._jittable(scope[name], lambda **_: lambda twin: twin) for name in ("both", "other"))
+    one, two, other = (of.__globals__ for of in (both.__globals__["one"], both.__globals__["two"], other))
+    assert one["leaf"] is two["leaf"]
+    assert one["leaf"] is not other["leaf"]  # what is in no module may be another by then
+    assert one["is_after"] is other["is_after"]
 
 
 def test_one_text_is_one_file_and_another_text_another(tmp_path: Path) -> None:
