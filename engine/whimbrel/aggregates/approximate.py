@@ -126,10 +126,10 @@ class ApproximateQuantile(Approximate):
         return f", {self.q}{'' if self.k == 500 else f', k={self.k}'}"
 
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
-        check_numbers(self, input_type)
-        if is_span_or_time(input_type):
+        if is_span_or_time(input_type) or pa.types.is_decimal(input_type):
             raise ExpressionError(f"approx_quantile of {input_type} has no meaning.", where=self.show(),
-                                  hint="quantile(...) takes times and durations, exactly")
+                                  hint="take quantile(...), which is exact for decimals, times and durations")
+        check_numbers(self, input_type)
         return pa.float64()
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag | Sketch:

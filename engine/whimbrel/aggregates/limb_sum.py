@@ -1,4 +1,4 @@
-"""Exact sums of integers of 64, 128 and 256 bits: limbs of 32 bits with their carries, and the number of rows.
+"""Exact sums of integers of 64 to 512 bits: limbs of 32 bits with their carries, and the number of rows.
 
 A value comes in words of 64 bits, the lowest first, the sign in the last of them. All limbs of a sum are from 0 to
 2**32 - 1 but the last one, which has the sign and holds the carries of 2**31 rows of any size.
@@ -16,6 +16,7 @@ _LOW = 2**_BITS - 1
 NO_SUM_OF_ONE: State = (0,) * 3
 NO_SUM_OF_TWO: State = (0,) * 5
 NO_SUM_OF_FOUR: State = (0,) * 9
+NO_SUM_OF_EIGHT: State = (0,) * 17
 """Of no rows: two limbs for each word of a value, and the number of rows."""
 
 
@@ -83,3 +84,30 @@ def with_eight(state: State, sign: Any, more: State) -> State:
     g = state[6] + sign * more[6] + (f >> _BITS)
     h = state[7] + sign * more[7] + (g >> _BITS)
     return (a & _LOW, b & _LOW, c & _LOW, d & _LOW, e & _LOW, f & _LOW, g & _LOW, h, state[8] + sign * more[8])
+
+
+def eight_in(state: State, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> State:
+    return with_sixteen(state, 1, (*four_limbs(a, b), *four_limbs(c, d), *four_limbs(e, f), g & _LOW,
+                                   (g >> _BITS) & _LOW, h & _LOW, h >> _BITS, 1))
+
+
+def eight_out(state: State, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> State:
+    return with_sixteen(state, -1, (*four_limbs(a, b), *four_limbs(c, d), *four_limbs(e, f), g & _LOW,
+                                    (g >> _BITS) & _LOW, h & _LOW, h >> _BITS, 1))
+
+
+def eight_of_both(left: State, right: State) -> State:
+    return with_sixteen(left, 1, right)
+
+
+def four_limbs(low: Any, high: Any) -> Any:
+    """Of two words that others follow."""
+    return low & _LOW, (low >> _BITS) & _LOW, high & _LOW, (high >> _BITS) & _LOW
+
+
+def with_sixteen(state: State, sign: Any, more: State) -> State:
+    """The state with sixteen limbs and a number of rows more, or less: the lower half first, then with its carry."""
+    low = with_eight((*state[:8], 0), sign, (*more[:8], 0))
+    carry = sign * (low[7] >> _BITS)
+    high = with_eight(state[8:], sign, (more[8] + carry, *more[9:]))
+    return (*low[:7], low[7] & _LOW, *high)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from whimbrel.aggregates.mean import is_span_or_time
 from whimbrel.aggregates.ordered import check_ordered, note_of_values
 from whimbrel.errors import ExpressionError
+from whimbrel.expr import MAX_DIGITS, decimal
 from whimbrel.kernels.primitives import bags
 from whimbrel.plan import Aggregate, Bag
 
@@ -27,12 +28,27 @@ def check_numbers(aggregate: Aggregate, input_type: pa.DataType | None) -> None:
                               hint='quantile(..., interpolation="discrete") takes whatever has an order')
 
 
+def _digits_of(whole: int) -> int:
+    """After the point, that every multiple of ``1 / whole`` has; of a share that has no end, nine.
+
+    >>> _digits_of(2), _digits_of(4), _digits_of(1000), _digits_of(3)
+    (1, 2, 3, 9)
+    """
+    return next((digits for digits in range(_MOST_DIGITS) if 10**digits % whole == 0), _MOST_DIGITS)
+
+
+_MOST_DIGITS = 9
+"""A share is a whole number of ``1 / FINEST``, or has no end."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Quantile(Aggregate):
     """Value below which a share `q` of the values lies; null when there is none. Nulls are left out, NaN is largest.
 
     Between integers it is exact, however large they are; from a number to an infinity it is that infinity, and from
     -inf to inf NaN. Of times it is a time, of durations a duration, rounded to the nearest tick; of two the even one.
+    Of decimals it is a decimal with as many digits more as `q` has, so that nothing is rounded: a median has one more.
+    (Beyond 76 digits, or for a `q` that is a third, halves of the last digit are rounded away from zero.)
 
         time     0    5    10
         in       2────────         median over [0, 5) is 2, over [5, 10) is 2.5
@@ -75,6 +91,11 @@ class Quantile(Aggregate):
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         if self.interpolation == "discrete":
             return check_ordered(self, input_type)
+        if input_type is not None and pa.types.is_decimal(input_type):
+            whole = input_type.precision - input_type.scale
+            more = _digits_of(Fraction(self.q).limit_denominator(FINEST).denominator)
+            scale = max(input_type.scale, min(input_type.scale + more, MAX_DIGITS - whole))
+            return decimal(whole + scale, scale)
         check_numbers(self, input_type)
         return input_type if is_span_or_time(input_type) else pa.float64()
 

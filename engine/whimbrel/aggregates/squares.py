@@ -56,6 +56,7 @@ from whimbrel.aggregates.sum import (
     float_total,
     subtract_integer,
 )
+from whimbrel.aggregates.wide_moments import wide_spread
 from whimbrel.errors import ExpressionError
 from whimbrel.plan import Aggregate, State, Steps
 
@@ -125,8 +126,10 @@ class Spread(Aggregate):
         assert input_type is not None
         if pa.types.is_integer(input_type) or pa.types.is_floating(input_type) or pa.types.is_boolean(input_type):
             return pa.float64()
+        if pa.types.is_decimal(input_type):
+            return pa.float64()
         raise ExpressionError(f"{self.name} of {input_type} has no meaning.", where=self.show(),
-                              hint=f"{self.name} takes numbers and bools")
+                              hint=f"{self.name} takes numbers, bools and decimals; std durations, too")
 
     @staticmethod
     def of_moments(input_type: pa.DataType | None, results: Results, *, removable: bool) -> Steps:
@@ -158,6 +161,8 @@ class Var(Spread):
     that leave cost digits; where all values of a window lie together, distances from their mean are squared instead.
     Equal values have none. Integers are taken as they are, also those that floats do not tell apart.
     A value that is not finite, or above 1e150, makes it nan while it is active.
+    Decimals of every width are added up and squared exactly; only what this ends with is rounded, to a float.
+    Durations have none, for there is no unit of squared time; they have a :class:`Std`.
 
     Parameters
     ----------
@@ -174,7 +179,15 @@ class Var(Spread):
 
     name: ClassVar[str] = "var"
 
+    def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
+        if pa.types.is_duration(input_type):
+            raise ExpressionError(f"The variance of {input_type} would be a squared time, for which there is no type.",
+                                  where=self.show(), hint="take std(...), which is a duration; or cast to int first")
+        return super().result_type(input_type)
+
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+        if pa.types.is_decimal(input_type):
+            return wide_spread(input_type, self.result_type(input_type), root=False, sample=self.sample)
         sample = (sample_variance, sized_sample_variance, sample_variance_of)
         population = (population_variance, sized_population_variance, population_variance_of)
         return self.of_moments(input_type, sample if self.sample else population, removable=removable)
@@ -183,6 +196,8 @@ class Var(Spread):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Std(Spread):
     """Standard deviation of the values that are not null: the square root of :class:`Var`.
+
+    Of durations it is a duration, rounded to the nearest tick; of two the even one.
 
         time     0    5    10
         in       2────────         std over [0, 5) is null, over [5, 10) is 0.707
@@ -207,7 +222,12 @@ class Std(Spread):
 
     name: ClassVar[str] = "std"
 
+    def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
+        return input_type if pa.types.is_duration(input_type) else super().result_type(input_type)
+
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+        if pa.types.is_decimal(input_type) or pa.types.is_duration(input_type):
+            return wide_spread(input_type, self.result_type(input_type), root=True, sample=self.sample)
         sample = (sample_deviation, sized_sample_deviation, sample_deviation_of)
         population = (population_deviation, sized_population_deviation, population_deviation_of)
         return self.of_moments(input_type, sample if self.sample else population, removable=removable)

@@ -59,19 +59,20 @@ def wide_mean(type_: pa.DataType, result: pa.DataType) -> Steps:
 
 
 def _steps(type_: pa.DataType, join: Callable[[Sequence[Array]], Column], *, always: bool) -> Steps:
-    inputs = _inputs_of(type_)
+    inputs = words_of(type_)
     init, into, out, both = _STEPS[inputs]
     return Steps(init=init, accumulate=into, deaccumulate=out, merge=both, result=None, inputs=inputs, always=always,
-                 columns=ByColumns(functools.partial(_split, inputs), join))
+                 columns=ByColumns(functools.partial(split_words, inputs), join))
 
 
-def _inputs_of(type_: pa.DataType) -> int:
+def words_of(type_: pa.DataType) -> int:
+    """Words of 64 bits that hold every value of a type."""
     if t.is_decimal(type_):
         return 1 if type_.precision <= _DIGITS_OF_WORD else 2 if type_.precision <= _DIGITS_OF_TWO else 4
     return 2 if t.is_uint64(type_) else 1
 
 
-def _split(count: int, column: Column) -> list[Array]:
+def split_words(count: int, column: Column) -> list[Array]:
     """The words of each value, the lowest first."""
     if not t.is_decimal(column.type):
         values = np.asarray(column.values)

@@ -10,6 +10,7 @@ from whimbrel.batch.schema import Field, Schema
 from whimbrel.batch.storage import Given, Storage, keep_freed_memory
 from whimbrel.batch.surroundings import surroundings
 from whimbrel.batch.texts import text_buffers
+from whimbrel.batch.unscaled import scaled, unscaled
 
 __all__ = [
     "SPACIOUS_BYTES",
@@ -33,9 +34,11 @@ __all__ = [
     "plain_array",
     "plain_type",
     "record_batches",
+    "scaled",
     "schema_from_arrow",
     "surroundings",
     "table_from_batches",
     "table_schema",
     "text_buffers",
+    "unscaled",
 ]

@@ -13,7 +13,7 @@ from whimbrel.errors import KernelError
 from whimbrel.expr import integers as ints
 from whimbrel.expr.nodes import Call
 from whimbrel.expr.types import floor_ticks
-from whimbrel.expr.value import Scope, Value, from_arrow
+from whimbrel.expr.value import Scope, Value, at_row, from_arrow
 
 _PARTS: dict[str, Callable[[Any], Any]] = {
     "dt.year": pc.year, "dt.month": pc.month, "dt.day": pc.day, "dt.hour": pc.hour, "dt.minute": pc.minute,
@@ -60,5 +60,6 @@ def _instants(wall: Value, zone: str, ambiguous: str, expr: Call) -> Any:
 
 def _floored(expr: Call, x: Value, step: np.int64, begin: np.int64, scope: Scope) -> Value:
     data, bad = ints.subtract(x.data, (x.data % step - begin % step) % step)
-    scope.refuse(bad, x.valid, expr)
+    scope.refuse(bad, x.valid, expr, lambda row: f"integer overflow: {at_row(x.data, row)} rounded down is beyond what "
+                 f"{x.type} can count", "cast the column to a coarser unit first, such as us")
     return Value(x.type, data, x.valid)

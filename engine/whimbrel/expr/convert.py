@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from whimbrel.batch import Column, numpy_type
-from whimbrel.clock import ticks_per_second
+from whimbrel.clock import format_instant, show_ticks, ticks_per_second
 from whimbrel.errors import KernelError
 from whimbrel.expr import integers as ints
 from whimbrel.expr.decimals import decimal_from, from_decimal
 from whimbrel.expr.kinds import is_plain
 from whimbrel.expr.nodes import Expr
 from whimbrel.expr.types import cast_type
-from whimbrel.expr.value import Scope, Value, from_arrow, from_scalar, integers
+from whimbrel.expr.value import Scope, Value, at_row, from_arrow, from_scalar, integers
 
 
 def as_type(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
@@ -81,15 +81,22 @@ def _number(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Any:
     if data.dtype.kind == "f":
         data = data.astype(np.float64)
         fits = (data >= -(2.0**63)) & (data < 2.0**63)
-        scope.refuse(~fits, value.valid, expr)
+        scope.refuse(~fits, value.valid, expr, lambda row: _no_value_of(at_row(data, row), target), _NARROW)
         data = np.where(fits, data, 0.0).astype(np.int64)
     else:
         data = integers(value, scope, expr)
     if dtype != np.int64:
         limits = np.iinfo(dtype)
         bad = (data < limits.min) | (data > min(limits.max, 2**63 - 1))
-        scope.refuse(bad, value.valid, expr)
+        scope.refuse(bad, value.valid, expr, lambda row: _no_value_of(at_row(data, row), target), _NARROW)
     return data.astype(dtype, copy=False)
+
+
+_NARROW = "cast it to a wider type, or leave such rows out: .where(...)"
+
+
+def _no_value_of(value: Any, target: pa.DataType) -> str:
+    return f"integer overflow: {value} does not fit into {target}"
 
 
 def _rescaled(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
@@ -102,8 +109,16 @@ def _rescaled(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Va
     if from_second > to_second:
         return Value(target, value.data // np.int64(from_second // to_second), value.valid)
     data, bad = ints.multiply(value.data, np.int64(to_second // from_second))
-    scope.refuse(bad, value.valid, expr)
+    scope.refuse(bad, value.valid, expr, lambda row: f"integer overflow: {_told(value, row)} is beyond what "
+                 f"{target} can count", "cast what is finer to a coarser unit first, such as us")
     return Value(target, data, value.valid)
+
+
+def _told(value: Value, row: int) -> str:
+    """A time, or a span, in words."""
+    ticks = at_row(value.data, row)
+    unit = value.type.unit
+    return show_ticks(ticks, unit) if t.is_duration(value.type) else str(format_instant(ticks, unit, value.type.tz))
 
 
 def _by_arrow(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:

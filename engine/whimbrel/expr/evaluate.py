@@ -36,7 +36,18 @@ from whimbrel.expr.types import (
     in_type,
     unary_type,
 )
-from whimbrel.expr.value import PRESENT, Bits, Scope, Value, from_arrow, from_column, from_scalar
+from whimbrel.expr.units import compare_units, differ_in_unit
+from whimbrel.expr.value import (
+    OTHER_NUMBERS,
+    PRESENT,
+    Bits,
+    Scope,
+    Value,
+    at_row,
+    from_arrow,
+    from_column,
+    from_scalar,
+)
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -157,6 +168,8 @@ def _binary(expr: Binary, scope: Scope, storage: Storage | None = None) -> Value
     if expr.op in LOGIC:
         return _logic(expr.op, x, y)
     if expr.op in COMPARISONS:
+        if differ_in_unit(left_type, right_type):
+            return Value(BOOL, compare_units(expr.op, left_type, right_type, x.data, y.data), x.valid & y.valid)
         return _compare(expr.op, x, y)
     if is_text(result):
         return concatenate(x, y)
@@ -174,8 +187,17 @@ def _binary(expr: Binary, scope: Scope, storage: Storage | None = None) -> Value
         data, bad = ints.power(x.data, int(y.data))
     else:
         data, bad = _INT_ARITHMETIC[expr.op](x.data, y.data)
-    scope.refuse(bad, valid, expr)
+    scope.refuse(bad, valid, expr, lambda row: _overflow(f"{at_row(x.data, row)} {expr.op} {at_row(y.data, row)}",
+                                                         result), _instead(result))
     return Value(result, data, valid)
+
+
+def _overflow(shown: str, result: pa.DataType) -> str:
+    return f"integer overflow: {shown} leaves {result}"
+
+
+def _instead(result: pa.DataType) -> str:
+    return OTHER_NUMBERS if t.is_integer(result) else "cast times and spans to a coarser unit first, such as us"
 
 
 def _float_arithmetic(op: str, x: Value, y: Value, result: pa.DataType, storage: Storage | None) -> Any:
@@ -221,7 +243,7 @@ def _unary(expr: Expr, op: str, x: Value, scope: Scope) -> Value:
     data, bad = ints.negate(x.data)
     if op == "abs":
         data = np.abs(x.data)
-    scope.refuse(bad, x.valid, expr)
+    scope.refuse(bad, x.valid, expr, lambda row: _overflow(f"{op}({at_row(x.data, row)})", result), _instead(result))
     return Value(result, data, x.valid)
 
 

@@ -67,6 +67,17 @@ def floor_div(x: Any, y: Any) -> Any:
     return x // y
 
 
+def ceil_div(x: Any, y: Any) -> Any:
+    """Rounds up, by a divisor above 1."""
+    quotient = x // y
+    return quotient if quotient * y == x else quotient + 1
+
+
+def is_times(x: Any, y: Any, factor: Any) -> Any:
+    """Whether the first is so many times the second, which may be more than an integer holds."""
+    return x // factor == y and x % factor == 0
+
+
 def floor_mod(x: Any, y: Any) -> Any:
     """Has the sign of the divisor, as in Python; 0 for a zero divisor, which callers show as null."""
     if y in (0, -1):
@@ -145,7 +156,7 @@ def truth_or(x: Any, y: Any) -> Any:
 
 SCALARS: dict[str, Callable[..., Any]] = {
     function.__name__: function
-    for function in (checked_add, checked_sub, checked_mul, checked_neg, checked_abs, floor_div,
+    for function in (checked_add, checked_sub, checked_mul, checked_neg, checked_abs, floor_div, ceil_div, is_times,
                      floor_mod, divide, float_floor_div, float_mod, square_root, round_to, whole, within, truth_and,
                      truth_or)
 }

@@ -32,6 +32,7 @@ from whimbrel.expr.types import (
     meets_date,
     type_of,
 )
+from whimbrel.expr.units import compare_units_source, differ_in_unit
 
 Text = tuple[str, str | None]
 """Text of a value, and of whether there is one (None: always)."""
@@ -280,6 +281,8 @@ def _binary(expr: Binary, schema: Schema, bind: Bind) -> Text:
     if op == "^":
         return f"({x} != {y})", valid
     if op in COMPARISONS:
+        if differ_in_unit(left_type, right_type):
+            return compare_units_source(op, left_type, right_type, x, y), valid
         if t.is_boolean(left_type):
             x, y = f"np.int64({x})", f"np.int64({y})"
         return f"({x} {op} {y})", valid

@@ -21,7 +21,6 @@ from whimbrel.expr.nodes import (
     Call,
     Cast,
     Col,
-    Comparison,
     Expr,
     Lit,
     Reduced,
@@ -32,6 +31,7 @@ from whimbrel.expr.nodes import (
     node,
 )
 from whimbrel.expr.samples import row_function_type
+from whimbrel.expr.units import SEEN_FROM_THE_RIGHT, differ_in_unit
 
 INT, FLOAT, BOOL = pa.int64(), pa.float64(), pa.bool_()
 
@@ -192,7 +192,8 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
         require(expr, is_ordered(common), f"{op!r} cannot compare", left_type, right_type)
         if common == INT and t.is_uint64(left_type) != t.is_uint64(right_type):  # of which none holds both: as they are
             return (left_type, INT, BOOL) if t.is_uint64(left_type) else (INT, right_type, BOOL)
-        return common, common, BOOL
+        x, y = (_in_own_unit(operand, common) for operand in (left, right))
+        return (x, y, BOOL) if differ_in_unit(x, y) else (common, common, BOOL)
     if t.is_timestamp(left_type) or t.is_timestamp(right_type) or t.is_duration(left_type) or t.is_duration(right_type):
         return _time_arithmetic(expr, left, right)
     if _are_decimals(left_type, right_type):
@@ -208,6 +209,16 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
     if op == "/" or (op == "**" and not _whole_exponent(right[0])):
         return FLOAT, FLOAT, FLOAT
     return INT, INT, INT
+
+
+def _in_own_unit(operand: Operand, common: pa.DataType) -> pa.DataType:
+    """The type at which it is compared: a date with times in s, which hold all of them; a literal as is asked."""
+    part, type_ = operand
+    if isinstance(part, Lit) or not (t.is_timestamp(common) or t.is_duration(common)):
+        return common
+    if t.is_date(type_):
+        return pa.timestamp("s", common.tz)
+    return type_ if differ_in_unit(type_, common) else common
 
 
 def _are_decimals(left: pa.DataType, right: pa.DataType) -> bool:
@@ -343,7 +354,6 @@ def _require_text(expr: Call, x: pa.DataType) -> None:
     require(expr, is_text(x), f"{expr.function} takes a string", x, hint=".cast('string') makes one")
 
 
-_SEEN_FROM_THE_RIGHT: dict[str, Comparison] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 def in_range(expr: Binary, left: pa.DataType, right: pa.DataType) -> Binary:
@@ -351,7 +361,7 @@ def in_range(expr: Binary, left: pa.DataType, right: pa.DataType) -> Binary:
     op: str = expr.op
     x, y, type_ = expr.left, expr.right, left
     if isinstance(x, Lit):
-        op, x, y, type_ = _SEEN_FROM_THE_RIGHT[op], y, x, right
+        op, x, y, type_ = SEEN_FROM_THE_RIGHT[op], y, x, right
     if not isinstance(y, Lit) or not isinstance(y.value, int) or _holds(type_, y.value):
         return expr
     low, high = _limits(type_)
@@ -373,8 +383,15 @@ def _holds(type_: pa.DataType, value: Any) -> bool:
 
 
 def choices(expr: Call, x: pa.DataType) -> list[Scalar]:
-    """What ``is_in`` looks for, but integers that the column's type cannot hold."""
-    return [value for value in expr.options if _holds(x, value)]
+    """What ``is_in`` looks for, but integers that the column's type cannot hold and times between two of its ticks."""
+    return [value for value in expr.options if _holds(x, value) and not _is_finer(x, value)]
+
+
+def _is_finer(type_: pa.DataType, value: Scalar) -> bool:
+    if isinstance(value, str) or not (t.is_timestamp(type_) or t.is_duration(type_)):
+        return False
+    own = literal_type(value)
+    return differ_in_unit(type_, own) and finer(type_.unit, own.unit) == own.unit
 
 
 def in_type(expr: Call, x: pa.DataType) -> pa.DataType:

@@ -85,10 +85,11 @@ class Scope:
         """The same rows, of which only these count: what happens to others is never looked at."""
         return replace(self, counts=lambda: self.counts() & rows())
 
-    def refuse(self, bad: Bits, valid: Bits, expr: Expr, what: str = "integer overflow", hint: str = "") -> None:
-        """Fail if a row that counts is bad."""
-        if np.any(bad) and np.any(bad & valid & self.counts()):
-            raise KernelError(what, where=expr.show(), hint=hint)
+    def refuse(self, bad: Bits, valid: Bits, expr: Expr, what: str | Callable[[int], str], hint: str = "") -> None:
+        """Fail if a row that counts is bad; where that is a function, it says what of the first one."""
+        if np.any(bad) and np.any(wrong := bad & valid & self.counts()):
+            raise KernelError(what if isinstance(what, str) else what(int(np.argmax(wrong))), where=expr.show(),
+                              hint=hint)
 
 
 def from_column(column: Column) -> Value:
@@ -117,9 +118,19 @@ def from_scalar(value: Scalar, type_: pa.DataType) -> Value:
     return Value(type_, dtype.type(physical(value, type_)))
 
 
+def at_row(data: Any, row: int) -> Any:
+    """A number as Python has it, of a column or a scalar that stands for all rows."""
+    return (data[row] if np.ndim(data) else data).item()
+
+
+OTHER_NUMBERS = "compute with decimals or floats: .cast(pa.decimal128(38, 0)) or .cast(float)"
+
+
 def integers(value: Value, scope: Scope, expr: Expr) -> NDArray[np.int64]:
     """The data as int64; a uint64 beyond it is an overflow."""
     if value.data.dtype == np.uint64:
-        scope.refuse(value.data > np.uint64(2**63 - 1), value.valid, expr)
+        scope.refuse(value.data > np.uint64(2**63 - 1), value.valid, expr,
+                     lambda row: f"integer overflow: {at_row(value.data, row)} is above the largest int64",
+                     OTHER_NUMBERS)
     result: NDArray[np.int64] = value.data.astype(np.int64, copy=False)
     return result

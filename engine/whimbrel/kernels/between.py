@@ -59,3 +59,18 @@ def as_integer(below: Array, left: Array, whole: int) -> Array:
     """The nearest integer; of two the even one."""
     twice = 2 * left
     return below + ((twice > whole) | ((twice == whole) & (below % 2 != 0)))
+
+
+def between_unscaled(low: list[int], high: list[int], rest: list[int], whole: int, digits: int) -> list[int]:
+    """The same of decimals, in units of so many digits more; halves of the last one away from zero.
+
+    >>> between_unscaled([-3, 10], [0, 11], [1, 1], 2, 0), between_unscaled([10], [11], [1], 2, 1)
+    ([-2, 11], [105])
+    """
+    finer = 10**digits
+    found = []
+    for first, last, part in zip(low, high, rest, strict=True):
+        over = (first * whole + (last - first) * part) * finer
+        size = (2 * abs(over) + whole) // (2 * whole)
+        found.append(size if over >= 0 else -size)
+    return found

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type
+from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type, scaled, unscaled
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.between import as_float, as_integer, between_floats, between_integers
+from whimbrel.kernels.between import as_float, as_integer, between_floats, between_integers, between_unscaled
 from whimbrel.kernels.primitives import bags
 from whimbrel.operators.bag_values import FixedValues, WordValues
 from whimbrel.operators.measure import GROUPS_AT_FIRST, NO_MASK, extend
@@ -160,6 +161,8 @@ class BagMeasure(Measurement):
     def _between(self, told: Array, valid: Mask) -> Column:
         below, above, rest = (np.ascontiguousarray(part) for part in told.reshape(-1, 3).T)
         low = self.values.decode(below)
+        if pa.types.is_decimal(self.type):
+            return self._between_decimals(low, self.values.decode(above), rest, valid)
         if pa.types.is_floating(low.type):
             first, last = (np.asarray(each.values).astype(np.float64) for each in (low, self.values.decode(above)))
             between = between_floats(first, last, rest, self.bag.whole)
@@ -170,6 +173,15 @@ class BagMeasure(Measurement):
                                                      None if valid.all() else valid.copy())
             between = as_float(*place, self.bag.whole, turned=pa.types.is_uint64(low.type))
         return Column(pa.float64(), between, None if valid.all() else valid.copy())
+
+    def _between_decimals(self, low: Column, high: Column, rest: Array, valid: Mask) -> Column:
+        found = between_unscaled(unscaled(low.to_arrow()), unscaled(high.to_arrow()), rest.tolist(), self.bag.whole,
+                                 self.type.scale - low.type.scale)
+        there = valid.tolist()
+        return Column(self.type, pc.if_else(
+            Column(pa.bool_(), valid.copy()).to_arrow(),
+            scaled([value if each else 0 for value, each in zip(found, there, strict=True)], self.type),
+            pa.scalar(None, self.type)))
 
     def _make_room(self) -> None:
         """Give the replay the room that it stopped for."""

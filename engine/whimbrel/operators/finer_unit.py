@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema, frozen
-from whimbrel.clock import INF, MIN_TIME, TickUnit, as_ticks, finest, ticks_in
+from whimbrel.clock import INF, MIN_TIME, TickUnit, as_ticks, finest, format_instant, show_ticks, ticks_in
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import Apart, Beat, Given, Operator, Properties, Wanted
@@ -203,18 +203,26 @@ class FinerUnitKernel(Stateless):
         return frozen(finer if known.all() else np.where(known, finer, INF))
 
     def _refuse(self, start: int) -> None:
-        at = _told(pa.scalar(start).cast(self.upstream.time_type))
-        low, high = (_told(pa.scalar(ticks).cast(pa.timestamp(self.finer.finer))) for ticks in (MIN_TIME + 1, INF - 1))
+        at = format_instant(start, self.upstream.unit, self.upstream.zone)
+        low, high = (str(format_instant(ticks, self.finer.finer, None)) for ticks in (MIN_TIME + 1, INF - 1))
         raise KernelError(f"The event at {at} does not fit into {self.finer.finer}, in which the other stream counts "
                           f"time: that holds {low[:10]} to {high[:10]}.", where=self.finer.show(), hint=_HINT)
 
     def _widened(self, column: Column, type_: pa.DataType, name: str) -> Column:
         try:
             return Column.from_arrow(column.to_arrow().cast(type_))
-        except pa.ArrowInvalid as error:
+        except pa.ArrowInvalid:
             raise KernelError(f"A value of column {name!r} does not fit into {type_}, which another stream has: "
-                              f"{str(error).rpartition(': ')[2]}.", where=self.finer.show(), hint=_HINT) from None
+                              f"{_beyond(column, type_)}.", where=self.finer.show(),
+                              hint=f"cast {name!r} of the other stream to {column.type}, or leave such rows out first: "
+                              ".where(...)") from None
 
 
-def _told(time: pa.Scalar) -> str:
-    return str(time.cast(pa.string()))
+def _beyond(column: Column, type_: pa.DataType) -> str:
+    """The first value that a finer unit does not hold."""
+    ticks, unit = np.asarray(column.values)[column.validity()].astype(np.int64), _unit(column.type)
+    if pa.types.is_date32(column.type):
+        ticks *= 86_400
+    most = (2**63 - 1) // ticks_in(unit, type_.unit)
+    first = int(ticks[(ticks > most) | (ticks < -most)][0])
+    return show_ticks(first, unit) if pa.types.is_duration(type_) else str(format_instant(first, unit, type_.tz))

@@ -197,6 +197,10 @@ class Measure(Measurement):
         try:
             return self.steps.columns.join(states)
         except OverflowError:
+            if not pa.types.is_decimal(self.type):
+                raise KernelError(f"A {self.aggregate.name} leaves what {self.type} can hold.",
+                                  where=f"aggregate({self.name}={self.aggregate.show()})",
+                                  hint='cast it to a coarser unit: .cast(pa.duration("s"))') from None
             digits = self.type.precision
             raise KernelError(f"A {self.aggregate.name} has more than {digits} digits.",
                               where=f"aggregate({self.name}={self.aggregate.show()})",

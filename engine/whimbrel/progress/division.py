@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pyarrow as pa
 
 from whimbrel.aggregates import Count, CountDistinct, Max, Min, Quantile, SumOfSquares
 from whimbrel.batch import Schema
-from whimbrel.expr import Col
+from whimbrel.expr import Col, type_of
 from whimbrel.kernels import Compiled, Stateless
 from whimbrel.operators import (
     AlterLifetime,
@@ -218,6 +219,14 @@ def _unmerged(aggregate: GroupAggregate, rows: Schema) -> list[str]:
             if name not in merged and not isinstance(each, Quantile | CountDistinct)]
 
 
+def _of_decimals(aggregate: GroupAggregate, rows: Schema) -> list[str]:
+    """Aggregates whose states are exact sums in several words, which are no estimates of a whole."""
+    types = {name: None if each.expr is None else type_of(each.expr, rows, where=each.show())
+             for name, each in aggregate.measures if not isinstance(each, Count | CountDistinct)}
+    return [each.show() for name, each in aggregate.measures if name in types
+            and (pa.types.is_decimal(types[name]) or pa.types.is_decimal(each.result_type(types[name])))]
+
+
 def one_ended(plan: Node) -> dict[str, bool]:
     """Values that rows to come can only raise (True) or lower (False), of a query answered in the order of time.
 
@@ -257,6 +266,8 @@ def _divided(plan: Node) -> Division | str:
         return "the query has no aggregate over windows"
     node = chain[place]
     assert isinstance(node.op, GroupAggregate)
+    if decimals := _of_decimals(node.op, node.inputs[0].schema):
+        return f"how far off {', '.join(decimals)} may be is not computed of decimals, but of floats: .cast(float)"
     split = None if _unmerged(node.op, node.inputs[0].schema) else states_of_windows(node, keeps=True)
     if split is None:
         return _undivided(node)
