@@ -218,16 +218,21 @@ def quote_ticks(ticks: int, unit: TickUnit) -> str:
     return str(ticks) if unit is None else repr(show_ticks(ticks, unit))
 
 
-def span_words(seconds: float) -> str:
-    """A span of time in its two largest units; below a minute, in seconds.
+_PARTS: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
-    >>> span_words(0.25), span_words(59), span_words(3_700), span_words(200_000), span_words(-90)
-    ('0.25 s', '59 s', '1 h 1 min', '2 d 7 h', '-1 min 30 s')
+
+def span_words(seconds: float) -> str:
+    """A span of time in its two largest units; below a minute, in one.
+
+    >>> span_words(2e-6), span_words(0.25), span_words(59), span_words(3_700), span_words(200_000), span_words(-90)
+    ('2 us', '250 ms', '59 s', '1 h 1 min', '2 d 7 h', '-1 min 30 s')
     """
     size = abs(seconds)
     sign = "-" if seconds < 0 else ""
     if size < 60:
-        return f"{seconds:.3g} s"
+        told = float(f"{size:.3g}")
+        unit, seconds_of = next((each for each in _PARTS if told >= each[1]), _PARTS[-1] if told else _PARTS[0])
+        return f"{sign}{told / seconds_of:.3g} {unit}"
     for (unit, seconds_of), (smaller, smaller_s) in pairwise((("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))):
         if size >= seconds_of:
             whole, rest = divmod(size, seconds_of)

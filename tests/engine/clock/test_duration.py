@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whimbrel.clock import TickUnit, duration_ticks, show_ticks
+from whimbrel.clock import TickUnit, duration_ticks, show_ticks, tell_ticks
 from whimbrel.errors import PlanError
 
 
@@ -61,3 +61,11 @@ def test_what_is_printed_reads_as_the_same_ticks_and_counts_no_unit_far(unit: Ti
     assert duration_ticks(text, unit) == ticks >> by
     counts = [int(count) for count in re.findall(r"(\d+)(?:\.\d+)?[hmsun]", text)]
     assert text.endswith(("d", "w")) or max(counts, default=0) < 10_000
+
+
+@pytest.mark.parametrize(("ticks", "unit", "words"), [
+    (2_000, "ns", "2 us"), (1, "ns", "1 ns"), (0, "ns", "0 s"), (-35, "us", "-35 us"), (999_600, "us", "1 s"),
+    (250, "ms", "250 ms"), (12_345, "ms", "12.3 s"), (59_970, "ms", "60 s"), (61, "s", "1 min 1 s"), (7, None, "7"),
+])
+def test_a_measured_span_is_told_in_its_own_size(ticks: int, unit: TickUnit, words: str) -> None:
+    assert tell_ticks(ticks, unit) == words

@@ -37,8 +37,10 @@ def exact_time(value: Any, type_: pa.DataType, name: str) -> Any:
     >>> exact_time(np.datetime64(1_500, "ns"), pa.timestamp("ns"), "t")
     1500
     """
-    if value is None or type(value) is int or isinstance(value, str | bytes):
+    if value is None or type(value) is int:
         return value
+    if isinstance(value, str | bytes):
+        raise UnreadableError(f"{name!r} is a text: make it {type_} first, such as by datetime.fromisoformat")
     if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
         return int(value)
     if (isinstance(value, Real) and not isinstance(value, int | np.integer)) or hasattr(value, "as_tuple"):

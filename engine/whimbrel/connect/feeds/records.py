@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.connect.feeds.decoding import Format, Index, rows_of
+from whimbrel.connect.python_times import with_nanoseconds
 
 
 class Records(Format):
@@ -22,7 +23,9 @@ class Records(Format):
     """
 
     def infer(self, sample: Sequence[Any]) -> pa.Schema:
-        return pa.RecordBatch.from_pylist(list(sample)).schema
+        found = pa.Table.from_pylist(list(sample))
+        columns = [[row.get(name) for row in sample] for name in found.column_names]
+        return with_nanoseconds(found, columns, where="feeds.iterator(...)").schema
 
     def parse(self, messages: Sequence[Any], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
         if not all(isinstance(message, dict) for message in messages):

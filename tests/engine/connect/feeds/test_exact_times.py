@@ -61,3 +61,19 @@ def test_seconds_as_a_float_are_no_microseconds_of_1970() -> None:
     (reason, count), = run.metrics.feeds["feed"].dead.items()
     assert count == 1
     assert "must be a whole number of us" in reason
+
+
+@pytest.mark.parametrize("type_", [US, NS, pa.duration("us"), pa.date32(), pa.time64("us")], ids=str)
+def test_a_text_is_no_time_until_it_is_made_one(type_: pa.DataType) -> None:
+    found = decode(Records(), [{"t": "2024-01-01T00:00:00"}], pa.schema({"t": type_}))
+    (_, reason), = found.refused
+    assert reason == f"'t' is a text: make it {type_} first, such as by datetime.fromisoformat"
+
+
+def test_nanoseconds_of_the_first_items_are_found() -> None:
+    rows = [{"t": pd.Timestamp(ticks), "lasts": pd.Timedelta(ticks)} for ticks in (1_000, 1_001)]
+    feed = wb.feeds.iterator(lambda: iter(rows), time="t")
+    found = feed.collect()
+    assert found.schema.field("t").type == NS
+    assert found["t"].cast(pa.int64()).to_pylist() == [1_000, 1_001]
+    assert found["lasts"].cast(pa.int64()).to_pylist() == [1_000, 1_001]
