@@ -75,7 +75,7 @@ def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *, 
         result=writing.result(roles.result, result),
         deaccumulate=None if taken is None else writing.step(
             "deaccumulate" if roles.remove is not None else "difference", taken),
-        inputs=len(values), timed=timed)
+        inputs=len(values), timed=timed, in_order=roles.merge is None)
     return steps, "float" if result == "either" else result
 
 

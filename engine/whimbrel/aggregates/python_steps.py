@@ -105,7 +105,7 @@ def python_steps(user: PythonSteps, type_: pa.DataType, *, written: bool) -> Obj
         merge=None if roles.merge is None or not written else user.state("merge", roles.merge),
         remove=None if taken is None else user.state(role, taken),
         save=user.written, load=user.read, save_row=user.row_written, load_row=from_text,
-        copied=copy.deepcopy, timed=user.timed)
+        copied=copy.deepcopy, timed=user.timed, in_order=roles.merge is None)
 
 
 def _without(difference: Callable[..., Any], accumulate: Callable[..., Any],

@@ -267,6 +267,12 @@ class GroupAggregate(Operator):
         return any(getattr(aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema),
                                            removable=False), "timed", True) for _, aggregate in self.measures)
 
+    def in_order(self, schema: Schema) -> bool:
+        """Whether rows must come in the order of their start, also within a window."""
+        if self.part is not Part.WHOLE:
+            return False
+        return any(getattr(steps, "in_order", False) for _, steps in self._kept(schema))
+
     def notes(self, *upstream: Schema) -> Sequence[str]:
         if self.part is Part.MERGED:
             return []

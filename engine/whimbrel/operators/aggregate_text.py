@@ -38,7 +38,7 @@ def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
         "",
         "",
         f"def replay(first, count, kind, who, which, slot, target, {_each('value', columns)}, valid,",
-        f"           {_each('held', columns)}, held_valid, moment, held_sync, held_other, head, after, stale,",
+        f"           {_each('held', columns)}, held_valid, moment, held_sync, held_other, head, after, before, stale,",
         f"           {_each('shown', outputs(steps, part))}, shown_valid, {out_names(steps, part)}, out_valid,",
         "           start, held_start,",
         *([f"           front, last, newest, newer, {_suffixes(steps)},"] if stacks else []),
@@ -318,14 +318,19 @@ def _recompute_spoiled(steps: Steps, part: Part) -> Sequence[str]:
 
 
 def _afresh(steps: Steps, part: Part) -> Sequence[str]:
-    """The state of the rows of a group that are active at this moment."""
+    """The state of the rows of a group that are active at this moment; if order matters, from the oldest one on."""
+    oldest = [
+        "                while place >= 0 and after[place] >= 0:",
+        "                    place = after[place]",
+    ] if steps.in_order else []
     return [
         "                now = moment[target[step]]",
         f"                state = ({literals(steps)},)",
         "                place = head[group]",
+        *oldest,
         "                while place >= 0:",
         "                    if held_valid[place] and held_sync[place] <= now < held_other[place]:",
         f"                        state = accumulate(state, {_row('held', 'place', steps, part, 'held_start')})",
-        "                    place = after[place]",
+        f"                    place = {'before' if steps.in_order else 'after'}[place]",
         f"                {stored('state', 'group', range(len(steps.init)), 'state')}",
     ]

@@ -174,10 +174,10 @@ class Measure(Measurement):
         values, valid, start = inputs
         if not values:  # no row is read
             values = tuple(frozen(_NONE.astype(dtype)) for dtype in self.value_dtypes)
-        held_sync, held_other, head, after = remembered
+        held_sync, held_other, head, after, before = remembered
         stopped: int | None = self.replay(
             first, schedule.operations, schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target,
-            *values, valid, *self.held, self.held_valid, schedule.sync, held_sync, held_other, head, after,
+            *values, valid, *self.held, self.held_valid, schedule.sync, held_sync, held_other, head, after, before,
             self.stale, *self.shown, self.shown_valid, *outs, start, self.held_start,
             *self.stacks, *self.suffixes, *self.state)
         return stopped

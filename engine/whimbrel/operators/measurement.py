@@ -18,8 +18,9 @@ Array = np.ndarray[Any, Any]
 Inputs = tuple[tuple[Array, ...], Mask, Array]
 """Per row: values as int64 or float64, whether it counts (empty: everywhere), start (empty unless it matters)."""
 
-Remembered = tuple[Array, Array, Array, Array]
-"""Start, end, and the chains (head per group: empty without chains; next per slot) of the rows that are kept."""
+Remembered = tuple[Array, Array, Array, Array, Array]
+"""Of the rows that are kept: start, end, and the chains: head per group (empty without chains), the next older and the
+next newer row per slot."""
 
 
 class Measurement(ABC):

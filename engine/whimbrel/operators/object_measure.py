@@ -171,7 +171,7 @@ class ObjectMeasure(Measurement):
 
     def _compute_afresh(self, group: int, now: int, remembered: Remembered, accumulate: Callable[..., Any]) -> None:
         """The state of the rows of a group that are active at this moment."""
-        held_sync, held_other, head, after = remembered
+        held_sync, held_other, head, after, _ = remembered
         active, place = list[tuple[Any, ...]](), int(head[group])
         while place >= 0:  # from the newest row to the oldest
             if self.held.get(place) and held_sync[place] <= now < held_other[place]:

@@ -29,7 +29,7 @@ _schedule = Compiled(pane_schedule)
 _NONE = frozen(np.empty(0, np.int64))
 _NO_GROUPS = frozen(np.empty(0, np.int32))
 _NO_KEYS = IntegerKeys()
-_REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE)
+_REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE, _NONE)
 
 
 class PaneKernel(Kernel):

@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 _schedule, _close = Compiled(session_schedule), Compiled(close_sessions)
 _NONE = frozen(np.empty(0, np.int64))
-_REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE)
+_REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE, _NONE)
 _NEW_CELL = np.zeros(CELL, np.int64)
 _NEW_CELL[LAST] = LONG_AGO
 

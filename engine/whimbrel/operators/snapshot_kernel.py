@@ -134,7 +134,7 @@ class SnapshotKernel(Kernel):
     @property
     def _remembered(self) -> Remembered:
         head = self.head if self.linked else self.head[:0]
-        return self.held_sync, self.held_other, head, self.after
+        return self.held_sync, self.held_other, head, self.after, self.before
 
     def _batch(self, outs: Sequence[Outs]) -> Batch:
         schedule, rows = self.schedule, self.schedule.outputs

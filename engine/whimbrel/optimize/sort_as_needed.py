@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whimbrel.operators import HoppingWindow, Select, Sort, Where
+from whimbrel.operators import GroupAggregate, HoppingWindow, Select, Sort, Where, WideningWindow
 from whimbrel.plan import Node, Operator, Source, Unsorted, walk
 
 
@@ -12,14 +12,15 @@ def sort_as_needed(roots: Sequence[Node]) -> tuple[Node, ...]:
     """Move the sorting of disordered sources up, past operators that take rows in any order (Impatience, IV-A).
 
     A filter leaves fewer rows to sort, a projection narrower ones, a window fewer distinct times. Streams that are used
-    twice are sorted before they part.
+    twice are sorted before they part, and rows of a window that are taken in one after the other before the window.
     """
     nodes = list(walk(roots))
     consumers: dict[int, list[Node | None]] = {id(root): [None] for root in roots}  # whoever asked for the result
     for node in nodes:
         for below in node.inputs:
             consumers.setdefault(id(below), []).append(node)
-    sorted_at = {id(_last_useful(node, consumers)): node for node in nodes if _is_disordered(node)}
+    in_order = _taken_in_order(nodes)
+    sorted_at = {id(_last_useful(node, consumers, in_order)): node for node in nodes if _is_disordered(node)}
     done: dict[int, Node] = {}
     for node in nodes:
         if isinstance(node.op, Source):
@@ -38,12 +39,24 @@ def _is_disordered(node: Node) -> bool:
         source.disorder.reorder_latency != 0 or source.disorder.partition is not None)
 
 
-def _last_useful(source: Node, consumers: dict[int, list[Node | None]]) -> Node:
+def _taken_in_order(nodes: Sequence[Node]) -> set[int]:
+    """The nodes whose rows go to an aggregate that takes them in in order; nodes come behind their inputs."""
+    found: set[int] = set()
+    for node in reversed(nodes):
+        aggregate = isinstance(node.op, GroupAggregate) and node.op.in_order(node.inputs[0].schema)
+        if aggregate or id(node) in found:
+            found.update(map(id, node.inputs))
+    return found
+
+
+def _last_useful(source: Node, consumers: dict[int, list[Node | None]], in_order: set[int]) -> Node:
     """The node behind which it is best to sort; the source itself if nothing is gained."""
     best = here = source
     while len(consumers[id(here)]) == 1:
         consumer, = consumers[id(here)]
         if consumer is None or not isinstance(consumer.op, Operator) or not consumer.op.takes_any_order:
+            break
+        if isinstance(consumer.op, HoppingWindow | WideningWindow) and id(consumer) in in_order:
             break
         here = consumer
         if isinstance(here.op, Where | HoppingWindow) or (

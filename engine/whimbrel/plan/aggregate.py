@@ -102,6 +102,8 @@ class Steps:
         How whole columns become these inputs, and states become values; then there is no `result`.
     timed : bool
         Whether accumulate and deaccumulate take one argument more: the start of the row, in ticks.
+    in_order : bool
+        Whether rows must be taken in in the order of their start, before any window rounded it.
     spoiled : callable, optional
         state -> whether rows that were taken back may have left less of it than its rows deserve; a group is then
         computed afresh from those that are left.
@@ -117,6 +119,7 @@ class Steps:
     inputs: int = 1
     columns: ByColumns | None = None
     timed: bool = False
+    in_order: bool = False
     additive: bool = False
     always: bool = False
     spoiled: Callable[[Any], Any] | None = None

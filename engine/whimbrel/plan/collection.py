@@ -116,6 +116,8 @@ class Objects:
         A state that can be changed, and the given one stays as it is.
     timed : bool
         Whether the start of the row, in ticks, follows the values.
+    in_order : bool
+        Whether rows must be taken in in the order of their start, before any window rounded it.
     """
 
     init: Callable[[], Any]
@@ -129,3 +131,4 @@ class Objects:
     load_row: Callable[[str], tuple[Any, ...]]
     copied: Callable[[Any], Any]
     timed: bool = False
+    in_order: bool = False

@@ -293,9 +293,9 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
     Functions over numbers are compiled where that changes nothing. Everything else runs interpreted, row by row, and
     ``explain()`` says why. An int of a state that leaves int64 is an error.
 
-    Rows are taken in in any order, not in that of time: accumulate must give the same in whatever order rows come. What
-    depends on an order keeps the values, with ``start`` if need be, and sorts them in result. A row counts if none of
-    its values is null.
+    Rows are taken in in the order of their start, before any window rounded it, also where they come out of order or
+    their group is computed afresh. Rows that start together have no order. With `merge`, parts are made apart and
+    combined in any order: what depends on the order of rows has none. A row counts if none of its values is null.
 
     Parameters
     ----------
@@ -306,11 +306,12 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
         compiled; lists, dicts and other objects are not.
     accumulate : callable
         (state, value, ...) -> state with one row more: a value for each expression. A last parameter called ``start``
-        is given the start of the event, in ticks.
+        is given the start of the event, in ticks. Its end may not be known yet: as an input, :func:`end_time` is null
+        then.
     result : callable
         state -> the value of the group, or None for null.
     merge : callable, optional
-        (state, state) -> state of both sets of rows. States without a text are not merged (see `save`).
+        (state, state) -> state of both sets of rows, in any order. States without a text are not merged (see `save`).
     deaccumulate : callable, optional
         (state, value, ...) -> state with one row less. Without it, and without `difference`, a group that lost rows is
         computed afresh, except where rows leave in the order they came and states merge.
