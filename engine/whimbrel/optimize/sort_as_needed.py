@@ -40,7 +40,7 @@ def _is_disordered(node: Node) -> bool:
 
 
 def _taken_in_order(nodes: Sequence[Node]) -> set[int]:
-    """The nodes whose rows go to an aggregate that takes them in in order; nodes come behind their inputs."""
+    """The nodes whose rows go to an aggregate that takes them in in order; nodes follow their inputs."""
     found: set[int] = set()
     for node in reversed(nodes):
         aggregate = isinstance(node.op, GroupAggregate) and node.op.in_order(node.inputs[0].schema)
