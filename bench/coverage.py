@@ -17,9 +17,9 @@ from whimbrel import col
 from whimbrel.batch import Batch
 from whimbrel.expr import Expr
 from whimbrel.plan import Aggregate, Blocks
-from whimbrel.progress.sample import Sample
-from whimbrel.progress.spread import Spread
-from whimbrel.progress.states import BlockStates, Rows
+from whimbrel.progressive.estimation.sample_state import Sample
+from whimbrel.progressive.intervals.interval_widths import Spread
+from whimbrel.progressive.plan.block_states import BlockStates, Rows
 
 Array = np.ndarray[Any, Any]
 Values = Mapping[str, Aggregate | Expr]
@@ -249,8 +249,8 @@ class MadeStates(BlockStates):
 def _at_half(sample: Sample, given: Array, true: Array) -> tuple[Array, Array, Array]:
     """By value: of how many groups there is an interval, and its median width: in those of one look, and half of it."""
     widths = np.subtract(*sample.spread.ends(_ALPHA)[::-1])
-    with patch("whimbrel.progress.spread.boundary", _at_one_look), patch(
-            "whimbrel.progress.block_sums.boundary", _at_one_look):
+    with patch("whimbrel.progressive.intervals.interval_widths.boundary", _at_one_look), patch(
+            "whimbrel.progressive.intervals.block_sums.boundary", _at_one_look):
         alone = np.subtract(*Spread(sample).ends(_ALPHA)[::-1])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios, halves = widths / alone, widths / 2 / np.abs(true)

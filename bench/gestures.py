@@ -15,7 +15,7 @@ from bench.figure import Figure
 from tests.workbench.app.serving import served
 from whimbrel import Stream
 from whimbrel_workbench import Dashboard
-from whimbrel_workbench.live import LiveView
+from whimbrel_workbench.live_view import LiveView
 
 WORKLOAD: Final = "I served"
 ROWS, QUICK_ROWS, STEPS = 10_000_000, 1_000_000, 120

@@ -22,11 +22,11 @@ from bench.coverage import LOOKS, Shuffles, Values
 from whimbrel import col
 from whimbrel.batch import Batch, Column, frozen
 from whimbrel.kernels import patience
-from whimbrel.progress.block_statistics import BlockStatistics
-from whimbrel.progress.division import Division
-from whimbrel.progress.kept import Drawn
-from whimbrel.progress.sample import Part, Read, Sample
-from whimbrel.progress.totals import Totals
+from whimbrel.progressive.estimation.block_totals import Totals
+from whimbrel.progressive.estimation.sample_state import Part, Read, Sample
+from whimbrel.progressive.intervals.value_state import Drawn
+from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.sampling.block_statistics import BlockStatistics
 
 Array = np.ndarray[Any, Any]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.kernels.primitives.heap import heap_pop, heap_push
-from whimbrel.kernels.primitives.impatience import LAST, RUNS, cut, insert, merge_pieces, merge_two
+from whimbrel.kernels.primitives.sorting.heap import heap_pop, heap_push
+from whimbrel.kernels.primitives.sorting.impatience import LAST, RUNS, cut, insert, merge_pieces, merge_two
 
 Array = np.ndarray[Any, Any]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.online_sort import count_runs
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.primitives import impatience as primitive
+from whimbrel.kernels.primitives.sorting import impatience as primitive
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from whimbrel import Stream
 from whimbrel.batch import Batch
-from whimbrel.connect.columnar import TimedSource
+from whimbrel.connect.tables.columnar_source import TimedSource
 from whimbrel.plan import Node
 
 SCHEMA = pa.schema({"at": pa.timestamp("ms"), "born": pa.float64()})

@@ -20,7 +20,7 @@ from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF
 from whimbrel.disorder import Sorter, measure_disorder
 from whimbrel.kernels import Compiled, patience, time_order
-from whimbrel.kernels.primitives import impatience as primitive
+from whimbrel.kernels.primitives.sorting import impatience as primitive
 
 Array = np.ndarray[Any, Any]
 

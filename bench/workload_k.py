@@ -23,7 +23,7 @@ from tests.conftest import NEEDS
 from tests.engine.connect.feeds import servers
 from whimbrel import Stream, col
 from whimbrel.plan import Node
-from whimbrel.testing.vectors.halves import Halting
+from whimbrel.testing.conformance.restart import Halting
 
 ROWS, QUICK_ROWS = 10_000_000, 1_000_000
 KAFKA_ROWS, QUICK_KAFKA_ROWS = 20_000_000, 5_000_000

@@ -16,7 +16,7 @@ from typing import Any
 import whimbrel.aggregates
 import whimbrel.operators
 from whimbrel.plan import FLUENT, Aggregate, Operator
-from whimbrel.stream import measures
+from whimbrel.stream import aggregates as measures
 from whimbrel.stream.methods import Methods
 
 ROOT = Path(__file__).parents[1]

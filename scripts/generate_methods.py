@@ -62,8 +62,9 @@ HANDED_OVER = {"keys": "self.keys", "known": "self.node.properties"}
 
 def files() -> dict[Path, str]:
     """What is to be in which file."""
-    modules = [importlib.import_module(f"whimbrel.operators.{module.name}")
-               for module in pkgutil.iter_modules(whimbrel.operators.__path__)]
+    modules = [importlib.import_module(module.name)
+               for module in pkgutil.walk_packages(whimbrel.operators.__path__, "whimbrel.operators.")
+               if not module.ispkg]
     builds = sorted(FLUENT.values(), key=lambda build: (build.__module__, inspect.getsourcelines(build)[1]))
     methods = [_method(build) for build in builds]
     used = NEEDED_BY_HEAD.union(*(names for _, names in methods)) - {"Stream"} - set(dir(builtins))

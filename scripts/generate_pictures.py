@@ -11,7 +11,7 @@ import pyarrow as pa
 import whimbrel as wb
 from scripts.page_pictures import pictures
 from whimbrel import col
-from whimbrel_workbench.live import LiveView
+from whimbrel_workbench.live_view import LiveView
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 ROWS, DAY_S = 60_000, 86_400

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from whimbrel import display
 from whimbrel.connect import FILE_ORDER, SEQUENCE, WALL_CLOCK, Partitions, ReplayClock
-from whimbrel.elsewhere import PACKAGE, absent
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import col, end_time, first_of, last_of, lit, register, start_time, when
+from whimbrel.migration_hints import PACKAGE, absent
 from whimbrel.operators import all_at_once, event, sequence
-from whimbrel.progress import Comparison, Estimate, Progress
+from whimbrel.progressive import Comparison, Estimate, Progress
 from whimbrel.run import Checkpoints, Metrics, Run, Snapshot
 from whimbrel.stream import (
     Bands,

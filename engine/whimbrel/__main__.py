@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _warm(_told: argparse.Namespace) -> int:
     from whimbrel.kernels import cache_directory, keeps_code
-    from whimbrel.stream.warm import warm
+    from whimbrel.stream.precompile import warm
 
     if not keeps_code():
         print(f"nothing compiled: it cannot be kept in {cache_directory()}, which cannot be written. "

@@ -11,8 +11,8 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.elsewhere import EXPRESSION, PACKAGE, STREAM
 from whimbrel.errors import UnknownNameError
+from whimbrel.migration_hints import EXPRESSION, PACKAGE, STREAM
 
 EVENTS = wb.from_arrow({"at": [1], "x": [2]}, time="at")
 HELD = [("A stream", EVENTS, STREAM), ("An expression", col.x + 1, EXPRESSION), ("whimbrel", wb, PACKAGE)]

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.laws.test_laws import INPUTS
-from whimbrel.operators import sketch_measure
+from whimbrel.operators.aggregation import sketch_accumulator
 from whimbrel.testing import Query, check_operator, laws
 
 QUANTILES = ("n=wb.count(), m=wb.median(col.x), my=wb.median(col.y), p=wb.quantile(col.x, 0.3), "
@@ -57,7 +57,7 @@ def test_law(name: str, law: laws.Law) -> None:
 @pytest.mark.parametrize("name", ("sketches_in_panes", "sketches_by_key"))
 def test_law_of_summed_up_values(name: str, law: laws.Law, monkeypatch: pytest.MonkeyPatch) -> None:
     """No oracle knows what a sketch answers, but it is the same answer however the values came."""
-    monkeypatch.setattr(sketch_measure, "CHUNK", 3)
-    monkeypatch.setattr(sketch_measure, "PENDING_AT_FIRST", 4)
+    monkeypatch.setattr(sketch_accumulator, "CHUNK", 3)
+    monkeypatch.setattr(sketch_accumulator, "PENDING_AT_FIRST", 4)
     query = Query((QUERIES[name].replace("(7,", "(30,").replace("(9)", "(20)"),))
     check_operator(query.build, *INPUTS[:1], laws=[law])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.laws.test_laws import INPUTS, many_keys
 from whimbrel.kernels import tier
-from whimbrel.operators import asof_kernel, coverage, pairing, side
+from whimbrel.operators.joins import asof_kernel, coverage, join_input, pair_matcher
 from whimbrel.testing import Query, check_operator, laws, strategies
 from whimbrel.testing.oracle import INF, Fact
 from whimbrel.testing.trial import Trial
@@ -64,8 +64,8 @@ def test_law(name: str, law: laws.Law) -> None:
 
 @pytest.mark.parametrize("name", GROWING)
 def test_growing_and_shrinking_state_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, limits in ((side, ("_CROWDED", "_SLOTS_AT_FIRST")), (coverage, ("_ROOM", "_SLOTS_AT_FIRST")),
-                           (pairing, ("_ROOM",)), (asof_kernel, ("_CROWDED", "_ROOM", "_SLOTS_AT_FIRST"))):
+    for module, limits in ((join_input, ("_CROWDED", "_SLOTS_AT_FIRST")), (coverage, ("_ROOM", "_SLOTS_AT_FIRST")),
+                           (pair_matcher, ("_ROOM",)), (asof_kernel, ("_CROWDED", "_ROOM", "_SLOTS_AT_FIRST"))):
         for limit in limits:
             monkeypatch.setattr(module, limit, 8)
     query = Query((QUERIES[name],))

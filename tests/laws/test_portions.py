@@ -43,9 +43,9 @@ def small_portions() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in PORTIONED:
             patch.setattr(import_module(f"whimbrel.operators.{name}"), "PORTION_ROWS", 2)
-        patch.setattr(import_module("whimbrel.operators.fill"), "ROOM_ROWS", 4)
-        patch.setattr(import_module("whimbrel.operators.pairing"), "_ROOM", 8)
-        patch.setattr(import_module("whimbrel.operators.schedule"), "ROOM", 32)
+        patch.setattr(import_module("whimbrel.operators.aggregation.fill_windows"), "ROOM_ROWS", 4)
+        patch.setattr(import_module("whimbrel.operators.joins.pair_matcher"), "_ROOM", 8)
+        patch.setattr(import_module("whimbrel.operators.aggregation.operation_log"), "ROOM", 32)
         patch.setattr(pipeline, "_MOST_SHOWN_PORTIONS", 1 << 40)
         yield
 
@@ -126,8 +126,8 @@ GROWING = {
 def test_an_answer_that_does_not_fit_is_refused_in_words_that_name_the_event(
         name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made, words = GROWING[name]
-    left = import_module("whimbrel.batch.memory_left")
-    for module in (left, pipeline, import_module("whimbrel.run.session")):
+    left = import_module("whimbrel.batch.memory_budget")
+    for module in (left, pipeline, import_module("whimbrel.run.execution")):
         monkeypatch.setattr(module, "SPACIOUS_BYTES", 5_000)
     assert left.free_bytes() > 0
     monkeypatch.setattr(left, "free_bytes", lambda: 5_000)

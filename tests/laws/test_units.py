@@ -11,7 +11,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.testing.vectors.halves import collect_in_two
+from whimbrel.testing.conformance.restart import collect_in_two
 
 UNITS = ("s", "ms", "us", "ns")
 PAIRS = [pair for pair in itertools.product(UNITS, UNITS) if pair[0] != pair[1]]

@@ -10,10 +10,10 @@ import pytest
 
 from whimbrel import col
 from whimbrel.kernels import Tier
-from whimbrel.testing.vectors import Case, judge, read_cases
-from whimbrel.testing.vectors.__main__ import main
-from whimbrel.testing.vectors.case import UnsupportedError
-from whimbrel.testing.vectors.expressions import translate
+from whimbrel.testing.conformance import Case, judge, read_cases
+from whimbrel.testing.conformance.__main__ import main
+from whimbrel.testing.conformance.case import UnsupportedError
+from whimbrel.testing.conformance.expressions import translate
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases"
 DIFFERENCES = Path(__file__).with_name("differences.json")

@@ -13,15 +13,15 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel_workbench.feed import Feed
-from whimbrel_workbench.feed.player import playback_of
 from whimbrel_workbench.frames import Frame, Options, Playback
+from whimbrel_workbench.frames.format_times import positions, tick_at, ticks
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.mark import Mark
-from whimbrel_workbench.frames.times import positions, tick_at, ticks
+from whimbrel_workbench.sessions import Feed
+from whimbrel_workbench.sessions.replay_controller import playback_of
 from whimbrel_workbench.views import bars, heat, lines, scatter
 from whimbrel_workbench.views.raster import Window
-from whimbrel_workbench.views.sight import in_sight
+from whimbrel_workbench.views.visible_points import in_sight
 
 ZONE = "America/Havana"
 BACK, FORTH = 1730610000, 1710046800

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 
 from whimbrel_workbench.frames import Framer, Options, Result, Scatter, Stages
 from whimbrel_workbench.views.legend import legend_html
-from whimbrel_workbench.views.marks import box_svg, cell_svg, halo_svg, mark_svg, whisker_svg
+from whimbrel_workbench.views.legend_marks import box_svg, cell_svg, halo_svg, mark_svg, whisker_svg
 from whimbrel_workbench.views.palette import COLOURS
 
 STAGES = Stages(("1m", "1h"))

@@ -16,7 +16,7 @@ from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.heat import MOST_CELLS
 from whimbrel_workbench.views import view_of
 from whimbrel_workbench.views.caption import caption
-from whimbrel_workbench.views.shades import palette_of
+from whimbrel_workbench.views.color_scales import palette_of
 
 GATES = {f"gate {number}": [number, number + 1] for number in range(13)}
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 import whimbrel as wb
-from whimbrel_workbench.feed import Feed
-from whimbrel_workbench.feed.lateness import LatenessStudy
+from whimbrel_workbench.details.lateness import LatenessFold
 from whimbrel_workbench.frames import Options
 from whimbrel_workbench.frames.lateness import MOST_STEPS, late_rows
-from whimbrel_workbench.inside.lateness import LatenessFold
+from whimbrel_workbench.sessions import Feed
+from whimbrel_workbench.sessions.lateness import LatenessStudy
 from whimbrel_workbench.views.lateness import lateness_html
 
 TIMES = [*range(0, 200, 2), *range(1, 61, 6), 300, 90]

@@ -12,9 +12,9 @@ import sys, time
 import pyarrow.parquet as pq
 import whimbrel as wb
 from whimbrel import col
-from whimbrel_workbench.feed import Feed
+from whimbrel_workbench.sessions import Feed
 from whimbrel_workbench.frames import Options
-from whimbrel_workbench.screen import Screen
+from whimbrel_workbench.view_panel import Screen
 
 log = wb.read_parquet({file!r}, time="at", name="log")
 query = log.group_by("k").tumbling_window("10s").aggregate(n=wb.count(), m=wb.mean(col.x))

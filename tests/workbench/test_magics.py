@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from whimbrel import WhimbrelError
-from whimbrel_workbench.live import LiveView
+from whimbrel_workbench.live_view import LiveView
 from whimbrel_workbench.magics import options_of
 
 # Panel's widgets will have another name for their name, one day.

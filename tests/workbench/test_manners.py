@@ -20,7 +20,7 @@ query = log.group_by("k").tumbling_window(1_000).aggregate(n=wb.count()).on(wb.r
 """
 WHAT_THERE_IS = """
 from panel.io.state import state
-from whimbrel_workbench.live import LiveView
+from whimbrel_workbench.live_view import LiveView
 gc.collect()
 me, comms = psutil.Process(), get_ipython().kernel.comm_manager
 print(json.dumps({

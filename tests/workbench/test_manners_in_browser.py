@@ -27,7 +27,7 @@ DEAF_UNTIL = "import pathlib, time\nwhile not pathlib.Path('heard').exists(): ti
 TWICE = "view = live.where(col.flights > 0).view()\ndisplay(view)\nview"
 ALIVE = """
 import gc
-from whimbrel_workbench.live import LiveView
+from whimbrel_workbench.live_view import LiveView
 gc.collect()
 print("alive:", sum(isinstance(each, LiveView) for each in gc.get_objects()))
 """.strip()

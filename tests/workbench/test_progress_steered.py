@@ -14,8 +14,8 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import SourceError
 from whimbrel.stream import Stream
-from whimbrel_workbench.feed import ProgressRun
-from whimbrel_workbench.feed.feed import _result
+from whimbrel_workbench.sessions import ProgressRun
+from whimbrel_workbench.sessions.live_session import _result
 
 ROWS = 6_000
 BLOCK = np.arange(ROWS) // 100

@@ -9,16 +9,16 @@ import pyarrow as pa
 import pytest
 
 import whimbrel as wb
-from tests.workbench.test_feed import Screen
+from tests.workbench.test_live_session import Screen
 from whimbrel import col
 from whimbrel.stream import Stream
-from whimbrel_workbench.feed import Feed, ProgressRun
 from whimbrel_workbench.frames import Bars, Bound, Frame, Lines, Options, Quality
+from whimbrel_workbench.frames.format_numbers import share_words
 from whimbrel_workbench.frames.mark import Mark
-from whimbrel_workbench.frames.numbers import share_words
+from whimbrel_workbench.sessions import Feed, ProgressRun
 from whimbrel_workbench.views.bars import words_of
-from whimbrel_workbench.views.quality import pinned_html, quality_html, sparkline_svg
-from whimbrel_workbench.views.still import still_html
+from whimbrel_workbench.views.estimate_quality import pinned_html, quality_html, sparkline_svg
+from whimbrel_workbench.views.static_html import still_html
 
 ROWS = 60_000
 CHANCE = np.random.default_rng(5)

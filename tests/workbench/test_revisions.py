@@ -7,10 +7,10 @@ import pytest
 
 import whimbrel as wb
 from tests.workbench.results import hourly
-from tests.workbench.test_banded import COUNTS
-from whimbrel_workbench.feed import BandedRun
-from whimbrel_workbench.feed.revisions import FIRST, first_answers
+from tests.workbench.test_latency_run import COUNTS
 from whimbrel_workbench.frames import Framer, Options, Result, Stages
+from whimbrel_workbench.sessions import BandedRun
+from whimbrel_workbench.sessions.revisions import FIRST, first_answers
 
 
 def band(**columns: list[object]) -> pa.Table:

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator
 
 from tests.workbench.lab import Notebook, Open
-from whimbrel_workbench.frames.looks import LINGER_S
+from whimbrel_workbench.frames.change_tracking import LINGER_S
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

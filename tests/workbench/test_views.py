@@ -14,18 +14,18 @@ from bokeh.models import ColumnDataSource, MultiLine, Scatter, Text
 
 import whimbrel as wb
 from tests.workbench.results import hourly
-from tests.workbench.test_framer import whole
+from tests.workbench.test_frame_builder import whole
 from whimbrel.errors import PlanError
 from whimbrel_workbench.frames import Failure, Frame, Framer, Options, Result, Stages, Status
-from whimbrel_workbench.screen import Screen
+from whimbrel_workbench.view_panel import Screen
 from whimbrel_workbench.views import failure_html, still_html, view_of
 from whimbrel_workbench.views.caption import caption
 from whimbrel_workbench.views.legend import legend_html
 from whimbrel_workbench.views.overlay import holoviews_of
 from whimbrel_workbench.views.palette import COLOURS, MARKERS, colour, marker
-from whimbrel_workbench.views.rows import mark_of
-from whimbrel_workbench.views.sketch import bars_svg
-from whimbrel_workbench.views.sketch_cells import heat_svg
+from whimbrel_workbench.views.svg_cells import heat_svg
+from whimbrel_workbench.views.svg_charts import bars_svg
+from whimbrel_workbench.views.table import mark_of
 
 STATUS = Status("stopped", 0.4321, (("rows", "1,000"), ("watermark", "2013-12-01 05:00")))
 TABLE = hourly(JFK=[1, 2, 3, 4], LGA=[5, 6, 7, 8])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from whimbrel.progress import Progress
+    from whimbrel.progressive import Progress
     from whimbrel.stream import Bands, Stream
-    from whimbrel_workbench.live import LiveView
+    from whimbrel_workbench.live_view import LiveView
     from whimbrel_workbench.page import Bundle
 
 
@@ -19,7 +19,7 @@ class Show:
 
     def prepare(self) -> None:
         """Import what the first view needs."""
-        import whimbrel_workbench.live  # noqa: F401
+        import whimbrel_workbench.live_view  # noqa: F401
 
     def __call__(self, query: Stream | Bands | Progress) -> Bundle:
         """The live view of a query, as the last expression of a cell shows it."""
@@ -36,7 +36,7 @@ class Show:
             ``kind="lines" | "bars" | "table" | "number"``, ``y=`` value column, ``by=`` key columns, ``top=`` most
             lines, ``redraws_per_s=``.
         """
-        from whimbrel_workbench.live import LiveView
+        from whimbrel_workbench.live_view import LiveView
 
         return LiveView(query, **options)
 

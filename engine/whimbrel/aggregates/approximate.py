@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.aggregates.mean import is_span_or_time
-from whimbrel.aggregates.ordered import check_ordered
+from whimbrel.aggregates.ordered_types import check_ordered
 from whimbrel.aggregates.quantile import FINEST, check_numbers
 from whimbrel.batch import Column
 from whimbrel.errors import ExpressionError, MissingExtraError
-from whimbrel.kernels.between import as_float, between_floats, between_integers
+from whimbrel.kernels.interpolation import as_float, between_floats, between_integers
 from whimbrel.kernels.keys import encode_keys
-from whimbrel.kernels.primitives import bags
+from whimbrel.kernels.primitives.aggregation import multisets
 from whimbrel.plan import Aggregate, Bag, Sketch, Summary
 
 Array = np.ndarray[Any, Any]
@@ -82,7 +82,7 @@ class ApproximateCountDistinct(Approximate):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag | Sketch:
         if removable:
-            return Bag(bags.DISTINCT)
+            return Bag(multisets.DISTINCT)
         return Sketch(encode=fingerprints, exact=count_distinct_sorted, of_nothing=0,
                       new=functools.partial(DistinctSummary, self.precision), load=DistinctSummary.from_bytes)
 
@@ -135,7 +135,7 @@ class ApproximateQuantile(Approximate):
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag | Sketch:
         share = Fraction(self.q).limit_denominator(FINEST)
         if removable:
-            return Bag(bags.BETWEEN, share.numerator, share.denominator)
+            return Bag(multisets.BETWEEN, share.numerator, share.denominator)
         turned = pa.types.is_uint64(input_type)
         return Sketch(encode=numbers, exact=functools.partial(quantile_sorted, share, turned=turned), of_nothing=None,
                       new=functools.partial(QuantileSummary, self.q, self.k, turned=turned),

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from whimbrel.aggregates.ordered import check_ordered, note_of_values
-from whimbrel.kernels.primitives import bags
+from whimbrel.aggregates.ordered_types import check_ordered, note_of_values
+from whimbrel.kernels.primitives.aggregation import multisets
 from whimbrel.plan import Aggregate, Bag
 
 
@@ -42,7 +42,7 @@ class Collect(Aggregate):
         return pa.list_(check_ordered(self, input_type))
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
-        return Bag(bags.ALL, timed=True)
+        return Bag(multisets.ALL, timed=True)
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
         return note_of_values(self)
@@ -75,7 +75,7 @@ class CountDistinct(Aggregate):
         return pa.int64()
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
-        return Bag(bags.DISTINCT)
+        return Bag(multisets.DISTINCT)
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
         return note_of_values(self)
@@ -123,7 +123,7 @@ class TopK(Aggregate):
         return pa.list_(pa.struct([("rank", pa.int64()), ("value", value)]))
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
-        return Bag(bags.TOP_WITH_TIES if self.ties else bags.TOP, self.k)
+        return Bag(multisets.TOP_WITH_TIES if self.ties else multisets.TOP, self.k)
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
         return note_of_values(self)

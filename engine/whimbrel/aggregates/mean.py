@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from whimbrel.aggregates.exact_sum import (
+from whimbrel.aggregates.compensated_sum import (
     NO_SUM,
     add_exactly,
     exact_share,
@@ -16,8 +16,8 @@ from whimbrel.aggregates.exact_sum import (
     subtract_exactly,
     two_sum,
 )
-from whimbrel.aggregates.whole_sum import NO_WHOLE_SUM, whole_both, whole_in, whole_out
-from whimbrel.aggregates.wide_columns import wide_mean
+from whimbrel.aggregates.double_double_sum import NO_WHOLE_SUM, whole_both, whole_in, whole_out
+from whimbrel.aggregates.wide_integer_columns import wide_mean
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import MAX_DIGITS, decimal
 from whimbrel.plan import Aggregate, State, Steps

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.aggregates.exact_sum import SMALLEST, are_gone, larger_of_both, two_sum, with_larger
-from whimbrel.aggregates.products import LARGEST_FLOAT, product_error, square_parts
-from whimbrel.aggregates.whole_sum import halves
+from whimbrel.aggregates.compensated_sum import SMALLEST, are_gone, larger_of_both, two_sum, with_larger
+from whimbrel.aggregates.double_double_sum import halves
+from whimbrel.aggregates.error_free_product import LARGEST_FLOAT, product_error, square_parts
 from whimbrel.plan import State
 
 _WHOLE = 2.0**53

@@ -10,10 +10,10 @@ from typing import ClassVar, Literal
 import pyarrow as pa
 
 from whimbrel.aggregates.mean import is_span_or_time
-from whimbrel.aggregates.ordered import check_ordered, note_of_values
+from whimbrel.aggregates.ordered_types import check_ordered, note_of_values
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import MAX_DIGITS, decimal
-from whimbrel.kernels.primitives import bags
+from whimbrel.kernels.primitives.aggregation import multisets
 from whimbrel.plan import Aggregate, Bag
 
 Interpolation = Literal["linear", "discrete"]
@@ -102,9 +102,9 @@ class Quantile(Aggregate):
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
         share = Fraction(self.q).limit_denominator(FINEST)
         if self.interpolation == "discrete":
-            choice = bags.NUMBER_FROM_TOP if self.descending else bags.NUMBER
+            choice = multisets.NUMBER_FROM_TOP if self.descending else multisets.NUMBER
         else:
-            choice = bags.BETWEEN
+            choice = multisets.BETWEEN
             share = 1 - share if self.descending else share
         return Bag(choice, share.numerator, share.denominator)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from whimbrel.aggregates.exact_sum import (
+from whimbrel.aggregates.compensated_sum import (
     NO_SUM,
     add_exactly,
     exact_total,
@@ -15,7 +15,7 @@ from whimbrel.aggregates.exact_sum import (
     merge_exact,
     subtract_exactly,
 )
-from whimbrel.aggregates.wide_columns import wide_sum
+from whimbrel.aggregates.wide_integer_columns import wide_sum
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import MAX_DIGITS, decimal
 from whimbrel.plan import Aggregate, State, Steps

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
-from whimbrel.aggregates.limb_sum import (
+from whimbrel.aggregates.wide_integer_columns import split_words, words_of
+from whimbrel.aggregates.wide_integer_sum import (
     NO_SUM_OF_EIGHT,
     NO_SUM_OF_FOUR,
     NO_SUM_OF_ONE,
@@ -32,7 +33,6 @@ from whimbrel.aggregates.limb_sum import (
     two_of_both,
     two_out,
 )
-from whimbrel.aggregates.wide_columns import split_words, words_of
 from whimbrel.batch import Column, numpy_type
 from whimbrel.plan import ByColumns, State, Steps
 

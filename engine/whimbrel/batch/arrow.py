@@ -10,8 +10,8 @@ import pyarrow as pa
 from whimbrel.batch.batch import Batch, Ticks
 from whimbrel.batch.column import Column
 from whimbrel.batch.schema import Field, Schema
+from whimbrel.batch.shared_times import following
 from whimbrel.batch.storage import Storage
-from whimbrel.batch.surroundings import following
 from whimbrel.clock import INF
 
 _WORTH_SHARING = 4_096

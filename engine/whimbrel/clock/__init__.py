@@ -12,7 +12,7 @@ from whimbrel.clock.duration import (
     tell_ticks,
 )
 from whimbrel.clock.instant import Instant, format_instant, parse_instant
-from whimbrel.clock.spans import round_spans
+from whimbrel.clock.round_durations import round_spans
 from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
 from whimbrel.clock.units import as_ticks, finest, ticks_in
 

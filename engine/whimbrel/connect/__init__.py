@@ -1,16 +1,16 @@
 """Where rows come from: tables in memory, files, replays. Nothing behind this door knows which."""
 
-from whimbrel.connect.columnar import ColumnarSource, TimedSource
-from whimbrel.connect.datasets import flights, flights_file
-from whimbrel.connect.edges import EdgeSource
-from whimbrel.connect.memory import ArrowSource, pandas_source
-from whimbrel.connect.parquet import ParquetSource
+from whimbrel.connect.datasets.catalog import flights, flights_file
+from whimbrel.connect.files.parquet import ParquetSource
 from whimbrel.connect.partitions import Partitions
-from whimbrel.connect.replay import Replay
-from whimbrel.connect.replay_clock import ReplayClock
-from whimbrel.connect.replayed import Replayed, follow
-from whimbrel.connect.stated import FILE_ORDER, SEQUENCE, WALL_CLOCK
-from whimbrel.connect.timeline import Timeline
+from whimbrel.connect.replay.replay import Replay
+from whimbrel.connect.replay.replay_clock import ReplayClock
+from whimbrel.connect.replay.replay_reader import Replayed, follow
+from whimbrel.connect.tables.columnar_source import ColumnarSource, TimedSource
+from whimbrel.connect.tables.edge_tables import EdgeSource
+from whimbrel.connect.tables.lifetime_columns import Timeline
+from whimbrel.connect.tables.memory import ArrowSource, pandas_source
+from whimbrel.connect.tables.time_column_markers import FILE_ORDER, SEQUENCE, WALL_CLOCK
 
 __all__ = [
     "FILE_ORDER", "SEQUENCE", "WALL_CLOCK", "ArrowSource", "ColumnarSource", "EdgeSource", "ParquetSource",

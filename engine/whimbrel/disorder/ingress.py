@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Mask, elapsed
 from whimbrel.clock import INF, MIN_TIME, round_spans, show_ticks, tell_ticks
-from whimbrel.disorder.judge import Judge
-from whimbrel.disorder.partition_time import PartitionTime
+from whimbrel.disorder.idle_advance import Judge
+from whimbrel.disorder.partition_watermarks import PartitionTime
 from whimbrel.disorder.sorter import Sorter
-from whimbrel.disorder.source_time import SourceTime
-from whimbrel.disorder.timekeeper import Array, Moments, Timekeeper
+from whimbrel.disorder.source_watermark import SourceTime
+from whimbrel.disorder.watermark_generator import Array, Moments, Timekeeper
 from whimbrel.errors import DisorderError, SourceError
 from whimbrel.kernels import with_gaps
 from whimbrel.plan import Disorder, Source

@@ -9,8 +9,8 @@ import numpy as np
 
 from whimbrel.batch import Batch
 from whimbrel.clock import INF
-from whimbrel.disorder.arrivals import Arrivals
-from whimbrel.disorder.runs import Runs
+from whimbrel.disorder.arrival_buffer import Arrivals
+from whimbrel.disorder.sorted_runs import Runs
 from whimbrel.kernels import forced_tier, time_order
 
 Array = np.ndarray[Any, Any]

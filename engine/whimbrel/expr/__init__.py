@@ -1,13 +1,14 @@
 """Scalar expressions: a closed set of nodes, and the passes over them. Vectorised over batches; no compiler."""
 
 from whimbrel.expr.build import col, end_time, lit, start_time, when
+from whimbrel.expr.codegen import can_fail, inlinable, predicate_source, to_source
 from whimbrel.expr.columns import children, columns_of, lifetime_of, substitute
 from whimbrel.expr.decimal_types import MAX_DIGITS, decimal
 from whimbrel.expr.evaluate import evaluate, predicate
-from whimbrel.expr.identity import functions_in, identity
-from whimbrel.expr.kinds import can_be_key, check_key
+from whimbrel.expr.format import show
+from whimbrel.expr.function_fingerprint import functions_in, identity
 from whimbrel.expr.literals import physical
-from whimbrel.expr.named import (
+from whimbrel.expr.named_expressions import (
     Column,
     Condition,
     Keys,
@@ -32,12 +33,11 @@ from whimbrel.expr.nodes import (
     lift,
 )
 from whimbrel.expr.register import REGISTER, first_of, last_of, register, registers_of, trace_step
-from whimbrel.expr.rows import loses_nanoseconds
-from whimbrel.expr.scalars import SCALARS
-from whimbrel.expr.search import split
-from whimbrel.expr.show import show
-from whimbrel.expr.source import can_fail, inlinable, predicate_source, to_source
+from whimbrel.expr.row_functions import loses_nanoseconds
+from whimbrel.expr.scalar_functions import SCALARS
+from whimbrel.expr.string_search import split
 from whimbrel.expr.trace import trace
+from whimbrel.expr.type_predicates import can_be_key, check_key
 from whimbrel.expr.types import binary_types, type_of
 
 __all__ = [

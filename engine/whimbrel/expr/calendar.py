@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whimbrel.errors import KernelError
-from whimbrel.expr import integers as ints
+from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.nodes import Call
 from whimbrel.expr.types import floor_ticks
 from whimbrel.expr.value import Scope, Value, at_row, from_arrow

@@ -14,15 +14,15 @@ from pyarrow import types as t
 from whimbrel.batch import Batch, Column, Mask, Storage, numpy_type, plain_array
 from whimbrel.clock import INF
 from whimbrel.errors import KernelError
-from whimbrel.expr import integers as ints
+from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.calendar import calendar
-from whimbrel.expr.convert import as_type, compared_as
+from whimbrel.expr.cast import as_type, compared_as
 from whimbrel.expr.decimals import decimal_arithmetic, decimal_sign, rounded_decimal
-from whimbrel.expr.kinds import is_text
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
-from whimbrel.expr.rows import call_rows
-from whimbrel.expr.text import compare_text, concatenate, per_distinct, string_function
+from whimbrel.expr.row_functions import call_rows
+from whimbrel.expr.strings import compare_text, concatenate, per_distinct, string_function
+from whimbrel.expr.type_predicates import is_text
 from whimbrel.expr.types import (
     BOOL,
     COMPARISONS,

@@ -19,8 +19,8 @@ import pyarrow as pa
 from whimbrel.batch import logical_type
 from whimbrel.clock.duration import exact_nanoseconds
 from whimbrel.clock.instant import exact_seconds
-from whimbrel.elsewhere import EXPRESSION, absent
 from whimbrel.errors import ExpressionError
+from whimbrel.migration_hints import EXPRESSION, absent
 
 if TYPE_CHECKING:
     from whimbrel.expr.functions import StringFunctions, TimeFunctions
@@ -57,7 +57,7 @@ class Expr:
 
     def show(self) -> Text:
         """As the user typed it."""
-        from whimbrel.expr.show import show
+        from whimbrel.expr.format import show
 
         return show(self)
 

@@ -14,7 +14,7 @@ from whimbrel.batch import Schema, logical_type
 from whimbrel.clock import duration_ticks, grid_offset
 from whimbrel.errors import ExpressionError, WhimbrelError, near_match
 from whimbrel.expr.decimal_types import arithmetic_type, common_decimal, literal_decimal, of_integer, wider
-from whimbrel.expr.kinds import is_bool, is_number, is_ordered, is_plain, is_text
+from whimbrel.expr.infer_return_type import row_function_type
 from whimbrel.expr.literals import finer, literal_beside, literal_type
 from whimbrel.expr.nodes import (
     Binary,
@@ -30,7 +30,7 @@ from whimbrel.expr.nodes import (
     When,
     node,
 )
-from whimbrel.expr.samples import row_function_type
+from whimbrel.expr.type_predicates import is_bool, is_number, is_ordered, is_plain, is_text
 from whimbrel.expr.units import SEEN_FROM_THE_RIGHT, differ_in_unit
 
 INT, FLOAT, BOOL = pa.int64(), pa.float64(), pa.bool_()

@@ -1,7 +1,7 @@
 """What moves rows: contracts, handwritten primitives, generated text, and the compiler behind them."""
 
 from whimbrel.kernels.cache import cache_directory, foundation, keeps_code
-from whimbrel.kernels.checked_numbers import has_power
+from whimbrel.kernels.checked_arithmetic import has_power
 from whimbrel.kernels.compile import (
     Compiled,
     Thrift,
@@ -15,13 +15,13 @@ from whimbrel.kernels.compile import (
     tier,
     watched,
 )
-from whimbrel.kernels.compiled_form import CompiledForm, with_compiled_form
+from whimbrel.kernels.compiled_function import CompiledForm, with_compiled_form
 from whimbrel.kernels.contract import PORTION_ROWS, Kernel, Stateless
-from whimbrel.kernels.kept_rows import kept_rows
+from whimbrel.kernels.filter_rows import kept_rows
 from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, encode_keys
-from whimbrel.kernels.spread import marked, spread
+from whimbrel.kernels.scatter import marked, spread
 from whimbrel.kernels.state import FIXED, Parts, restored, state_of
-from whimbrel.kernels.time_order import ascends, ordered, time_order, with_gaps
+from whimbrel.kernels.time_sort import ascends, ordered, time_order, with_gaps
 
 __all__ = [
     "FIXED", "PORTION_ROWS", "ColumnKeys", "Compiled", "CompiledForm", "IntegerKeys", "Kernel", "KeyTable", "Parts",

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 _ENGINE = Path(__file__).parent.parent
-_COMPILED_ROOMS = ("kernels/primitives", "kernels/instructions.py", "aggregates", "expr/scalars.py")
+_COMPILED_ROOMS = ("kernels/primitives", "kernels/intrinsics.py", "aggregates", "expr/scalar_functions.py")
 
 
 def cache_directory() -> Path:
@@ -55,8 +55,8 @@ def foundation() -> str:
         digest.update(f"{package} {importlib.metadata.version(package)}".encode())
     for room in _COMPILED_ROOMS:
         path = _ENGINE / room
-        for file in [path] if path.suffix else sorted(path.glob("*.py")):
-            digest.update(file.name.encode() + file.read_bytes())
+        for file in [path] if path.suffix else sorted(path.rglob("*.py")):
+            digest.update(str(file.relative_to(_ENGINE)).encode() + file.read_bytes())
     return digest.hexdigest()
 
 

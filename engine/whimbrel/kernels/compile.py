@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from whimbrel.kernels.cache import source_file
-from whimbrel.kernels.instructions import instruction
+from whimbrel.kernels.intrinsics import instruction
 
 Tier = Literal["interpreted", "primitives", "fused"]
 

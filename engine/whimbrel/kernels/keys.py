@@ -11,7 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Column, Mask, Storage, frozen, numpy_type
 from whimbrel.errors import SchemaError
 from whimbrel.kernels.compile import Compiled
-from whimbrel.kernels.primitives import table as primitive
+from whimbrel.kernels.primitives.hashing import hash_table as primitive
 from whimbrel.kernels.state import restored
 
 Array = np.ndarray[Any, Any]

@@ -1,52 +1,52 @@
 """What happens to streams: one operator per file, description, movement and method together. Generated."""
 
-from whimbrel.operators.aggregate import GroupAggregate, aggregate
-from whimbrel.operators.alter_lifetime import AlterLifetime, Moment, alter_lifetime
-from whimbrel.operators.asof_join import AsofJoin, Direction, asof_join
-from whimbrel.operators.assume import Assume, assume
-from whimbrel.operators.band import Band
-from whimbrel.operators.chop import Chop, chop
-from whimbrel.operators.clip import Clip, clip
-from whimbrel.operators.clip_duration import ClipDuration, clip_duration
-from whimbrel.operators.coalesce import Coalesce
-from whimbrel.operators.detect import Beginning, Detect, Outputs, Simultaneous, detect
-from whimbrel.operators.distinct import distinct
-from whimbrel.operators.drop import drop
-from whimbrel.operators.edges import Edges, edges
-from whimbrel.operators.extend import Extend, extend
-from whimbrel.operators.fill import Fill
-from whimbrel.operators.finer_unit import FinerUnit
-from whimbrel.operators.finish import Finish
-from whimbrel.operators.hops import Hops
-from whimbrel.operators.ingest import Ingest
-from whimbrel.operators.join import How, Join, cross_join, join
-from whimbrel.operators.joined_row import On
-from whimbrel.operators.late_rows import LateRows
-from whimbrel.operators.lifetime import Span
-from whimbrel.operators.on_beat import OnBeat
-from whimbrel.operators.pattern import Pattern, all_at_once, event, sequence
-from whimbrel.operators.pivot import Pivot, pivot
-from whimbrel.operators.point_at_end import PointAtEnd, point_at_end
-from whimbrel.operators.quantize import Quantize, progressive_window, quantize
-from whimbrel.operators.rename import rename
-from whimbrel.operators.results import Results, WindowBound
-from whimbrel.operators.revise import Revise
-from whimbrel.operators.sample import Sample, sample
-from whimbrel.operators.select import Select, select, with_columns
-from whimbrel.operators.select_many import ItemType, SelectMany, select_many
-from whimbrel.operators.semi_join import SemiJoin, anti_join, semi_join, where_exists, where_not_exists
-from whimbrel.operators.session_aggregate import SessionAggregate
-from whimbrel.operators.session_window import Emit, SessionWindow, session_window
-from whimbrel.operators.set_duration import SetDuration, set_duration
-from whimbrel.operators.shift import Shift, shift
-from whimbrel.operators.sort import Sort
-from whimbrel.operators.stitch import Stitch, stitch
-from whimbrel.operators.top_k import TopK, top_k
-from whimbrel.operators.union import Union, union
-from whimbrel.operators.unpivot import Unpivot, unpivot
-from whimbrel.operators.where import Where, where
-from whimbrel.operators.widening_window import WideningWindow
-from whimbrel.operators.window import (
+from whimbrel.operators.aggregation.aggregate import GroupAggregate, aggregate
+from whimbrel.operators.aggregation.distinct import distinct
+from whimbrel.operators.aggregation.fill_windows import Fill
+from whimbrel.operators.aggregation.finalize import Finish
+from whimbrel.operators.aggregation.hopping_aggregate import Hops
+from whimbrel.operators.aggregation.pivot import Pivot, pivot
+from whimbrel.operators.aggregation.result_expressions import Results, WindowBound
+from whimbrel.operators.aggregation.session_aggregate import SessionAggregate
+from whimbrel.operators.aggregation.top_k import TopK, top_k
+from whimbrel.operators.joins.asof_join import AsofJoin, Direction, asof_join
+from whimbrel.operators.joins.clip import Clip, clip
+from whimbrel.operators.joins.join import How, Join, cross_join, join
+from whimbrel.operators.joins.join_schema import On
+from whimbrel.operators.joins.semi_join import SemiJoin, anti_join, semi_join, where_exists, where_not_exists
+from whimbrel.operators.lifetimes.alter_lifetime import AlterLifetime, Moment, alter_lifetime
+from whimbrel.operators.lifetimes.chop import Chop, chop
+from whimbrel.operators.lifetimes.clip_duration import ClipDuration, clip_duration
+from whimbrel.operators.lifetimes.coalesce import Coalesce
+from whimbrel.operators.lifetimes.edges import Edges, edges
+from whimbrel.operators.lifetimes.extend import Extend, extend
+from whimbrel.operators.lifetimes.lifetime import Span
+from whimbrel.operators.lifetimes.point_at_end import PointAtEnd, point_at_end
+from whimbrel.operators.lifetimes.set_duration import SetDuration, set_duration
+from whimbrel.operators.lifetimes.shift import Shift, shift
+from whimbrel.operators.lifetimes.stitch import Stitch, stitch
+from whimbrel.operators.patterns.detect import Beginning, Detect, Outputs, Simultaneous, detect
+from whimbrel.operators.patterns.pattern import Pattern, all_at_once, event, sequence
+from whimbrel.operators.periodic.periodic_loop import OnBeat
+from whimbrel.operators.rows.assume import Assume, assume
+from whimbrel.operators.rows.changelog import Revise
+from whimbrel.operators.rows.drop import drop
+from whimbrel.operators.rows.explode import ItemType, SelectMany, select_many
+from whimbrel.operators.rows.finer_unit import FinerUnit
+from whimbrel.operators.rows.ingest import Ingest
+from whimbrel.operators.rows.late_rows import LateRows
+from whimbrel.operators.rows.lateness_band import Band
+from whimbrel.operators.rows.rename import rename
+from whimbrel.operators.rows.sample import Sample, sample
+from whimbrel.operators.rows.select import Select, select, with_columns
+from whimbrel.operators.rows.sort import Sort
+from whimbrel.operators.rows.union import Union, union
+from whimbrel.operators.rows.unpivot import Unpivot, unpivot
+from whimbrel.operators.rows.where import Where, where
+from whimbrel.operators.windows.adaptive_window import WideningWindow
+from whimbrel.operators.windows.quantize import Quantize, progressive_window, quantize
+from whimbrel.operators.windows.session_window import Emit, SessionWindow, session_window
+from whimbrel.operators.windows.window import (
     HoppingWindow,
     Label,
     SlidingWindow,

@@ -10,16 +10,16 @@ from whimbrel.optimize.absorb_session import absorb_session
 from whimbrel.optimize.absorb_where import absorb_where
 from whimbrel.optimize.absorb_window import absorb_window
 from whimbrel.optimize.check_latencies import check_latencies
-from whimbrel.optimize.close_hops import close_hops
-from whimbrel.optimize.fuse_on_beat import fuse_on_beat
-from whimbrel.optimize.in_steps import split_windows
-from whimbrel.optimize.join_edges import join_edges
+from whimbrel.optimize.coalesce_edges import join_edges
+from whimbrel.optimize.fuse_hopping_aggregate import close_hops
+from whimbrel.optimize.fuse_periodic import fuse_on_beat
 from whimbrel.optimize.prune_columns import prune_columns
-from whimbrel.optimize.push_down import push_down
-from whimbrel.optimize.read_once import read_once
-from whimbrel.optimize.share import share
+from whimbrel.optimize.push_down_filters import push_down
+from whimbrel.optimize.share_sources import read_once
+from whimbrel.optimize.share_subplans import share
 from whimbrel.optimize.sort_as_needed import sort_as_needed
 from whimbrel.optimize.split_latencies import split_latencies
+from whimbrel.optimize.two_phase_aggregate import split_windows
 from whimbrel.optimize.widen_hops import widen_hops
 from whimbrel.plan import Node, rewrite
 

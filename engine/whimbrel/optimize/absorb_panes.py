@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from whimbrel.operators import GroupAggregate, SetDuration
-from whimbrel.operators.hops import Hops
+from whimbrel.operators.aggregation.hopping_aggregate import Hops
 from whimbrel.plan import Node, Part
 
 

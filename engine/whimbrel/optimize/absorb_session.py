@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from whimbrel.expr import Col, Expr
 from whimbrel.operators import GroupAggregate, SessionWindow
-from whimbrel.operators.session_aggregate import SessionAggregate
+from whimbrel.operators.aggregation.session_aggregate import SessionAggregate
 from whimbrel.plan import Node, reads_lifetime
 
 

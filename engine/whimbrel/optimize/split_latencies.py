@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 from typing import Any
 
 from whimbrel.operators import Band, GroupAggregate, HoppingWindow, Sort, Union
-from whimbrel.optimize.in_steps import in_steps
+from whimbrel.optimize.two_phase_aggregate import in_steps
 from whimbrel.plan import Node, Operator, walk
 
 

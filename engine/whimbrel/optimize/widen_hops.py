@@ -5,7 +5,7 @@ from __future__ import annotations
 from whimbrel.clock import quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.operators import Band, Chop, GroupAggregate, HoppingWindow
-from whimbrel.operators.widening_window import WideningWindow
+from whimbrel.operators.windows.adaptive_window import WideningWindow
 from whimbrel.plan import Node, Source
 
 

@@ -1,21 +1,21 @@
 """The contracts (Operator, Aggregate, Source) and the graph they make; nothing here moves a row."""
 
 from whimbrel.plan.aggregate import Aggregate, ByColumns, Part, State, Steps, TwoPasses
-from whimbrel.plan.collection import Bag, Objects, Sketch, Summary, is_ordered
-from whimbrel.plan.excerpts import Excerpts
+from whimbrel.plan.block_reader import Excerpts
 from whimbrel.plan.explain import explain, explain_together, readable
 from whimbrel.plan.expressions import reads_exactly, reads_lifetime
 from whimbrel.plan.fluent import FLUENT, Operators, fluent
+from whimbrel.plan.function_errors import StepFailed, failed, leaves_int64
 from whimbrel.plan.graph import Node, rewrite, walk
 from whimbrel.plan.lineage import EVERYTHING, Exact, Given, Wanted, ceil_to, earlier, floor_to, later
 from whimbrel.plan.lookahead import LOOKAHEAD_HINT, check_lookahead
-from whimbrel.plan.needed import times_needed
 from whimbrel.plan.operator import HIDDEN, Operator
+from whimbrel.plan.overload_signal import Relief
 from whimbrel.plan.partition import partition_columns
 from whimbrel.plan.properties import Apart, Beat, Grid, Properties
 from whimbrel.plan.reach import Reach
-from whimbrel.plan.relief import Relief
-from whimbrel.plan.shown import check_shown
+from whimbrel.plan.required_times import times_needed
+from whimbrel.plan.result_columns import check_shown
 from whimbrel.plan.sink import Sink, Token
 from whimbrel.plan.source import (
     Blocks,
@@ -29,7 +29,7 @@ from whimbrel.plan.source import (
     Source,
     Unsorted,
 )
-from whimbrel.plan.step_failed import StepFailed, failed, leaves_int64
+from whimbrel.plan.value_state import Bag, Objects, Sketch, Summary, is_ordered
 
 __all__ = [
     "EVERYTHING", "FLUENT", "HIDDEN", "LOOKAHEAD_HINT", "Aggregate", "Apart", "Bag", "Beat", "Blocks", "ByColumns",

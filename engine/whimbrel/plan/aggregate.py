@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Column
 from whimbrel.expr import Expr, Reduced, trace
-from whimbrel.plan.collection import Bag, Objects, Sketch
+from whimbrel.plan.value_state import Bag, Objects, Sketch
 
 State = tuple[Any, ...]
 """The running value of one group: a tuple of ints and floats, kept as one plain array per position."""

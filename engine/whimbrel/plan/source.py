@@ -15,9 +15,9 @@ from whimbrel.batch import Batch, Mask, Schema, Ticks
 from whimbrel.clock import MIN_TIME
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
-from whimbrel.plan.excerpts import Excerpts
+from whimbrel.plan.block_reader import Excerpts
+from whimbrel.plan.overload_signal import Relief
 from whimbrel.plan.properties import Beat
-from whimbrel.plan.relief import Relief
 
 LatePolicy = Literal["raise", "drop", "adjust", "side"]
 

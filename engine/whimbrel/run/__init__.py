@@ -1,17 +1,17 @@
 """Starting plans, moving batches, and answering: on the calling thread, or on one of their own."""
 
-from whimbrel.run.answer import in_order
-from whimbrel.run.behind import Behind, behind
+from whimbrel.run.checkpoint_coordinator import Checkpoints
 from whimbrel.run.collect import batches, collect, collect_together, progress
-from whimbrel.run.keeping import Checkpoints
+from whimbrel.run.execution import Session
+from whimbrel.run.lineage import Behind, behind
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.profile import Profile, profile
-from whimbrel.run.ranges import Piece, in_ranges
-from whimbrel.run.reader import Reader
+from whimbrel.run.query_result import in_order
 from whimbrel.run.run import Run, start
-from whimbrel.run.session import Session
+from whimbrel.run.source_reader import Reader
 from whimbrel.run.state_file import read_state, write_state
+from whimbrel.run.time_partitions import Piece, in_ranges
 
 __all__ = [
     "Behind", "Checkpoints", "Metrics", "Piece", "Pipeline", "Profile", "Reader", "Run", "Session", "Snapshot",

@@ -19,7 +19,7 @@ from whimbrel.errors import CheckpointError, DamagedCheckpointError
 from whimbrel.expr import functions_in, identity
 from whimbrel.kernels import state_of
 from whimbrel.plan import Node, Operator, Source, Token, walk
-from whimbrel.run.session import Session
+from whimbrel.run.execution import Session
 from whimbrel.run.state_file import read_state, write_state
 
 _FORMAT = 12

@@ -13,10 +13,10 @@ from whimbrel.batch import table_from_batches
 from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
 from whimbrel.plan import Node
-from whimbrel.run.answer import in_order
+from whimbrel.run.execution import Session
 from whimbrel.run.metrics import Snapshot
-from whimbrel.run.ranges import collect_side_by_side
-from whimbrel.run.session import Session
+from whimbrel.run.query_result import in_order
+from whimbrel.run.time_partitions import collect_side_by_side
 
 _WORTH_COMPILING_ROWS = 50_000
 _INTERPRETED_ROWS_PER_S = 100_000

@@ -11,8 +11,8 @@ import pyarrow as pa
 from whimbrel.batch import Schema
 from whimbrel.clock import INF, MIN_TIME, format_instant
 from whimbrel.clock.instant import Moment
-from whimbrel.connect.feeds.state import FeedState
-from whimbrel.run.work import Step
+from whimbrel.connect.feeds.runtime.feed_status import FeedState
+from whimbrel.run.operator_metrics import Step
 
 
 @dataclass(frozen=True, slots=True)

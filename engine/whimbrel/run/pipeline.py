@@ -11,7 +11,7 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels import PORTION_ROWS, Kernel, Thrift
 from whimbrel.operators import Select
 from whimbrel.plan import Node, Source, walk
-from whimbrel.run.work import Work
+from whimbrel.run.operator_metrics import Work
 
 _MOST_SHOWN_PORTIONS = 32
 """What is due in so many portions is not looked at before it is settled: that would take seconds."""

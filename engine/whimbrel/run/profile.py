@@ -14,7 +14,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch
 from whimbrel.kernels import Kernel, patience, watched
 from whimbrel.plan import Node, Source
-from whimbrel.run.session import Session
+from whimbrel.run.execution import Session
 
 
 @dataclass(frozen=True)

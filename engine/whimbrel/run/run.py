@@ -10,12 +10,12 @@ from typing import Any, Self
 from whimbrel.connect import ReplayClock
 from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.plan import Node, Sink
-from whimbrel.run.behind import Behind, Read, behind
 from whimbrel.run.checkpoint import load
-from whimbrel.run.keeping import Checkpoints, Keeping
-from whimbrel.run.loop import FilePath, Loop, Shown, State
+from whimbrel.run.checkpoint_coordinator import Checkpoints, Keeping
+from whimbrel.run.execution import Session
+from whimbrel.run.lineage import Behind, Read, behind
 from whimbrel.run.metrics import Metrics, Snapshot
-from whimbrel.run.session import Session
+from whimbrel.run.run_loop import FilePath, Loop, Shown, State
 
 
 def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = None,

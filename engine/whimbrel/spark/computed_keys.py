@@ -8,9 +8,9 @@ from typing import Any
 
 from whimbrel.expr import Col, Expr, Keys, lifetime_of
 from whimbrel.operators import HoppingWindow, Select, SlidingWindow
-from whimbrel.operators.grouping import keys_of
-from whimbrel.optimize.in_steps import above
+from whimbrel.operators.aggregation.grouping import keys_of
 from whimbrel.optimize.prune_columns import prune_columns
+from whimbrel.optimize.two_phase_aggregate import above
 from whimbrel.plan import Node, Source
 
 

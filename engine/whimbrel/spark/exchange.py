@@ -11,10 +11,10 @@ import pyarrow as pa
 from whimbrel.clock import INF, MIN_TIME, finest, ticks_in
 from whimbrel.optimize import optimize
 from whimbrel.plan import Disorder, Node, Reach, Source
-from whimbrel.spark.divide import How, Stage
-from whimbrel.spark.native import native
+from whimbrel.spark.expressions import native
 from whimbrel.spark.rows import TICKS, Reader, Rows, quoted
-from whimbrel.spark.sql_states import names_of
+from whimbrel.spark.sql_partial_aggregates import names_of
+from whimbrel.spark.stages import How, Stage
 from whimbrel.spark.tasks import RANGE, SOURCE, Sent, Work, sent, travelling
 from whimbrel.spark.types import spark_schema
 

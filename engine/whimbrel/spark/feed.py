@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch
 from whimbrel.clock.duration import Duration
-from whimbrel.connect.columnar import BATCH_ROWS, TimedSource
+from whimbrel.connect.tables.columnar_source import BATCH_ROWS, TimedSource
 from whimbrel.errors import PlanError, SourceError
-from whimbrel.spark.cause import short_cause
+from whimbrel.spark.errors import short_cause
 from whimbrel.spark.rows import as_type, quoted
 from whimbrel.spark.types import arrow_schema
 
@@ -36,7 +36,7 @@ class SparkFeed(TimedSource):
     frame : pyspark.sql.DataFrame
         Of ``spark.readStream``.
     time, end, arrival, reorder_latency, late
-        As in :class:`~whimbrel.connect.columnar.TimedSource`.
+        As in :class:`~whimbrel.connect.tables.columnar_source.TimedSource`.
     name : str, optional
         Default ``"spark"``.
 

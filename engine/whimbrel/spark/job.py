@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.errors import SourceError
-from whimbrel.spark.cause import short_cause
-from whimbrel.spark.delivery import Delivery
-from whimbrel.spark.push import pusher
+from whimbrel.spark.errors import short_cause
+from whimbrel.spark.row_receiver import Delivery
+from whimbrel.spark.row_sender import pusher
 from whimbrel.spark.rows import quoted
 from whimbrel.spark.session import check_running
 from whimbrel.spark.types import sent_schema

@@ -13,19 +13,19 @@ import pyarrow as pa
 from whimbrel.batch import Batch
 from whimbrel.clock import Duration, Instant
 from whimbrel.connect import ColumnarSource
-from whimbrel.connect.stated import Stated, in_file_order
+from whimbrel.connect.tables.time_column_markers import Stated, in_file_order
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, columns_of, lifetime_of, predicate
 from whimbrel.plan import Beat, Blocks, Disorder, Source
-from whimbrel.spark import tables
-from whimbrel.spark.cached import CachedPartitions, is_cached
+from whimbrel.spark import input_options
+from whimbrel.spark.cached_partitions import CachedPartitions, is_cached
+from whimbrel.spark.detect_parquet_scan import plain_parquet
+from whimbrel.spark.expressions import native
 from whimbrel.spark.feed import SparkFeed
 from whimbrel.spark.job import job_batches
-from whimbrel.spark.native import native
-from whimbrel.spark.plain_files import PlainFiles
-from whimbrel.spark.plain_scan import plain_parquet
+from whimbrel.spark.parquet_files import PlainFiles
 from whimbrel.spark.rows import Rows, as_type
-from whimbrel.spark.sql_states import names_of
+from whimbrel.spark.sql_partial_aggregates import names_of
 from whimbrel.spark.types import arrow_schema
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class SparkSource(ColumnarSource):
     ----------
     frame : pyspark.sql.DataFrame
     time, end, arrival, late
-        As in :class:`~whimbrel.connect.columnar.TimedSource`.
+        As in :class:`~whimbrel.connect.tables.columnar_source.TimedSource`.
     reorder_latency : str, timedelta or int, optional
         Default: none is promised, the source is history and is read whole, since Spark's partitions have no order. With
         ``order="time"`` nothing is late.
@@ -86,8 +86,8 @@ class SparkSource(ColumnarSource):
         self.fields = arrow_schema(frame.schema, where=where)
         super().__init__(self.fields, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
                          name=name or "spark", rows=None, where=where)
-        self.conditions = (*conditions, *tables.in_time(between, self.timeline))
-        self.frame = tables.told_to_spark(frame, self.schema, self.conditions, where)
+        self.conditions = (*conditions, *input_options.in_time(between, self.timeline))
+        self.frame = input_options.told_to_spark(frame, self.schema, self.conditions, where)
         self._files = None if order == "time" else self._direct(frame)
         if self._files is not None and not self.conditions:
             self.rows = self._files.rows
@@ -193,11 +193,11 @@ def spark_source(asked: Any, *, time: str, end: str | None = None, arrival: str 
     if in_file_order(arrival):
         raise PlanError("Spark keeps no order of rows, so none can be that of their arrival.", where=told,
                         hint="name the column that has the arrival time: arrival=...")
-    frame = tables.frame_of(asked, spark, told)
-    in_sql, conditions = tables.said_of_rows(where, told)
-    frame = tables.kept(frame, in_sql, told)
+    frame = input_options.frame_of(asked, spark, told)
+    in_sql, conditions = input_options.said_of_rows(where, told)
+    frame = input_options.kept(frame, in_sql, told)
     read = sorted(set().union(*map(columns_of, conditions)))
-    frame = tables.only(frame, [name for name in (time, end, arrival) if name] + read, columns, told)
+    frame = input_options.only(frame, [name for name in (time, end, arrival) if name] + read, columns, told)
     options |= {"time": time, "end": end, "arrival": arrival}
     if not frame.isStreaming:
         return SparkSource(frame, conditions=conditions, between=between, order=order, **options)
@@ -205,5 +205,5 @@ def spark_source(asked: Any, *, time: str, end: str | None = None, arrival: str 
         raise PlanError("A stream has neither a range of time nor an order of its own.", where=told,
                         hint="between= and order= are for DataFrames that are no streams")
     if conditions:
-        frame = tables.told_to_spark(frame, SparkFeed(frame, **options).schema, conditions, told)
+        frame = input_options.told_to_spark(frame, SparkFeed(frame, **options).schema, conditions, told)
     return SparkFeed(frame, **options)

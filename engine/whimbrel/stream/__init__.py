@@ -1,10 +1,7 @@
 """What a notebook user types."""
 
 from whimbrel.stream import datasets, feeds, sinks
-from whimbrel.stream.bands import Bands
-from whimbrel.stream.latencies import asked_at
-from whimbrel.stream.lateness import Lateness, late_rows, lateness, lateness_of
-from whimbrel.stream.measures import (
+from whimbrel.stream.aggregates import (
     aggregate,
     all,
     any,
@@ -29,6 +26,9 @@ from whimbrel.stream.measures import (
     window_end,
     window_start,
 )
+from whimbrel.stream.latencies import asked_at
+from whimbrel.stream.latency_bands import Bands
+from whimbrel.stream.lateness import Lateness, late_rows, lateness, lateness_of
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
 from whimbrel.stream.restore import restore
 from whimbrel.stream.serve import Served, serve

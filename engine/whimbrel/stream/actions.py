@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from whimbrel import progress as progressing
+from whimbrel import progressive as progressing
 from whimbrel import run as running
 from whimbrel.clock import Duration
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Sink, explain, readable
-from whimbrel.progress import Progress
+from whimbrel.progressive import Progress
 from whimbrel.run import Behind, Checkpoints, Pipeline, Profile, Run
 
 if TYPE_CHECKING:

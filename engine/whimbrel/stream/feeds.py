@@ -7,23 +7,23 @@ from functools import wraps
 from typing import ParamSpec
 
 from whimbrel.connect.feeds import Conflate, DeadLetters, Feed, FeedState, Overload, Sample, WidenHop
-from whimbrel.connect.feeds.avro_format import Avro
-from whimbrel.connect.feeds.csv_format import Csv
-from whimbrel.connect.feeds.directory import DirectoryFeed
+from whimbrel.connect.feeds.files.directory import DirectoryFeed
+from whimbrel.connect.feeds.files.tail import TailFeed
 from whimbrel.connect.feeds.flight import FlightFeed
-from whimbrel.connect.feeds.hand_over import HandOver
-from whimbrel.connect.feeds.http import EventsFeed, HttpFeed
-from whimbrel.connect.feeds.iterated import IteratedFeed
-from whimbrel.connect.feeds.kafka import KafkaFeed
+from whimbrel.connect.feeds.formats.avro_format import Avro
+from whimbrel.connect.feeds.formats.csv_format import Csv
+from whimbrel.connect.feeds.formats.protobuf_format import Protobuf
+from whimbrel.connect.feeds.http.http_feed import EventsFeed, HttpFeed
+from whimbrel.connect.feeds.iterator import IteratedFeed
+from whimbrel.connect.feeds.kafka.kafka_feed import KafkaFeed
 from whimbrel.connect.feeds.mqtt import MqttFeed
 from whimbrel.connect.feeds.nats import NatsFeed
-from whimbrel.connect.feeds.postgres import PostgresFeed
-from whimbrel.connect.feeds.postgres_changes import PostgresChangesFeed
-from whimbrel.connect.feeds.protobuf_format import Protobuf
-from whimbrel.connect.feeds.redis import RedisFeed
+from whimbrel.connect.feeds.postgres.postgres_cdc import PostgresChangesFeed
+from whimbrel.connect.feeds.postgres.postgres_feed import PostgresFeed
+from whimbrel.connect.feeds.redis.redis_feed import RedisFeed
+from whimbrel.connect.feeds.runtime.hybrid_source import HandOver
 from whimbrel.connect.feeds.socket import SocketFeed
 from whimbrel.connect.feeds.synthetic import SyntheticFeed
-from whimbrel.connect.feeds.tail import TailFeed
 from whimbrel.connect.feeds.websocket import WebSocketFeed
 from whimbrel.errors import PlanError
 from whimbrel.plan import Node

@@ -9,7 +9,7 @@ from dataclasses import replace
 from whimbrel.connect import Replay, ReplayClock
 from whimbrel.errors import PlanError
 from whimbrel.plan import Source
-from whimbrel.stream.bands import Bands
+from whimbrel.stream.latency_bands import Bands
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.stream import Stream
 

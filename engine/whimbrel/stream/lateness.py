@@ -19,7 +19,7 @@ from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
 from whimbrel.operators import Band, LateRows
 from whimbrel.plan import Disorder, Node, Promising, Source
-from whimbrel.progress.arguments import check_confidence
+from whimbrel.progressive.query.validation import check_confidence
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.stream import Stream
 

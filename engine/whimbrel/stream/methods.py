@@ -67,17 +67,60 @@ class Methods:
         return self._unary(operators.aggregate, self.keys, self.node.properties, *unnamed, emit=emit, fill=fill,
                            **results)
 
-    def alter_lifetime(self, *, start: Moment | None = None, duration: Span | None = "same") -> Stream:
-        """Give each event another start, duration, or both. See :class:`whimbrel.operators.AlterLifetime`.
+    def distinct(self, *columns: str | Expr) -> Stream:
+        """One row for each different payload, per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
+
+        Every start and every end of an equal payload begins a new row, as in an aggregate; ``stitch()`` fuses them.
 
         Parameters
         ----------
-        start : Expr, callable, int or datetime, optional
-            Such as ``col.start + 5``; must keep the order of events.
-        duration : Expr, callable, str, timedelta, int or None
-            Such as ``"5m"`` or ``col.end - col.start``; None is no known end. ``"same"`` keeps the duration.
+        *columns : str or Expr
+            What makes rows different, and what they keep; all columns by default. Keys of ``group_by`` are kept too.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> events = wb.from_arrow({"at": [0, 3, 5], "x": [2, 2, 3]}, time="at")
+        >>> events.tumbling_window(10).distinct("x").collect().to_pylist()
+        [{'start': 0, 'end': 10, 'x': 2}, {'start': 0, 'end': 10, 'x': 3}]
         """
-        return self._unary(operators.alter_lifetime, start=start, duration=duration)
+        return self._unary(operators.distinct, *columns, keys=self.keys)
+
+    def pivot(self, *names: str | Expr, attribute: str, value: str, values: Sequence[Any], aggregate: Callable[[Any],
+              Aggregate] | None = None) -> Stream:
+        """A column for each attribute. See :class:`whimbrel.operators.Pivot`.
+
+        Parameters
+        ----------
+        *names : str or Expr
+            Keys of the rows, beside those of ``group_by``.
+        attribute, value : str
+            Columns with the name and with the value of what becomes a column.
+        values : sequence
+            The attributes to make columns of, such as ``["speed", "height"]``.
+        aggregate : callable, optional
+            What becomes of several values, such as ``wb.first`` or ``wb.mean``; without it they are an error.
+        """
+        return self._unary(operators.pivot, *names, attribute=attribute, value=value, values=values,
+                           aggregate=aggregate, keys=self.keys)
+
+    def top_k(self, k: int, by: Condition | str, *, descending: bool = True, ties: bool = True,
+              rank: str = "rank") -> Stream:
+        """Keep the rows of the k largest values per snapshot and group. See :class:`whimbrel.operators.TopK`.
+
+        Parameters
+        ----------
+        k : int
+        by : Expr, callable or str
+            What rows are ordered by, or the name of a column.
+        descending : bool
+            False: the smallest instead.
+        ties : bool
+            Whether all rows of the last rank are kept, so that there may be more than k.
+        rank : str
+            The name of the column with the rank.
+        """
+        return self._unary(operators.top_k, k, by, descending=descending, ties=ties, rank=rank, keys=self.keys)
 
     def asof_join(self, right: Stream, *, on: On | None = None, tolerance: Duration | None = None,
                   direction: Direction = "backward", strict: bool = False, nulls_equal: bool = False,
@@ -105,31 +148,6 @@ class Methods:
         return self._binary(operators.asof_join, right, on=on, tolerance=tolerance, direction=direction, strict=strict,
                             nulls_equal=nulls_equal, suffix=suffix, allow_lookahead=allow_lookahead)
 
-    def assume(self, *, duration: Duration | None = None, periodic: Duration | None = None,
-               non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> Stream:
-        """Say what you know of a stream; a row that belies it is an error. See :class:`whimbrel.operators.Assume`.
-
-        Parameters
-        ----------
-        duration : str, timedelta or int (ticks), optional
-            How long every event lasts.
-        periodic : str, timedelta or int (ticks), optional
-            At which distance events follow each other, without gaps, and without overlaps. Where a column says when
-            they end (``end=``) they may last less: say `duration`, too, and what follows runs without a timeline.
-        non_overlapping : bool
-            Whether no two events are active at one time.
-        start_edges : bool
-            Whether no event ends.
-        per : str or sequence of str
-            Columns: events of other keys have nothing to do with it.
-        """
-        return self._unary(operators.assume, duration=duration, periodic=periodic, non_overlapping=non_overlapping,
-                           start_edges=start_edges, per=per)
-
-    def chop(self, period: Duration, *, offset: Duration | None = None) -> Stream:
-        """Cut each event at a grid of `period`. See :class:`whimbrel.operators.Chop`."""
-        return self._unary(operators.chop, period, offset=offset)
-
     def clip(self, right: Stream, on: On | None = None, *, nulls_equal: bool = False,
              allow_lookahead: bool = False) -> Stream:
         """End each event at the first start of a matching one of `right`. See :class:`whimbrel.operators.Clip`.
@@ -145,80 +163,6 @@ class Methods:
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
         return self._binary(operators.clip, right, on, nulls_equal=nulls_equal, allow_lookahead=allow_lookahead)
-
-    def clip_duration(self, longest: Duration) -> Stream:
-        """Let no event last longer than this. See :class:`whimbrel.operators.ClipDuration`."""
-        return self._unary(operators.clip_duration, longest)
-
-    def detect(self, pattern: Pattern, *, within: Duration | None, register: Beginning | None = None,
-               skip: bool = False, overlapping: bool = True, simultaneous: Simultaneous = "discard",
-               output: Outputs | None = None, allow_lookahead: bool = False) -> Stream:
-        """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
-
-        Parameters
-        ----------
-        pattern : Pattern
-            Such as ``wb.sequence(first=col.x > 1, second=col.x < 1)``.
-        within : str, timedelta, int or None
-            A run that began at t accepts events before t + within. None is no limit: matches have no known end, and
-            a run that no event ends is remembered for as long as the query runs.
-        register : dict
-            What every run remembers at its begin, by name: a value, or a pyarrow type for null. Events change it,
-            ``wb.event(col.x > 1, total=wb.register.total + col.x)``, and conditions may read it.
-        skip : bool
-            Others may lie in between: an event that fits nowhere in a run is ignored instead of ending it.
-        overlapping : bool
-            False: no run begins at an event that moved another one on.
-        simultaneous : {"discard", "in_order"}
-            Events of one key at one time are passed over and end the key's runs; or you declare that there are none,
-            and if there are, they are taken in the order in which they came.
-        output : dict
-            Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
-        allow_lookahead : bool
-            Let events that are known only later than they say, such as results of windows labelled at their start, lie
-            among finer ones.
-        """
-        return self._unary(operators.detect, pattern, within=within, register=register, skip=skip,
-                           overlapping=overlapping, simultaneous=simultaneous, output=output,
-                           allow_lookahead=allow_lookahead, keys=self.keys, known=self.node.properties)
-
-    def distinct(self, *columns: str | Expr) -> Stream:
-        """One row for each different payload, per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
-
-        Every start and every end of an equal payload begins a new row, as in an aggregate; ``stitch()`` fuses them.
-
-        Parameters
-        ----------
-        *columns : str or Expr
-            What makes rows different, and what they keep; all columns by default. Keys of ``group_by`` are kept too.
-
-        Examples
-        --------
-        >>> import whimbrel as wb
-        >>> events = wb.from_arrow({"at": [0, 3, 5], "x": [2, 2, 3]}, time="at")
-        >>> events.tumbling_window(10).distinct("x").collect().to_pylist()
-        [{'start': 0, 'end': 10, 'x': 2}, {'start': 0, 'end': 10, 'x': 3}]
-        """
-        return self._unary(operators.distinct, *columns, keys=self.keys)
-
-    def drop(self, *names: str) -> Stream:
-        """All columns but these. See :class:`whimbrel.operators.Select`.
-
-        Examples
-        --------
-        >>> import whimbrel as wb
-        >>> wb.from_arrow({"at": [1], "x": [10], "y": [5]}, time="at").drop("at", "y").schema.show()
-        'x: int64'
-        """
-        return self._unary(operators.drop, *names)
-
-    def edges(self) -> Stream:
-        """A point where each event starts and one where it ends. See :class:`whimbrel.operators.Edges`."""
-        return self._unary(operators.edges)
-
-    def extend(self, by: Duration) -> Stream:
-        """Move the end of each event, later or (negative) earlier. See :class:`whimbrel.operators.Extend`."""
-        return self._unary(operators.extend, by)
 
     def join(self, right: Stream, on: On, *, how: How = "inner", where: Condition | None = None,
              suffix: str = "_right", nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
@@ -258,106 +202,6 @@ class Methods:
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
         return self._binary(operators.cross_join, right, where=where, suffix=suffix, allow_lookahead=allow_lookahead)
-
-    def pivot(self, *names: str | Expr, attribute: str, value: str, values: Sequence[Any], aggregate: Callable[[Any],
-              Aggregate] | None = None) -> Stream:
-        """A column for each attribute. See :class:`whimbrel.operators.Pivot`.
-
-        Parameters
-        ----------
-        *names : str or Expr
-            Keys of the rows, beside those of ``group_by``.
-        attribute, value : str
-            Columns with the name and with the value of what becomes a column.
-        values : sequence
-            The attributes to make columns of, such as ``["speed", "height"]``.
-        aggregate : callable, optional
-            What becomes of several values, such as ``wb.first`` or ``wb.mean``; without it they are an error.
-        """
-        return self._unary(operators.pivot, *names, attribute=attribute, value=value, values=values,
-                           aggregate=aggregate, keys=self.keys)
-
-    def point_at_end(self) -> Stream:
-        """A point of one tick where each event ends. See :class:`whimbrel.operators.PointAtEnd`."""
-        return self._unary(operators.point_at_end)
-
-    def quantize(self, size: Duration, hop: Duration, *, offset: Duration | None = None) -> Stream:
-        """Let each event last for all the windows that it is part of. See :class:`whimbrel.operators.Quantize`."""
-        return self._unary(operators.quantize, size, hop, offset=offset)
-
-    def progressive_window(self, size: Duration, hop: Duration, progress: Duration, *,
-                           offset: Duration | None = None) -> Stream:
-        """Windows with early partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
-        return self._unary(operators.progressive_window, size, hop, progress, offset=offset)
-
-    def rename(self, /, **names: str | Col) -> Stream:
-        """Give columns other names, ``new="old"``; their places stay. See :class:`whimbrel.operators.Select`.
-
-        Examples
-        --------
-        >>> import whimbrel as wb
-        >>> wb.from_arrow({"at": [1], "x": [10]}, time="at").rename(price="x").schema.show()
-        'at: int64, price: int64'
-        """
-        return self._unary(operators.rename, **names)
-
-    def sample(self, share: float, *columns: str | Expr, seed: int = 0) -> Stream:
-        """Keep the events of a share of all keys. See :class:`whimbrel.operators.Sample`.
-
-        Parameters
-        ----------
-        share : float
-            From 0 (none) to 1 (all).
-        *columns : str or Expr
-            The key; without them it is that of ``group_by``.
-        seed : int
-            Another seed is another sample.
-        """
-        return self._unary(operators.sample, share, *columns, seed=seed, keys=self.keys)
-
-    def select(self, /, *names: str | Expr, **columns: Column) -> Stream:
-        """Only these columns: names to keep, keywords to compute.
-
-        Examples
-        --------
-        >>> import whimbrel as wb
-        >>> events = wb.from_arrow({"at": [1], "x": [10]}, time="at")
-        >>> events.select("x", double=wb.col.x * 2).schema.show()
-        'x: int64, double: int64'
-        """
-        return self._unary(operators.select, *names, **columns)
-
-    def with_columns(self, /, **columns: Column) -> Stream:
-        """All columns, and these beside or instead of them.
-
-        Examples
-        --------
-        >>> import whimbrel as wb
-        >>> events = wb.from_arrow({"at": [1], "x": [10]}, time="at")
-        >>> events.with_columns(double=wb.col.x * 2).schema.show()
-        'at: int64, x: int64, double: int64'
-        """
-        return self._unary(operators.with_columns, **columns)
-
-    def select_many(self, column: str, values: Sequence[Column] | Condition = (), *,
-                    times: int | Condition | None = None, split: str | None = None,
-                    item_type: ItemType | None = None) -> Stream:
-        """A row for each item of a list. See :class:`whimbrel.operators.SelectMany`.
-
-        Parameters
-        ----------
-        column : str
-            A list column; with `split` a string column; with `values` the column to make.
-        values : sequence of Expr, Expr or callable, optional
-            A row for each of these instead, or for each item of the list that this is.
-        times : int, Expr or callable, optional
-            How many times the values are taken: ``[col.x], times=col.n``.
-        split : str, optional
-            Such as ``","``.
-        item_type : pyarrow.DataType, optional
-            Of the items of a Python function's lists, where a trial of it on sample rows does not tell.
-        """
-        return self._unary(operators.select_many, column, values, times=times, split=split, item_type=item_type)
 
     def semi_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
                   nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
@@ -413,20 +257,37 @@ class Methods:
         return self._binary(operators.where_not_exists, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal,
                             allow_lookahead=allow_lookahead)
 
-    def session_window(self, timeout: Duration, max_duration: Duration | None = None, *,
-                       emit: Emit = "change") -> Stream:
-        """Windows that last until no event has come for `timeout`. See :class:`whimbrel.operators.SessionWindow`.
+    def alter_lifetime(self, *, start: Moment | None = None, duration: Span | None = "same") -> Stream:
+        """Give each event another start, duration, or both. See :class:`whimbrel.operators.AlterLifetime`.
 
         Parameters
         ----------
-        timeout : str, timedelta or int
-            How long a key must be quiet.
-        max_duration : str, timedelta or int, optional
-            Cut longer sessions, at multiples of this: none lasts twice as long. Weeks (``"1w"``) are cut on Mondays.
-        emit : {"change", "close"}
-            With "close" an aggregate gives one row for each session.
+        start : Expr, callable, int or datetime, optional
+            Such as ``col.start + 5``; must keep the order of events.
+        duration : Expr, callable, str, timedelta, int or None
+            Such as ``"5m"`` or ``col.end - col.start``; None is no known end. ``"same"`` keeps the duration.
         """
-        return self._unary(operators.session_window, timeout, max_duration, emit=emit, keys=self.keys)
+        return self._unary(operators.alter_lifetime, start=start, duration=duration)
+
+    def chop(self, period: Duration, *, offset: Duration | None = None) -> Stream:
+        """Cut each event at a grid of `period`. See :class:`whimbrel.operators.Chop`."""
+        return self._unary(operators.chop, period, offset=offset)
+
+    def clip_duration(self, longest: Duration) -> Stream:
+        """Let no event last longer than this. See :class:`whimbrel.operators.ClipDuration`."""
+        return self._unary(operators.clip_duration, longest)
+
+    def edges(self) -> Stream:
+        """A point where each event starts and one where it ends. See :class:`whimbrel.operators.Edges`."""
+        return self._unary(operators.edges)
+
+    def extend(self, by: Duration) -> Stream:
+        """Move the end of each event, later or (negative) earlier. See :class:`whimbrel.operators.Extend`."""
+        return self._unary(operators.extend, by)
+
+    def point_at_end(self) -> Stream:
+        """A point of one tick where each event ends. See :class:`whimbrel.operators.PointAtEnd`."""
+        return self._unary(operators.point_at_end)
 
     def set_duration(self, duration: Span | None) -> Stream:
         """Let each event last so long from its start. See :class:`whimbrel.operators.SetDuration`.
@@ -453,23 +314,138 @@ class Methods:
         """Fuse events with equal payloads that follow each other. See :class:`whimbrel.operators.Stitch`."""
         return self._unary(operators.stitch)
 
-    def top_k(self, k: int, by: Condition | str, *, descending: bool = True, ties: bool = True,
-              rank: str = "rank") -> Stream:
-        """Keep the rows of the k largest values per snapshot and group. See :class:`whimbrel.operators.TopK`.
+    def detect(self, pattern: Pattern, *, within: Duration | None, register: Beginning | None = None,
+               skip: bool = False, overlapping: bool = True, simultaneous: Simultaneous = "discard",
+               output: Outputs | None = None, allow_lookahead: bool = False) -> Stream:
+        """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
 
         Parameters
         ----------
-        k : int
-        by : Expr, callable or str
-            What rows are ordered by, or the name of a column.
-        descending : bool
-            False: the smallest instead.
-        ties : bool
-            Whether all rows of the last rank are kept, so that there may be more than k.
-        rank : str
-            The name of the column with the rank.
+        pattern : Pattern
+            Such as ``wb.sequence(first=col.x > 1, second=col.x < 1)``.
+        within : str, timedelta, int or None
+            A run that began at t accepts events before t + within. None is no limit: matches have no known end, and
+            a run that no event ends is remembered for as long as the query runs.
+        register : dict
+            What every run remembers at its begin, by name: a value, or a pyarrow type for null. Events change it,
+            ``wb.event(col.x > 1, total=wb.register.total + col.x)``, and conditions may read it.
+        skip : bool
+            Others may lie in between: an event that fits nowhere in a run is ignored instead of ending it.
+        overlapping : bool
+            False: no run begins at an event that moved another one on.
+        simultaneous : {"discard", "in_order"}
+            Events of one key at one time are passed over and end the key's runs; or you declare that there are none,
+            and if there are, they are taken in the order in which they came.
+        output : dict
+            Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
+        allow_lookahead : bool
+            Let events that are known only later than they say, such as results of windows labelled at their start, lie
+            among finer ones.
         """
-        return self._unary(operators.top_k, k, by, descending=descending, ties=ties, rank=rank, keys=self.keys)
+        return self._unary(operators.detect, pattern, within=within, register=register, skip=skip,
+                           overlapping=overlapping, simultaneous=simultaneous, output=output,
+                           allow_lookahead=allow_lookahead, keys=self.keys, known=self.node.properties)
+
+    def assume(self, *, duration: Duration | None = None, periodic: Duration | None = None,
+               non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> Stream:
+        """Say what you know of a stream; a row that belies it is an error. See :class:`whimbrel.operators.Assume`.
+
+        Parameters
+        ----------
+        duration : str, timedelta or int (ticks), optional
+            How long every event lasts.
+        periodic : str, timedelta or int (ticks), optional
+            At which distance events follow each other, without gaps, and without overlaps. Where a column says when
+            they end (``end=``) they may last less: say `duration`, too, and what follows runs without a timeline.
+        non_overlapping : bool
+            Whether no two events are active at one time.
+        start_edges : bool
+            Whether no event ends.
+        per : str or sequence of str
+            Columns: events of other keys have nothing to do with it.
+        """
+        return self._unary(operators.assume, duration=duration, periodic=periodic, non_overlapping=non_overlapping,
+                           start_edges=start_edges, per=per)
+
+    def drop(self, *names: str) -> Stream:
+        """All columns but these. See :class:`whimbrel.operators.Select`.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> wb.from_arrow({"at": [1], "x": [10], "y": [5]}, time="at").drop("at", "y").schema.show()
+        'x: int64'
+        """
+        return self._unary(operators.drop, *names)
+
+    def select_many(self, column: str, values: Sequence[Column] | Condition = (), *,
+                    times: int | Condition | None = None, split: str | None = None,
+                    item_type: ItemType | None = None) -> Stream:
+        """A row for each item of a list. See :class:`whimbrel.operators.SelectMany`.
+
+        Parameters
+        ----------
+        column : str
+            A list column; with `split` a string column; with `values` the column to make.
+        values : sequence of Expr, Expr or callable, optional
+            A row for each of these instead, or for each item of the list that this is.
+        times : int, Expr or callable, optional
+            How many times the values are taken: ``[col.x], times=col.n``.
+        split : str, optional
+            Such as ``","``.
+        item_type : pyarrow.DataType, optional
+            Of the items of a Python function's lists, where a trial of it on sample rows does not tell.
+        """
+        return self._unary(operators.select_many, column, values, times=times, split=split, item_type=item_type)
+
+    def rename(self, /, **names: str | Col) -> Stream:
+        """Give columns other names, ``new="old"``; their places stay. See :class:`whimbrel.operators.Select`.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> wb.from_arrow({"at": [1], "x": [10]}, time="at").rename(price="x").schema.show()
+        'at: int64, price: int64'
+        """
+        return self._unary(operators.rename, **names)
+
+    def sample(self, share: float, *columns: str | Expr, seed: int = 0) -> Stream:
+        """Keep the events of a share of all keys. See :class:`whimbrel.operators.Sample`.
+
+        Parameters
+        ----------
+        share : float
+            From 0 (none) to 1 (all).
+        *columns : str or Expr
+            The key; without them it is that of ``group_by``.
+        seed : int
+            Another seed is another sample.
+        """
+        return self._unary(operators.sample, share, *columns, seed=seed, keys=self.keys)
+
+    def select(self, /, *names: str | Expr, **columns: Column) -> Stream:
+        """Only these columns: names to keep, keywords to compute.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> events = wb.from_arrow({"at": [1], "x": [10]}, time="at")
+        >>> events.select("x", double=wb.col.x * 2).schema.show()
+        'x: int64, double: int64'
+        """
+        return self._unary(operators.select, *names, **columns)
+
+    def with_columns(self, /, **columns: Column) -> Stream:
+        """All columns, and these beside or instead of them.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> events = wb.from_arrow({"at": [1], "x": [10]}, time="at")
+        >>> events.with_columns(double=wb.col.x * 2).schema.show()
+        'at: int64, x: int64, double: int64'
+        """
+        return self._unary(operators.with_columns, **columns)
 
     def union(self, *others: Stream) -> Stream:
         """The events of this stream and of others. See :class:`whimbrel.operators.Union`.
@@ -502,6 +478,30 @@ class Methods:
             Such as ``col.x > 3`` or ``lambda e: e.x > 3``.
         """
         return self._unary(operators.where, *conditions)
+
+    def quantize(self, size: Duration, hop: Duration, *, offset: Duration | None = None) -> Stream:
+        """Let each event last for all the windows that it is part of. See :class:`whimbrel.operators.Quantize`."""
+        return self._unary(operators.quantize, size, hop, offset=offset)
+
+    def progressive_window(self, size: Duration, hop: Duration, progress: Duration, *,
+                           offset: Duration | None = None) -> Stream:
+        """Windows with early partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
+        return self._unary(operators.progressive_window, size, hop, progress, offset=offset)
+
+    def session_window(self, timeout: Duration, max_duration: Duration | None = None, *,
+                       emit: Emit = "change") -> Stream:
+        """Windows that last until no event has come for `timeout`. See :class:`whimbrel.operators.SessionWindow`.
+
+        Parameters
+        ----------
+        timeout : str, timedelta or int
+            How long a key must be quiet.
+        max_duration : str, timedelta or int, optional
+            Cut longer sessions, at multiples of this: none lasts twice as long. Weeks (``"1w"``) are cut on Mondays.
+        emit : {"change", "close"}
+            With "close" an aggregate gives one row for each session.
+        """
+        return self._unary(operators.session_window, timeout, max_duration, emit=emit, keys=self.keys)
 
     def tumbling_window(self, size: Duration, *, offset: Duration | None = None, label: Label = "start") -> Stream:
         """Round lifetimes to adjacent windows of `size`. See :class:`whimbrel.operators.HoppingWindow`."""

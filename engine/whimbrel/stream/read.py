@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from whimbrel.clock import Duration, Instant
 from whimbrel.connect import ArrowSource, EdgeSource, ParquetSource, Partitions, Replay, ReplayClock, pandas_source
-from whimbrel.connect.files import FilePath
-from whimbrel.connect.numbered_parquet import NumberedParquet
-from whimbrel.connect.stated import SEQUENCE, is_stated
+from whimbrel.connect.files.parquet_row_numbers import NumberedParquet
+from whimbrel.connect.files.paths import FilePath
+from whimbrel.connect.tables.time_column_markers import SEQUENCE, is_stated
 from whimbrel.errors import PlanError
 from whimbrel.plan import Node, Source
 from whimbrel.stream.stream import Stream

@@ -8,7 +8,7 @@ from whimbrel import run as running
 from whimbrel.errors import PlanError
 from whimbrel.plan import Sink
 from whimbrel.run import Checkpoints, Run
-from whimbrel.stream.bands import Bands
+from whimbrel.stream.latency_bands import Bands
 from whimbrel.stream.stream import Stream
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from whimbrel import display
 from whimbrel.batch import Schema
 from whimbrel.clock import Duration, Instant
-from whimbrel.elsewhere import STREAM, absent
 from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, check_key, check_name, named_columns, named_words, type_of
+from whimbrel.migration_hints import STREAM, absent
 from whimbrel.plan import Node, Operator, Operators, Source, check_lookahead, explain, readable
 from whimbrel.stream.actions import Actions
-from whimbrel.stream.bands import Bands, Query, at_latencies
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
-from whimbrel.stream.handing_over import hand_over
+from whimbrel.stream.hybrid import hand_over
+from whimbrel.stream.latency_bands import Bands, Query, at_latencies
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.time_units import in_one_unit

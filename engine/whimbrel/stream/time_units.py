@@ -9,7 +9,7 @@ import pyarrow as pa
 from whimbrel.clock import TickUnit, finest
 from whimbrel.errors import PlanError
 from whimbrel.operators import Coalesce
-from whimbrel.operators.finer_unit import FinerUnit, wider_columns
+from whimbrel.operators.rows.finer_unit import FinerUnit, wider_columns
 from whimbrel.plan import Node
 
 

@@ -26,7 +26,7 @@ from whimbrel.run import Session, collect_together
 from whimbrel.run.checkpoint import load, save
 from whimbrel.testing import oracle
 from whimbrel.testing.oracle import Fact, coalesced
-from whimbrel.testing.promises import broken_promises
+from whimbrel.testing.property_checks import broken_promises
 from whimbrel.testing.query import INPUT_NAMES
 from whimbrel.testing.rows import EXAMPLE_SCHEMA, InBlocks, Rows, facts_from_table
 from whimbrel.testing.trial import Build, Reference, Trial, outcome

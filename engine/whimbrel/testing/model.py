@@ -13,8 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from whimbrel.testing import oracle
-from whimbrel.testing.joins import JoinWords
-from whimbrel.testing.lifetimes import LifetimeWords
+from whimbrel.testing.model_joins import JoinWords
+from whimbrel.testing.model_lifetimes import LifetimeWords
 from whimbrel.testing.oracle import Columns, Fact, Payload, Term
 from whimbrel.testing.oracle.results import BOUNDS, ROWS, Windows, snapshots
 from whimbrel.testing.oracle.results import results as oracle_results

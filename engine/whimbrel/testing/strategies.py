@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from whimbrel.testing.oracle import INF, Fact
-from whimbrel.testing.plans import Plan, patterns
 from whimbrel.testing.query import Query
+from whimbrel.testing.random_plans import Plan, patterns
 
 _INT64_EXTREMES = (-(2**63), 2**63 - 1)
 

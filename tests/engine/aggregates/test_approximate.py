@@ -16,7 +16,7 @@ from whimbrel.aggregates.approximate import DistinctSummary, QuantileSummary, fi
 from whimbrel.batch import Column
 from whimbrel.errors import MissingExtraError
 from whimbrel.kernels import tier
-from whimbrel.operators import sketch_measure
+from whimbrel.operators.aggregation import sketch_accumulator
 
 ROWS = 120_000
 
@@ -72,7 +72,7 @@ def test_many_windows_at_once_are_each_their_own() -> None:
 
 
 def test_what_is_not_finite_stays_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sketch_measure, "CHUNK", 10)
+    monkeypatch.setattr(sketch_accumulator, "CHUNK", 10)
     values = [math.nan] * 10 + [math.inf] * 20 + [-math.inf] * 30 + [float(number) for number in range(40)]
     rows = wb.from_arrow(pa.table({"at": [0] * 100, "y": values}), time="at").tumbling_window(1)
     shares = {"low": 0.2, "middle": 0.5, "high": 0.75, "none": 0.95}

@@ -17,7 +17,7 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import ExpressionError
 from whimbrel.kernels import Tier, tier
-from whimbrel.operators import bag_values
+from whimbrel.operators.aggregation import multiset_values
 from whimbrel.plan import Aggregate
 
 NAN = math.nan
@@ -149,9 +149,9 @@ MANY = {"m": wb.median(col.x), "d": wb.count_distinct(col.w), "c": wb.collect(co
 @pytest.mark.parametrize("form", ["interpreted", pytest.param("primitives", marks=pytest.mark.long)])
 def test_pools_grow_and_words_are_forgotten(form: Tier, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     forgotten = []
-    keep_only = bag_values.WordValues.keep_only
-    monkeypatch.setattr(bag_values, "WORDS_AT_FIRST", 64)
-    monkeypatch.setattr(bag_values.WordValues, "keep_only",
+    keep_only = multiset_values.WordValues.keep_only
+    monkeypatch.setattr(multiset_values, "WORDS_AT_FIRST", 64)
+    monkeypatch.setattr(multiset_values.WordValues, "keep_only",
                         lambda self, live: forgotten.append(len(live)) or keep_only(self, live))
     table = log(1200, 700, seed=batch)
     chunks = pa.Table.from_batches(table.to_batches(max_chunksize=batch))

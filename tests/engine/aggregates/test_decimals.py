@@ -17,7 +17,7 @@ from whimbrel import col
 from whimbrel.errors import ExpressionError, KernelError, PlanError
 from whimbrel.kernels import tier
 from whimbrel.run.checkpoint import load, save
-from whimbrel.run.session import Session
+from whimbrel.run.execution import Session
 
 TYPES = [pa.decimal32(9, 2), pa.decimal64(18, 4), pa.decimal128(5, -2), pa.decimal128(4, -12), pa.decimal128(9, 9),
          pa.decimal128(18, 3), pa.decimal128(19, 3), pa.decimal128(37, 4), pa.decimal256(10, 2), pa.decimal256(38, 7),

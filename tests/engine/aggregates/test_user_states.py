@@ -17,7 +17,7 @@ from whimbrel import col
 from whimbrel.errors import ExpressionError, KernelError, PlanError
 from whimbrel.kernels import tier
 from whimbrel.run.checkpoint import load, save
-from whimbrel.run.session import Session
+from whimbrel.run.execution import Session
 
 TABLE = pa.table({
     "at": [0, 1, 2, 5, 6, 12, 13, 20], "k": list("aabbabab"), "x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, None, 8.0],

@@ -13,7 +13,7 @@ import pytest
 import whimbrel as wb
 from whimbrel.connect import FILE_ORDER, ArrowSource, Replay
 from whimbrel.errors import PlanError, SchemaError
-from whimbrel.testing.vectors.halves import collect_in_two
+from whimbrel.testing.conformance.restart import collect_in_two
 
 TIMES = [1, 5, 3, 9, 2, 14, 13, 20]
 

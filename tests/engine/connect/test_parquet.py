@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.engine.connect.reading import Row, batches, rows
-from whimbrel.connect import ArrowSource, ParquetSource, parquet_files
+from whimbrel.connect import ArrowSource, ParquetSource
+from whimbrel.connect.files import parquet_files
 from whimbrel.errors import SchemaError, SourceError
 
 ROWS = 500

@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-from whimbrel.connect.read_ahead import read_ahead
+from whimbrel.connect.files.read_ahead import read_ahead
 
 
 def test_a_part_that_is_done_first_waits_for_those_before_it() -> None:

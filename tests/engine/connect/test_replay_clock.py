@@ -19,7 +19,7 @@ from whimbrel.connect import ArrowSource, Replay, ReplayClock
 from whimbrel.errors import PlanError
 from whimbrel.optimize import optimize
 from whimbrel.run import Pipeline
-from whimbrel.run.reader import Reader
+from whimbrel.run.source_reader import Reader
 
 SEEN = st.lists(st.integers(0, 9), min_size=1, max_size=40).map(lambda waits: list(accumulate(waits)))
 

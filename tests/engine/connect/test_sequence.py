@@ -13,7 +13,7 @@ import pytest
 import whimbrel as wb
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Position
-from whimbrel.testing.vectors.halves import collect_in_two
+from whimbrel.testing.conformance.restart import collect_in_two
 
 ROWS = {"x": [5, 3, 8, 1, 9, 2, 7]}
 CAME = [{"x": x} for x in ROWS["x"]]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF
-from whimbrel.disorder import Sorter, arrivals, sorter
+from whimbrel.disorder import Sorter, arrival_buffer, sorter
 from whimbrel.kernels import Tier, tier
-from whimbrel.kernels.primitives.impatience import REACH
+from whimbrel.kernels.primitives.sorting.impatience import REACH
 
 SCHEMA = Schema((Field("number", pa.int64()), Field("text", pa.string())))
 
@@ -93,7 +93,7 @@ def test_a_row_a_few_places_late_begins_no_run() -> None:
 
 
 def test_a_late_row_has_nothing_put_together_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrivals, "_BATCH_ROWS", 100)
+    monkeypatch.setattr(arrival_buffer, "_BATCH_ROWS", 100)
     together: list[int] = []
     concat = Batch.concat
     monkeypatch.setattr(Batch, "concat", lambda batches: together.append(sum(map(len, batches))) or concat(batches))

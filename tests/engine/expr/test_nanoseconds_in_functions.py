@@ -22,7 +22,7 @@ def log(nanoseconds: int, type_: pa.DataType) -> wb.Stream:
 @pytest.mark.parametrize("type_", [pa.timestamp("ns"), pa.timestamp("ns", "UTC"), pa.duration("ns")])
 def test_a_function_is_not_given_times_that_are_cut(type_: pa.DataType) -> None:
     assert log(1501, type_).with_columns(y=lambda e: getattr(e.r, "value", 0)).collect()["y"].to_pylist() == [1501]
-    with mock.patch("whimbrel.expr.rows.find_spec", return_value=None):
+    with mock.patch("whimbrel.expr.row_functions.find_spec", return_value=None):
         assert log(2000, type_).with_columns(y=lambda e: str(e.r)).collect().num_rows == 1
         with pytest.raises(KernelError, match="has nanoseconds") as caught:
             log(1501, type_).with_columns(y=lambda e: str(e.r)).collect()

@@ -17,7 +17,7 @@ import whimbrel
 import whimbrel as wb
 from whimbrel.kernels import Compiled, compile, load_text, patience, tier
 from whimbrel.kernels.cache import source_file
-from whimbrel.kernels.primitives import bags
+from whimbrel.kernels.primitives.aggregation import multisets
 from whimbrel.optimize import optimize
 from whimbrel.run import Pipeline
 
@@ -47,7 +47,7 @@ def test_a_text_that_numba_refuses_says_so_when_waited_for() -> None:
         unit(np.arange(3))
 
 
-ASKING = """from whimbrel.kernels.primitives.prefetch import prefetch
+ASKING = """from whimbrel.kernels.primitives.hashing.prefetch import prefetch
 
 
 def total(values):
@@ -85,7 +85,7 @@ def other(x):
 
 def test_what_several_functions_call_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile, "_primitives", {})
-    scope: dict[str, Any] = {"is_after": bags.is_after}
+    scope: dict[str, Any] = {"is_after": multisets.is_after}
     exec(CALLING, scope)
     both, other = (compile._jittable(scope[name], lambda **_: lambda twin: twin) for name in ("both", "other"))
     one, two, other = (of.__globals__ for of in (both.__globals__["one"], both.__globals__["two"], other))
@@ -136,7 +136,7 @@ def test_a_changed_primitive_never_runs_as_its_old_machine_code(tmp_path: Path) 
     code = LOOKUP.format(folder=str(folder))
     assert run(folder, cache, code) == "[0, 1, 0]"
     assert run(folder, cache, code) == "[0, 1, 0]"
-    primitive = folder / "whimbrel" / "kernels" / "primitives" / "table.py"
+    primitive = folder / "whimbrel" / "kernels" / "primitives" / "hashing" / "hash_table.py"
     stamp = primitive.stat()
     primitive.write_text(primitive.read_text().replace("ids[row] = found\n", "ids[row] = found + 1\n"))
     os.utime(primitive, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # not even the time of change gives it away

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from whimbrel.batch import Column
 from whimbrel.kernels import IntegerKeys, KeyTable, restored, state_of, tier
-from whimbrel.kernels.primitives.table import slot_of
+from whimbrel.kernels.primitives.hashing.hash_table import slot_of
 
 EXTREME = st.sampled_from([-(2**63), 2**63 - 1, -1, 0, 1, 2**32]) | st.integers(-(2**63), 2**63 - 1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from whimbrel.kernels.primitives import panes
+from whimbrel.kernels.primitives.windows import panes
 
 
 @pytest.mark.parametrize(("room", "in_order"), [(40, True), (100, False)])

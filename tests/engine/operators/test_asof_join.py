@@ -16,7 +16,7 @@ from whimbrel import col
 from whimbrel.batch import Batch
 from whimbrel.errors import WhimbrelError
 from whimbrel.operators import Direction
-from whimbrel.operators.asof_kernel import AsofKernel
+from whimbrel.operators.joins.asof_kernel import AsofKernel
 from whimbrel.optimize import optimize
 from whimbrel.run import Pipeline
 
@@ -96,7 +96,7 @@ def test_an_answer_waits_no_longer_than_it_must() -> None:
 
 
 def test_state_is_the_latest_of_each_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("whimbrel.operators.asof_kernel._CROWDED", 64)
+    monkeypatch.setattr("whimbrel.operators.joins.asof_kernel._CROWDED", 64)
     times = np.arange(5000)
     ticks = wb.from_arrow({"at": times, "k": times % 3, "y": times}, time="at")
     pipeline = Pipeline(ticks.asof_join(ticks.select("k", "y"), on="k").node)
@@ -114,7 +114,7 @@ def test_state_is_the_latest_of_each_key(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("tolerance", [None, 30])
 def test_what_no_left_row_has_passed_is_forgotten_too(tolerance: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A left row comes seldom; meanwhile many right ones do, some of them at one time."""
-    monkeypatch.setattr("whimbrel.operators.asof_kernel._CROWDED", 16)
+    monkeypatch.setattr("whimbrel.operators.joins.asof_kernel._CROWDED", 16)
     at = np.arange(3000) // 2
     ticks = wb.from_arrow({"at": at, "k": np.arange(3000) % 7 % 3, "y": np.arange(3000)}, time="at")
     seldom = ticks.where((col.y % 700 == 0) | (col.y > 2_990)).select("k", x=col.y)

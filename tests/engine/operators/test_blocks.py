@@ -9,7 +9,7 @@ import pytest
 import whimbrel as wb
 from whimbrel.batch import Batch
 from whimbrel.kernels import Tier, tier
-from whimbrel.operators import pairing, side
+from whimbrel.operators.joins import join_input, pair_matcher
 from whimbrel.optimize import optimize
 from whimbrel.run import Pipeline
 
@@ -69,9 +69,9 @@ def expected(left: dict[str, list[int | None]], right: dict[str, list[int | None
 @pytest.mark.parametrize("how", ["interpreted", "primitives"])
 def test_pairs_are_the_same_however_little_room_there_is(size: int, how: Tier, points: tuple[int, ...],
                                                          monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side, "_SLOTS_AT_FIRST", 2)
-    monkeypatch.setattr(side, "_CROWDED", 16)
-    monkeypatch.setattr(pairing, "_ROOM", 5)
+    monkeypatch.setattr(join_input, "_SLOTS_AT_FIRST", 2)
+    monkeypatch.setattr(join_input, "_CROWDED", 16)
+    monkeypatch.setattr(pair_matcher, "_ROOM", 5)
     left, right = (points_of(rows) if port in points else rows for port, rows in enumerate((rows_of(1), rows_of(2))))
     with tier(how):
         found = pairs(fed(stream(left, "x").join(stream(right, "y"), on="k"), size))
@@ -91,14 +91,14 @@ def test_room_is_bounded_by_the_rows_that_are_held() -> None:
         for first in range(0, len(at), 1_000):
             pipeline.push(0, rows.slice(first, first + 1_000))
     kernel = pipeline.kernels[-1]
-    assert isinstance(kernel.pairing, pairing.Pairing)
-    assert len(kernel.pairing.sides[0].slots) <= 8 * side._CROWDED
+    assert isinstance(kernel.pairing, pair_matcher.Pairing)
+    assert len(kernel.pairing.sides[0].slots) <= 8 * join_input._CROWDED
 
 
 @pytest.mark.parametrize("size", [1, 7, ROWS])
 def test_a_clip_moves_blocks_too(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side, "_SLOTS_AT_FIRST", 2)
-    monkeypatch.setattr(side, "_CROWDED", 16)
+    monkeypatch.setattr(join_input, "_SLOTS_AT_FIRST", 2)
+    monkeypatch.setattr(join_input, "_CROWDED", 16)
     left, right = rows_of(3), rows_of(4)
     query = stream(left, "x").clip(stream(right, "y"), on="k")
     with tier("primitives"):

@@ -14,7 +14,7 @@ from whimbrel import col
 from whimbrel.clock import INF, MIN_TIME, round_spans
 from whimbrel.disorder import Ingress
 from whimbrel.errors import KernelError
-from whimbrel.kernels.primitives.elapsed import elapsed, middle
+from whimbrel.kernels.primitives.lifetimes.time_distance import elapsed, middle
 from whimbrel.plan import Source
 
 FAR = 2**62

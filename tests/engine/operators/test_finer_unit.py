@@ -13,11 +13,11 @@ from whimbrel import col
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError, PlanError
-from whimbrel.operators.finer_unit import FinerUnit
+from whimbrel.operators.rows.finer_unit import FinerUnit
 from whimbrel.optimize import optimize
 from whimbrel.plan import Beat, Properties
 from whimbrel.run import Pipeline
-from whimbrel.run.reader import Reader
+from whimbrel.run.source_reader import Reader
 
 
 def log(unit: str, *at: int, zone: str | None = None, **columns: Any) -> wb.Stream:

@@ -8,8 +8,8 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.kernels.primitives.snapshots import DISORDERLY
-from whimbrel.operators.snapshot_kernel import SnapshotKernel
+from whimbrel.kernels.primitives.aggregation.snapshots import DISORDERLY
+from whimbrel.operators.aggregation.snapshot_kernel import SnapshotKernel
 from whimbrel.optimize import optimize
 from whimbrel.run.pipeline import Pipeline
 

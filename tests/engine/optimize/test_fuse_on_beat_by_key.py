@@ -13,12 +13,12 @@ import pytest
 import whimbrel as wb
 from whimbrel import Stream, WhimbrelError, col
 from whimbrel.kernels import Tier, tier
-from whimbrel.operators import beat_by_key
+from whimbrel.operators.periodic import keyed_kernel
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node
-from whimbrel.run import Pipeline, ranges
-from whimbrel.run.ranges import in_ranges
-from whimbrel.testing.vectors.halves import Halting
+from whimbrel.run import Pipeline, time_partitions
+from whimbrel.run.time_partitions import in_ranges
+from whimbrel.testing.conformance.restart import Halting
 
 EVERY = 20
 ROWS = 600
@@ -110,7 +110,7 @@ def test_on_all_tiers(name: str, by: Tier) -> None:
 def test_batches_change_nothing_to_the_last_bit(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = QUERIES[name](stream(table(), known=True)).collect()
     assert QUERIES[name](stream(table(), known=True, size=size)).collect().equals(whole)
-    monkeypatch.setattr(beat_by_key, "_MOST_ROWS", size)
+    monkeypatch.setattr(keyed_kernel, "_MOST_ROWS", size)
     assert QUERIES[name](stream(table(), known=True)).collect().equals(whole)
 
 
@@ -135,8 +135,8 @@ def test_out_of_order(latency: int) -> None:
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_two_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "_FEWEST_ROWS", 40)
-    monkeypatch.setattr(ranges, "_HALO_SHARE", 3.0)
+    monkeypatch.setattr(time_partitions, "_FEWEST_ROWS", 40)
+    monkeypatch.setattr(time_partitions, "_HALO_SHARE", 3.0)
     fused, _ = both(name, table())
     assert len(in_ranges(fused.node, 2)) > 1
     assert answers(fused.collect(threads=2)) == answers(fused.collect())

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 import whimbrel as wb
 from whimbrel import Stream, col
-from whimbrel.operators.beat_text import beat_text
-from whimbrel.operators.on_beat import OnBeat
+from whimbrel.operators.periodic.loop_codegen import beat_text
+from whimbrel.operators.periodic.periodic_loop import OnBeat
 from whimbrel.optimize import optimize
 
 

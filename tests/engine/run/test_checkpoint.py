@@ -17,7 +17,7 @@ from whimbrel.batch import Column
 from whimbrel.errors import CheckpointError, DamagedCheckpointError
 from whimbrel.kernels import FIXED, KeyTable, Parts, restored, state_of
 from whimbrel.run.state_file import read_state, write_state
-from whimbrel.testing.vectors.halves import Halting
+from whimbrel.testing.conformance.restart import Halting
 
 ROWS = 200
 

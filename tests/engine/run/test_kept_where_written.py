@@ -10,8 +10,8 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import Stream, col
-from whimbrel.operators.join import Join
-from whimbrel.operators.join_kernel import JoinKernel
+from whimbrel.operators.joins.join import Join
+from whimbrel.operators.joins.join_kernel import JoinKernel
 from whimbrel.optimize import optimize_together
 from whimbrel.run import Pipeline
 

@@ -12,11 +12,11 @@ from pyarrow import parquet
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from whimbrel.connect.feeds import Feed
-from whimbrel.connect.feeds.client import Client, Delivery
+from whimbrel.connect.feeds.runtime.client import Client, Delivery
 from whimbrel.plan import Node
-from whimbrel.run import reader
-from whimbrel.run.keeping import Checkpoints, Keeping
-from whimbrel.run.session import Session
+from whimbrel.run import source_reader
+from whimbrel.run.checkpoint_coordinator import Checkpoints, Keeping
+from whimbrel.run.execution import Session
 from whimbrel.stream import Stream
 
 ROWS = 20_000
@@ -90,8 +90,8 @@ def test_a_checkpoint_between_the_parts_is_behind_all_of_them(tmp_path: Path) ->
 @pytest.mark.parametrize("halt", [wb.Run.pause, wb.Run.stop])
 def test_what_is_halted_between_the_parts_can_be_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                                               halt: Callable[[wb.Run], None]) -> None:
-    monkeypatch.setattr(reader, "_FEWEST_ROWS", 1)
-    monkeypatch.setattr(reader, "BATCH_ROWS", 1)  # each part is of one row
+    monkeypatch.setattr(source_reader, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(source_reader, "BATCH_ROWS", 1)  # each part is of one row
     asked = counted(Heap(ends=True))
     run = asked.start()
     until(lambda: run.metrics.rows > 0)
@@ -107,7 +107,7 @@ def test_what_is_halted_between_the_parts_can_be_written_down(tmp_path: Path, mo
 
 
 def test_who_asks_is_not_kept_waiting_by_a_quiet_feed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_WAIT_S", 3600.0)
+    monkeypatch.setattr(source_reader, "_WAIT_S", 3600.0)
     run = counted(Heap()).start()
     until(lambda: run.snapshot(timeout=0.1).metrics.rows == ROWS)
     run.stop()

@@ -14,7 +14,7 @@ import pytest
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.run.checkpoint import load, save
-from whimbrel.run.session import Session
+from whimbrel.run.execution import Session
 
 ROWS = 6
 A, B = 0, 1

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import whimbrel as wb
 from tests.engine.run.test_run import eventually
 from whimbrel import col
-from whimbrel.run.marks import Mark, Marks
+from whimbrel.run.rewind_points import Mark, Marks
 
 INFINITE = float("inf")
 ROWS = 30_000

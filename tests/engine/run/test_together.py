@@ -24,8 +24,8 @@ from whimbrel.errors import CheckpointError, PlanError
 from whimbrel.plan import Node, Source
 from whimbrel.run import Session
 from whimbrel.testing import Query, Rows, oracle
+from whimbrel.testing.conformance.restart import Halting
 from whimbrel.testing.rows import facts_from_table
-from whimbrel.testing.vectors.halves import Halting
 
 LOG = pa.table({"at": range(2_000), "k": [f"{at % 3}" for at in range(2_000)], "x": [at % 7 for at in range(2_000)]})
 DOZEN = ("where", "select", "with_columns", "hopping_window", "sliding_window", "aggregate", "extremes",

@@ -10,10 +10,10 @@ from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 from tests.engine.spark.conftest import small_session
-from tests.engine.spark.test_follow import LATENCY, streamed
+from tests.engine.spark.test_streaming_query import LATENCY, streamed
 from whimbrel import Stream, aggregate, col, count, sequence
 from whimbrel.spark import SparkRun
-from whimbrel.spark.book import Book, Entry
+from whimbrel.spark.commit_log import Book, Entry
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ import pytest
 
 import whimbrel as wb
 from tests.engine.spark import follower
-from tests.engine.spark.test_follow import files, on_time, rows_of, table
+from tests.engine.spark.test_streaming_query import files, on_time, rows_of, table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import whimbrel as wb
-from tests.engine.spark.test_follow import files, rows_of, streamed
+from tests.engine.spark.test_streaming_query import files, rows_of, streamed
 from whimbrel import Stream, col
-from whimbrel.run import ranges
+from whimbrel.run import time_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,7 +65,7 @@ def expected(table: pa.Table) -> dict[str, list[str]]:
 
 
 def test_on_threads(table: pa.Table, expected: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "_FEWEST_ROWS", 100)
+    monkeypatch.setattr(time_partitions, "_FEWEST_ROWS", 100)
     log = wb.from_arrow(table.sort_by("at"), time="at", name="log")
     assert {name: rows_of(query(log).collect(threads=2)) for name, query in QUERIES.items()} == expected
 

@@ -133,7 +133,7 @@ def test_only_some_rows(frame: DataFrame, name: str, *, direct: bool) -> None:
 
 
 def test_files_without_such_rows_are_not_opened(frame: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    from whimbrel.connect.parquet_files import ParquetFiles
+    from whimbrel.connect.files.parquet_files import ParquetFiles
 
     opened: list[Path] = []
     decode = ParquetFiles._decode

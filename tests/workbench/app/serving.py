@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from whimbrel_workbench.app.exposure import Exposure
+from whimbrel_workbench.app.network_access import Exposure
 from whimbrel_workbench.app.server import Server
 from whimbrel_workbench.workspace import Dashboard
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whimbrel.errors import MissingExtraError
-from whimbrel_workbench.app.exposure import Exposure, new_token
+from whimbrel_workbench.app.network_access import Exposure, new_token
 
 if TYPE_CHECKING:
     from whimbrel_workbench.workspace import Dashboard

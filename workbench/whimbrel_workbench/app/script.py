@@ -17,7 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from whimbrel.errors import WhimbrelError
 from whimbrel_workbench import page
-from whimbrel_workbench.live import LiveView
+from whimbrel_workbench.live_view import LiveView
 from whimbrel_workbench.workspace import Dashboard, gathered
 
 _CELL: Final = re.compile(r"^# ?%%(.*)$")

@@ -27,10 +27,10 @@ from tornado.ioloop import IOLoop
 from tornado.web import RequestHandler
 from tornado.websocket import WebSocketClosedError
 
-from whimbrel_workbench.app.exposure import Exposure, ExposureError
-from whimbrel_workbench.app.guard import Guard
+from whimbrel_workbench.app.authentication import Guard
+from whimbrel_workbench.app.browser_session import Visit
+from whimbrel_workbench.app.network_access import Exposure, ExposureError
 from whimbrel_workbench.app.page import Page
-from whimbrel_workbench.app.visit import Visit
 from whimbrel_workbench.workspace import Dashboard, Shared
 
 silence(EMPTY_LAYOUT)  # a page begins with layouts that wait for their first frame

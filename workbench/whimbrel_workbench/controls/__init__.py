@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whimbrel_workbench.controls.key_choice import KeyChoice
+from whimbrel_workbench.controls.key_selector import KeyChoice
 from whimbrel_workbench.controls.latency import LatencyControl
 from whimbrel_workbench.controls.run_panel import RunPanel, facts_html
 from whimbrel_workbench.controls.toolbar import Gesture, Toolbar

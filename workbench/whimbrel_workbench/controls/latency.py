@@ -10,10 +10,10 @@ import panel as pn
 import param
 from bokeh.models import CustomJSTickFormatter
 
-from whimbrel_workbench.controls.named import NamedSlider, named
+from whimbrel_workbench.controls.accessible import NamedSlider, named
 from whimbrel_workbench.controls.toolbar import touch
 from whimbrel_workbench.controls.transport import SLIDER_CSS
-from whimbrel_workbench.text import Text
+from whimbrel_workbench.html_pane import Text
 
 _CSS: Final = """
 :host { font: 12px/26px var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }

@@ -10,7 +10,7 @@ import panel as pn
 
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS, LAST_CSS, SIGNS, Gesture, touch
 from whimbrel_workbench.frames import Status
-from whimbrel_workbench.text import Text
+from whimbrel_workbench.html_pane import Text
 
 CSS: Final = """
 :host { font: 13px/1.5 var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }

@@ -8,10 +8,10 @@ from typing import Any, Final, Literal
 
 import panel as pn
 
+from whimbrel_workbench.controls.accessible import NamedSelect, named
 from whimbrel_workbench.controls.focus import keep_focus
-from whimbrel_workbench.controls.named import NamedSelect, named
 from whimbrel_workbench.frames import Columns, Status
-from whimbrel_workbench.text import Text
+from whimbrel_workbench.html_pane import Text
 
 Gesture = Literal["pause", "resume", "keep", "drop", "restart", "fit"]
 

@@ -11,13 +11,13 @@ from typing import Any, Final, Protocol
 import panel as pn
 from bokeh.models import CustomJSTickFormatter
 
+from whimbrel_workbench.controls.accessible import NamedSlider, named
 from whimbrel_workbench.controls.focus import keep_focus
-from whimbrel_workbench.controls.named import NamedSlider, named
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS, SELECT_CSS, touch
 from whimbrel_workbench.frames import Playback
-from whimbrel_workbench.frames.times import words
-from whimbrel_workbench.said import Said
-from whimbrel_workbench.text import Text
+from whimbrel_workbench.frames.format_times import words
+from whimbrel_workbench.html_pane import Text
+from whimbrel_workbench.page_messages import Said
 
 _INFINITE: Final = float("inf")
 _SPEEDS: Final = (0.1, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, _INFINITE)

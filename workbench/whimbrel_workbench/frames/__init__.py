@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from whimbrel_workbench.frames.bars import Bar, Bars
+from whimbrel_workbench.frames.big_numbers import Figure, Figures
 from whimbrel_workbench.frames.columns import Columns
-from whimbrel_workbench.frames.figures import Figure, Figures
-from whimbrel_workbench.frames.framer import Frame, Framer, Picture
+from whimbrel_workbench.frames.estimate_quality import Bound, Quality, Remembered
+from whimbrel_workbench.frames.finality import Stages
+from whimbrel_workbench.frames.frame_builder import Frame, Framer, Picture
 from whimbrel_workbench.frames.heat import Heat
 from whimbrel_workbench.frames.lines import Line, Lines
 from whimbrel_workbench.frames.options import Options
 from whimbrel_workbench.frames.playback import Playback
-from whimbrel_workbench.frames.quality import Bound, Quality, Remembered
 from whimbrel_workbench.frames.result import Result
-from whimbrel_workbench.frames.rows import Row, Rows
 from whimbrel_workbench.frames.scatter import Scatter
-from whimbrel_workbench.frames.stages import Stages
 from whimbrel_workbench.frames.status import Failure, Status
 from whimbrel_workbench.frames.style import PLAIN, Style
+from whimbrel_workbench.frames.table import Row, Rows
 
 __all__ = ["PLAIN", "Bar", "Bars", "Bound", "Columns", "Failure", "Figure", "Figures", "Frame", "Framer", "Heat",
            "Line", "Lines", "Options", "Picture", "Playback", "Quality", "Remembered", "Result", "Row", "Rows",

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.extent import Extent, grown, limited
+from whimbrel_workbench.frames.finality import OPEN, Stages
+from whimbrel_workbench.frames.format_times import ticks
 from whimbrel_workbench.frames.labels import Labels
 from whimbrel_workbench.frames.result import Result
-from whimbrel_workbench.frames.rows import cell_words
-from whimbrel_workbench.frames.stages import OPEN, Stages
 from whimbrel_workbench.frames.style import Style
-from whimbrel_workbench.frames.times import ticks
+from whimbrel_workbench.frames.table import cell_words
 
 MOST_BARS: Final = 20
 _MOST_REACH: Final = 0.5

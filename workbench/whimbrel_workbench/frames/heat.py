@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.extent import Extent, calendar_step, decimal_step, grown, limited
+from whimbrel_workbench.frames.finality import Stages
+from whimbrel_workbench.frames.format_times import instants, positions
 from whimbrel_workbench.frames.labels import Labels, labels, natural
 from whimbrel_workbench.frames.result import Floats, Result, StageCodes
-from whimbrel_workbench.frames.stages import Stages
 from whimbrel_workbench.frames.style import Style
-from whimbrel_workbench.frames.times import instants, positions
 
 MOST_KEYS: Final = 30
 MOST_CELLS: Final = 6_000

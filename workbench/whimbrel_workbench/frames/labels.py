@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from whimbrel_workbench.frames.values import integers
+from whimbrel_workbench.frames.arrow_values import integers
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from whimbrel_workbench.frames.change_tracking import changed_points
 from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.decimate import keep_extremes
 from whimbrel_workbench.frames.extent import HEADROOM, Extent, grown, limited, roomy
+from whimbrel_workbench.frames.finality import OPEN, Stages
+from whimbrel_workbench.frames.format_times import positions, ticks
 from whimbrel_workbench.frames.labels import Labels, Places
-from whimbrel_workbench.frames.looks import changed_points
 from whimbrel_workbench.frames.result import Floats, Result, StageCodes
-from whimbrel_workbench.frames.stages import OPEN, Stages
 from whimbrel_workbench.frames.style import Style
-from whimbrel_workbench.frames.times import positions, ticks
 
 MOST_POINTS: Final = 2_000
 """Points of one line: two per pixel of a wide cell."""

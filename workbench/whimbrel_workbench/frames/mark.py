@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel_workbench.frames.columns import Columns
+from whimbrel_workbench.frames.format_times import positions, ticks
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.result import Result
-from whimbrel_workbench.frames.times import positions, ticks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

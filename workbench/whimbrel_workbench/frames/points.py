@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from whimbrel_workbench.frames.arrow_values import floats
 from whimbrel_workbench.frames.extent import Extent
+from whimbrel_workbench.frames.format_times import positions
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.result import Floats, Result
-from whimbrel_workbench.frames.times import positions
-from whimbrel_workbench.frames.values import floats
 
 OTHERS: Final = 255
 """Category of points whose key has no colour of its own."""

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from whimbrel_workbench.frames.stages import ONE_BAND, Stages
-from whimbrel_workbench.frames.values import floats
+from whimbrel_workbench.frames.arrow_values import floats
+from whimbrel_workbench.frames.finality import ONE_BAND, Stages
 
 Floats = NDArray[np.float64]
 StageCodes = NDArray[np.int8]

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from whimbrel_workbench.frames.columns import Columns
 from whimbrel_workbench.frames.extent import Extent, grown, limited
+from whimbrel_workbench.frames.finality import Stages
 from whimbrel_workbench.frames.points import Points, PointStore
 from whimbrel_workbench.frames.result import Result
-from whimbrel_workbench.frames.stages import Stages
 from whimbrel_workbench.frames.style import Style
 
 MOST_COLOURS: Final = 6

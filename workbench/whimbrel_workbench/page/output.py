@@ -17,10 +17,10 @@ from panel.io.model import diff
 from panel.io.notebook import EXEC_MIME, LOAD_MIME, push
 from panel.io.state import state
 
-from whimbrel_workbench.page.imports import apart_from_imports, wait_for_import
+from whimbrel_workbench.page.import_lock import apart_from_imports, wait_for_import
 from whimbrel_workbench.page.notebook import executing, parent, watch_cells
 from whimbrel_workbench.page.scripts import guarded, scripts, with_styles
-from whimbrel_workbench.said import Said
+from whimbrel_workbench.page_messages import Said
 
 Bundle = tuple[dict[str, Any], dict[str, Any]]
 

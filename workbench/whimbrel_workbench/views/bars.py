@@ -13,15 +13,15 @@ from bokeh.models import ColumnDataSource, FactorRange, GlyphRenderer, HoverTool
 
 from whimbrel_workbench.frames import Bar, Bars, Style
 from whimbrel_workbench.frames.extent import Extent
-from whimbrel_workbench.frames.numbers import between_words, interval_words, moved_words, value_words
-from whimbrel_workbench.frames.stages import OPEN
+from whimbrel_workbench.frames.finality import OPEN
+from whimbrel_workbench.frames.format_numbers import between_words, interval_words, moved_words, value_words
+from whimbrel_workbench.views.axis_format import name_ticks
 from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow import NO_ROOM, Follow, Room
+from whimbrel_workbench.views.follow_axes import NO_ROOM, Follow, Room
 from whimbrel_workbench.views.palette import FLAG, FONT, INK, STRONG, colour
-from whimbrel_workbench.views.pick import Pick
-from whimbrel_workbench.views.resort import Resort
-from whimbrel_workbench.views.ticks import name_ticks
+from whimbrel_workbench.views.resort_button import Resort
+from whimbrel_workbench.views.selection import Pick
 
 _COLUMNS: Final = ("key", "low", "value", "words", "state", "fullness", "hatch", "colour", "before", "halo", "least",
                    "most", "reach", "side", "shift", "window", "instant")

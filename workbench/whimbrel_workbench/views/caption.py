@@ -6,8 +6,8 @@ from typing import Final
 
 from whimbrel.clock import span_words
 from whimbrel_workbench.frames import Bars, Heat, Lines, Picture, Scatter
-from whimbrel_workbench.frames.numbers import value_words
-from whimbrel_workbench.views.sight import MOST_OPEN
+from whimbrel_workbench.frames.format_numbers import value_words
+from whimbrel_workbench.views.visible_points import MOST_OPEN
 
 MOST_NAMED: Final = 12
 

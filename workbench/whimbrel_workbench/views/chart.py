@@ -11,11 +11,11 @@ from typing import Any, Final
 from bokeh.models import Axis, CustomJS, DatetimeAxis, HoverTool, LinearAxis
 from bokeh.plotting import figure
 
-import whimbrel_workbench.defaults  # noqa: F401 - which is what makes charts fast
+import whimbrel_workbench.bokeh_defaults  # noqa: F401 - which is what makes charts fast
 from whimbrel_workbench.frames import Style
-from whimbrel_workbench.text import Text
+from whimbrel_workbench.html_pane import Text
+from whimbrel_workbench.views.axis_format import number_ticks
 from whimbrel_workbench.views.palette import FONT, GRID, INK
-from whimbrel_workbench.views.ticks import number_ticks
 
 HEIGHT_PX: Final = 320
 # Labels of a narrow chart would run into one another.

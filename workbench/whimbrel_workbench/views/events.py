@@ -7,7 +7,7 @@ from typing import Final
 
 from whimbrel_workbench.frames.events import EventsBehind, OriginRows
 from whimbrel_workbench.views.chart import page_html
-from whimbrel_workbench.views.failure import failure_html
+from whimbrel_workbench.views.error_card import failure_html
 from whimbrel_workbench.views.palette import COLOURS, CSS
 
 EVENTS_CSS: Final = CSS + f"""

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from whimbrel_workbench.frames import Heat, Style
 from whimbrel_workbench.frames.extent import Extent
-from whimbrel_workbench.frames.stages import OPEN
+from whimbrel_workbench.frames.finality import OPEN
+from whimbrel_workbench.views.axis_format import name_ticks, number_hover, scale_ticks
 from whimbrel_workbench.views.chart import chart, name_axes
+from whimbrel_workbench.views.color_scales import palette_of
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow import Follow
+from whimbrel_workbench.views.follow_axes import Follow
 from whimbrel_workbench.views.lines import time_label
 from whimbrel_workbench.views.palette import FONT, INK
-from whimbrel_workbench.views.pick import Pick
-from whimbrel_workbench.views.resort import Resort
-from whimbrel_workbench.views.shades import palette_of
-from whimbrel_workbench.views.ticks import name_ticks, number_hover, scale_ticks
+from whimbrel_workbench.views.resort_button import Resort
+from whimbrel_workbench.views.selection import Pick
 
 _ROW_PX: Final = 22
 _CELLS: Final = ("left", "right", "top", "bottom", "value", "key", "instant", "state")

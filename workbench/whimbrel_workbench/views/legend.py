@@ -7,8 +7,9 @@ from math import isnan
 from typing import Final
 
 from whimbrel_workbench.frames import PLAIN, Bars, Heat, Lines, Picture, Scatter, Stages, Style
-from whimbrel_workbench.frames.stages import OPEN
-from whimbrel_workbench.views.marks import (
+from whimbrel_workbench.frames.finality import OPEN
+from whimbrel_workbench.views.color_scales import counts_palette
+from whimbrel_workbench.views.legend_marks import (
     band_svg,
     box_svg,
     cell_svg,
@@ -20,7 +21,6 @@ from whimbrel_workbench.views.marks import (
 )
 from whimbrel_workbench.views.palette import GRID
 from whimbrel_workbench.views.scatter import MOST_POINTS
-from whimbrel_workbench.views.shades import counts_palette
 
 _WORD: Final = "display:inline-flex;align-items:center;gap:5px;max-width:100%"
 _SIGN: Final = '<span style="display:inline-flex;flex:none">'

@@ -11,14 +11,14 @@ from bokeh.plotting import figure
 from numpy.typing import NDArray
 
 from whimbrel_workbench.frames import Line, Lines, Style
-from whimbrel_workbench.frames.numbers import interval_words, moved_words, value_words
-from whimbrel_workbench.frames.stages import OPEN
+from whimbrel_workbench.frames.finality import OPEN
+from whimbrel_workbench.frames.format_numbers import interval_words, moved_words, value_words
+from whimbrel_workbench.views.axis_format import number_hover
 from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow import Follow
+from whimbrel_workbench.views.follow_axes import Follow
 from whimbrel_workbench.views.palette import colour, marker
-from whimbrel_workbench.views.pick import Pick
-from whimbrel_workbench.views.ticks import number_hover
+from whimbrel_workbench.views.selection import Pick
 
 MOST_MARKED: Final = 60
 """A line with more points than this shows no markers: they would hide it."""

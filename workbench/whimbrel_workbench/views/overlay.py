@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from whimbrel_workbench.frames import PLAIN, Bars, Figures, Heat, Line, Lines, Picture, Rows, Scatter, Style
 from whimbrel_workbench.frames.extent import Extent
-from whimbrel_workbench.frames.stages import OPEN
+from whimbrel_workbench.frames.finality import OPEN
 from whimbrel_workbench.views.bars import whiskered
 from whimbrel_workbench.views.chart import HEIGHT_PX
+from whimbrel_workbench.views.color_scales import counts_palette, palette_of
 from whimbrel_workbench.views.lines import BAND, marked, time_label
 from whimbrel_workbench.views.palette import COLOURS, STRONG, colour, marker
 from whimbrel_workbench.views.raster import Raster, Window
 from whimbrel_workbench.views.scatter import MOST_POINTS, colours_of
-from whimbrel_workbench.views.shades import counts_palette, palette_of
-from whimbrel_workbench.views.sight import in_sight
+from whimbrel_workbench.views.visible_points import in_sight
 
 hv.Store.set_current_backend("bokeh")
 hv.renderer("bokeh").webgl = False

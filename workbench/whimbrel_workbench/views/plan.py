@@ -7,7 +7,7 @@ from typing import Final
 
 import panel as pn
 
-from whimbrel_workbench.frames.numbers import rate_words
+from whimbrel_workbench.frames.format_numbers import rate_words
 from whimbrel_workbench.frames.plan import Plan, PlanStep
 from whimbrel_workbench.views.chart import page_html
 from whimbrel_workbench.views.palette import COLOURS, CSS

@@ -12,20 +12,20 @@ from bokeh.plotting import figure
 
 from whimbrel.batch import Column
 from whimbrel_workbench.frames import Scatter, Style
+from whimbrel_workbench.frames.format_times import instants
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.points import OTHERS, Categories
-from whimbrel_workbench.frames.times import instants
+from whimbrel_workbench.views.axis_format import count_ticks, number_hover
 from whimbrel_workbench.views.chart import chart, name_axes
+from whimbrel_workbench.views.color_scales import counts_palette
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow import Follow
+from whimbrel_workbench.views.follow_axes import Follow
 from whimbrel_workbench.views.lines import HALO, time_label
 from whimbrel_workbench.views.palette import FONT, GRID, INK, colour, marker
-from whimbrel_workbench.views.pick import Pick
 from whimbrel_workbench.views.raster import Counts, Raster, Window, warm
-from whimbrel_workbench.views.shades import counts_palette
-from whimbrel_workbench.views.sight import Sight, in_sight
-from whimbrel_workbench.views.ticks import count_ticks, number_hover
+from whimbrel_workbench.views.selection import Pick
 from whimbrel_workbench.views.viewport import Viewport
+from whimbrel_workbench.views.visible_points import Sight, in_sight
 
 MOST_POINTS: Final = 4_000
 """So many points a browser still paints one by one in a moment."""

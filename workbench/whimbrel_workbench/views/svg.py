@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whimbrel_workbench.frames.extent import Extent, calendar_step, decimal_step
-from whimbrel_workbench.frames.numbers import value_words
+from whimbrel_workbench.frames.format_numbers import value_words
 from whimbrel_workbench.views.palette import FONT, GRID, INK, MARKERS, marker
 
 WIDTH_PX: Final = 900

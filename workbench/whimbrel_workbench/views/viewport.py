@@ -10,7 +10,7 @@ from typing import Any, Final
 import panel as pn
 
 from whimbrel_workbench.frames.extent import Extent
-from whimbrel_workbench.said import Said
+from whimbrel_workbench.page_messages import Said
 
 # A drag changes the ranges with every move of the mouse: told is where it is when the last place was answered.
 _TELL: Final = """

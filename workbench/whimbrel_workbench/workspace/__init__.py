@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from whimbrel_workbench.workspace.arrangement import Arrangement
 from whimbrel_workbench.workspace.dashboard import Dashboard, gathered
-from whimbrel_workbench.workspace.shared import Shared, Viewer
+from whimbrel_workbench.workspace.layout import Arrangement
+from whimbrel_workbench.workspace.shared_run import Shared, Viewer
 
 __all__ = ["Arrangement", "Dashboard", "Shared", "Viewer", "gathered"]

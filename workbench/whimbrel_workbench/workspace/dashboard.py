@@ -9,14 +9,14 @@ from itertools import count
 from typing import Any
 
 from whimbrel.errors import PlanError
-from whimbrel.progress import Progress
+from whimbrel.progressive import Progress
 from whimbrel.stream import Bands, Stream
 from whimbrel_workbench import page
-from whimbrel_workbench.feed import columns_of
 from whimbrel_workbench.frames import Options
-from whimbrel_workbench.live import LiveView
-from whimbrel_workbench.workspace.arrangement import Arrangement, FilePath
-from whimbrel_workbench.workspace.shared import Shared
+from whimbrel_workbench.live_view import LiveView
+from whimbrel_workbench.sessions import columns_of
+from whimbrel_workbench.workspace.layout import Arrangement, FilePath
+from whimbrel_workbench.workspace.shared_run import Shared
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from whimbrel.connect.feeds.client import Client, Delivery, Place, Pumped
-from whimbrel.connect.feeds.enforce import Fields
-from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place, Pumped
+from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.errors import SourceError
 
 
@@ -31,7 +31,7 @@ class FlightFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: that of the stream, which is asked for now.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
 
     Notes
     -----

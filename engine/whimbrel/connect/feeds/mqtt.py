@@ -14,12 +14,12 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
-from whimbrel.connect.arguments import check_choice, check_name
-from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place
-from whimbrel.connect.feeds.decoding import Format, format_of
-from whimbrel.connect.feeds.enforce import Fields
-from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.formats.decode import Format, format_of
+from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Client, Delivery, Place
+from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.tls import closing_context
+from whimbrel.connect.validation import check_choice, check_name
 from whimbrel.errors import MissingExtraError
 
 _CONNECT_S = 10.0
@@ -56,7 +56,7 @@ class MqttFeed(Feed):
     options : mapping, optional
         Further arguments of ``paho.mqtt.client.Client``, such as ``transport``.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
     """
 
     def __init__(self, topic: str, url: str = "mqtt://127.0.0.1:1883", *, time: str, qos: Literal[0, 1, 2] = 1,

@@ -13,11 +13,11 @@ from typing import Any, Final, Literal, Unpack
 import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
-from whimbrel.connect.arguments import check_choice, check_name
-from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place
-from whimbrel.connect.feeds.decoding import Format, format_of
-from whimbrel.connect.feeds.enforce import Fields
-from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.formats.decode import Format, format_of
+from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Client, Delivery, Place
+from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.row_validation import Fields
+from whimbrel.connect.validation import check_choice, check_name
 from whimbrel.errors import MissingExtraError
 
 _MOST_MESSAGES = 1_000
@@ -54,7 +54,7 @@ class NatsFeed(Feed):
     format : str or Format
     schema : pyarrow.Schema or mapping of str to type, optional
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
     """
 
     def __init__(self, subject: str, url: str = "nats://127.0.0.1:4222", *, time: str, stream: str | None = None,

@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from whimbrel.connect.addresses import checked_url, without_secrets
-from whimbrel.connect.feeds.client import Client, Delivery, Place, Pumped
-from whimbrel.connect.feeds.enforce import Fields
-from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place, Pumped
+from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.errors import PlanError
 
 _CONNECT_S = 5.0
@@ -36,7 +36,7 @@ class SocketFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: that of a first connection, which is made now.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
     """
 
     lost = (OSError, EOFError, TimeoutError, pa.ArrowException)

@@ -10,9 +10,9 @@ from typing import Unpack
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.connect.arguments import is_seconds, is_whole
-from whimbrel.connect.feeds.client import Client, Delivery, Place
-from whimbrel.connect.feeds.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place
+from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.validation import is_seconds, is_whole
 from whimbrel.errors import PlanError
 
 _CHUNK_ROWS = 1024
@@ -51,7 +51,7 @@ class SyntheticFeed(Feed):
         Every so many seconds, for so many seconds, no rows come.
     seed : int
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
 
     Examples
     --------

@@ -8,12 +8,12 @@ from time import monotonic
 from typing import Any, Unpack
 
 from whimbrel.connect.addresses import checked_url, without_secrets
-from whimbrel.connect.feeds.client import MOST_BYTES, Client, Delivery, Place
-from whimbrel.connect.feeds.decoding import Format, format_of
-from whimbrel.connect.feeds.enforce import Fields
-from whimbrel.connect.feeds.feed import Feed, Usual
-from whimbrel.connect.numbered_rows import FAILED, FINISHED, REFUSED, ROW, RUN
-from whimbrel.connect.quiet_log import quiet_log
+from whimbrel.connect.feeds.formats.decode import Format, format_of
+from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Client, Delivery, Place
+from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.row_validation import Fields
+from whimbrel.connect.library_logging import quiet_log
+from whimbrel.connect.row_numbers import FAILED, FINISHED, REFUSED, ROW, RUN
 from whimbrel.errors import MissingExtraError, SourceError
 
 _MOST_BYTES = 64 << 20
@@ -40,9 +40,9 @@ class WebSocketFeed(Feed):
     hello : str, optional
         Sent when a connection is made, such as a subscription.
     headers, format, schema
-        As in :class:`whimbrel.connect.feeds.http.HttpFeed`.
+        As in :class:`whimbrel.connect.feeds.http.http_feed.HttpFeed`.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
     """
 
     def __init__(self, url: str, *, time: str, hello: str | None = None, headers: Mapping[str, str] | None = None,

@@ -1,7 +1,7 @@
 """Settled rows for whoever asks over the network."""
 
+from whimbrel.connect.serving.broadcast_sink import Published
 from whimbrel.connect.serving.flight_server import FlightServer
-from whimbrel.connect.serving.published import Published
 from whimbrel.connect.serving.websocket_server import WebSocketServer
 
 __all__ = ["FlightServer", "Published", "WebSocketServer"]

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import flight
 
-from whimbrel.connect.numbered_rows import ROW, RUN
-from whimbrel.connect.serving.published import Published
+from whimbrel.connect.row_numbers import ROW, RUN
+from whimbrel.connect.serving.broadcast_sink import Published
 from whimbrel.errors import WhimbrelError
 
 

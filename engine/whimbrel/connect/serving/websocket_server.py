@@ -9,9 +9,9 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from whimbrel.connect.numbered_rows import FAILED, REFUSED, ROW, RUN
-from whimbrel.connect.quiet_log import quiet_log
-from whimbrel.connect.serving.published import Published
+from whimbrel.connect.library_logging import quiet_log
+from whimbrel.connect.row_numbers import FAILED, REFUSED, ROW, RUN
+from whimbrel.connect.serving.broadcast_sink import Published
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.errors import MissingExtraError, WhimbrelError
 

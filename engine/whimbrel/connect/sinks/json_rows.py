@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from whimbrel.connect.sinks.nanoseconds import told_apart
+from whimbrel.connect.sinks.nanosecond_times import told_apart
 
 
 def json_rows(rows: pa.RecordBatch) -> Iterator[tuple[dict[str, Any], bytes]]:

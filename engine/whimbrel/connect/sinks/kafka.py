@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from whimbrel.connect.addresses import without_secrets
+from whimbrel.connect.fatal_errors import why_vain
 from whimbrel.connect.sinks.json_rows import json_rows
-from whimbrel.connect.vain import why_vain
 from whimbrel.errors import MissingExtraError, PlanError, SinkError, near_match
 from whimbrel.plan.sink import Sink, Token
 

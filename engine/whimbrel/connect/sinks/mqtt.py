@@ -10,10 +10,10 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
-from whimbrel.connect.arguments import check_choice, check_name
 from whimbrel.connect.sinks.json_rows import json_rows
-from whimbrel.connect.sinks.server_sink import ServerSink
+from whimbrel.connect.sinks.retrying_sink import ServerSink
 from whimbrel.connect.tls import closing_context
+from whimbrel.connect.validation import check_choice, check_name
 from whimbrel.errors import MissingExtraError
 
 _ANSWER_S, _LOOK_S = 10.0, 0.05

@@ -9,9 +9,9 @@ from typing import IO, Any, Literal
 import pyarrow as pa
 from pyarrow import parquet
 
-from whimbrel.connect.files import FilePath
-from whimbrel.connect.sinks.folder_owner import owned
-from whimbrel.connect.sinks.kept_files import check_kept, file_name, rows_files
+from whimbrel.connect.files.paths import FilePath
+from whimbrel.connect.sinks.committed_files import check_kept, file_name, rows_files
+from whimbrel.connect.sinks.folder_lease import owned
 from whimbrel.errors import SinkError
 from whimbrel.plan.sink import Sink, Token
 

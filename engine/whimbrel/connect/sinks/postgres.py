@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whimbrel.connect.addresses import PATIENCE, checked_conninfo
-from whimbrel.connect.arguments import check_name, column_names
-from whimbrel.connect.sinks.nanoseconds import told_apart
-from whimbrel.connect.sinks.server_sink import ServerSink
+from whimbrel.connect.sinks.nanosecond_times import told_apart
+from whimbrel.connect.sinks.retrying_sink import ServerSink
+from whimbrel.connect.validation import check_name, column_names
 from whimbrel.errors import MissingExtraError, SinkError, near_match
 
 _MOST_ROWS, _TOGETHER = 10_000, 500

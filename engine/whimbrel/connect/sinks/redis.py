@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.sinks.json_rows import json_rows
-from whimbrel.connect.sinks.server_sink import ServerSink
+from whimbrel.connect.sinks.retrying_sink import ServerSink
 from whimbrel.errors import MissingExtraError, SinkError
 
 _TOGETHER = 1000

@@ -6,9 +6,10 @@ function takes facts and answers facts; none looks at batches, order or arrival 
 """
 
 from whimbrel.testing.oracle.aggregation import Aggregated, aggregate
-from whimbrel.testing.oracle.facts import INF, Fact, Payload, Time, coalesced, differences
+from whimbrel.testing.oracle.events import INF, Fact, Payload, Time, coalesced, differences
+from whimbrel.testing.oracle.expressions import Columns, Term
 from whimbrel.testing.oracle.ingress import Ingested, Punctuation, ingress, partitioned_ingress
-from whimbrel.testing.oracle.joining import Match, anti_join, asof_join, clip, join, semi_join, union
+from whimbrel.testing.oracle.joins import Match, anti_join, asof_join, clip, join, semi_join, union
 from whimbrel.testing.oracle.lifetimes import (
     ceil_to,
     floor_to,
@@ -19,9 +20,8 @@ from whimbrel.testing.oracle.lifetimes import (
     tumbling_window,
 )
 from whimbrel.testing.oracle.patterns import AllAtOnce, Either, Event, Optional, Pattern, Repeat, Then, detect
-from whimbrel.testing.oracle.ranking import top_k
 from whimbrel.testing.oracle.stateless import Function, select, where, with_columns
-from whimbrel.testing.oracle.terms import Columns, Term
+from whimbrel.testing.oracle.top_k import top_k
 
 __all__ = [
     "INF", "Aggregated", "AllAtOnce", "Columns", "Either", "Event", "Fact", "Function", "Ingested", "Match", "Optional",

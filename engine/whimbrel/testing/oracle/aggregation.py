@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from whimbrel.errors import KernelError
-from whimbrel.testing.oracle.facts import Fact, Payload
+from whimbrel.testing.oracle.events import Fact, Payload
 from whimbrel.testing.oracle.stateless import Function
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from whimbrel.errors import DisorderError
-from whimbrel.testing.oracle.facts import INF, Fact, Time
+from whimbrel.testing.oracle.events import INF, Fact, Time
 
 
 @dataclass

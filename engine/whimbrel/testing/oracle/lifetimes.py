@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from whimbrel.errors import KernelError
-from whimbrel.testing.oracle.facts import INF, Fact, Payload, Time
+from whimbrel.testing.oracle.events import INF, Fact, Payload, Time
 from whimbrel.testing.oracle.stateless import Function
 
 Label = Literal["start", "end"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from whimbrel.testing.oracle.facts import INF, Fact, Payload, Time
+from whimbrel.testing.oracle.events import INF, Fact, Payload, Time
 from whimbrel.testing.oracle.stateless import Function
 
 

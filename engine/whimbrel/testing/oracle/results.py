@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from whimbrel.testing.oracle.facts import Fact, Payload
+from whimbrel.testing.oracle.events import Fact, Payload
 from whimbrel.testing.oracle.lifetimes import chop
 from whimbrel.testing.oracle.stateless import Function
 

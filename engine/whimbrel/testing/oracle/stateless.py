@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from whimbrel.testing.oracle.facts import INF, Fact, Payload
+from whimbrel.testing.oracle.events import INF, Fact, Payload
 
 Function = Callable[[Payload], Any]
 

@@ -21,7 +21,7 @@ from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import reading, rows, until
 from whimbrel.connect.feeds import Feed
 from whimbrel.connect.feeds import mqtt as mqtt_feed
-from whimbrel.connect.feeds.client import MOST_BYTES, Delivery, Pumped
+from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Delivery, Pumped
 
 MIB = 1 << 20
 

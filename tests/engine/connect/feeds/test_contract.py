@@ -15,12 +15,12 @@ import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
 from tests.engine.ended import ended
 from whimbrel.connect.feeds import Feed
-from whimbrel.connect.feeds.arrival_clock import ArrivalClock
-from whimbrel.connect.feeds.client import Client, Delivery
-from whimbrel.connect.feeds.decoding import format_of
+from whimbrel.connect.feeds.formats.decode import format_of
+from whimbrel.connect.feeds.runtime.arrival_clock import ArrivalClock
+from whimbrel.connect.feeds.runtime.client import Client, Delivery
 from whimbrel.errors import PlanError, SchemaError, SourceError
 from whimbrel.plan import Node
-from whimbrel.run import loop
+from whimbrel.run import run_loop
 from whimbrel.stream import Stream
 
 FIELDS = {"at": "int64", "x": "int64"}
@@ -382,7 +382,7 @@ def test_feeds_of_one_name_are_told_apart() -> None:
 
 
 def test_metrics_count_all_rows_once_a_feed_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "_IDLE_S", float("inf"))  # they are not looked at from time to time
+    monkeypatch.setattr(run_loop, "_IDLE_S", float("inf"))  # they are not looked at from time to time
     wire = Wire(ends=False)
     with stream(wire).start() as run:
         for at in range(5):

@@ -13,8 +13,8 @@ import pytest
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S
-from whimbrel.connect.feeds.decoding import decode
-from whimbrel.connect.feeds.records import Records
+from whimbrel.connect.feeds.formats.decode import decode
+from whimbrel.connect.feeds.formats.python_records import Records
 
 S, US, NS = (pa.timestamp(unit) for unit in ("s", "us", "ns"))
 

@@ -16,8 +16,9 @@ from paho.mqtt import publish as mqtt
 import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import reading, until, values
-from whimbrel.connect.feeds import listening, websocket
 from whimbrel.connect.feeds import mqtt as mqtt_feed
+from whimbrel.connect.feeds import websocket
+from whimbrel.connect.feeds.runtime import buffered_reader
 
 QUICK: Any = {"time": "at", "schema": {"at": "int64"}, "retry_s": (0.02, 0.1), "idle_after": 1.0}
 
@@ -78,7 +79,7 @@ async def on_nats(port: int, *rows: bytes) -> None:
     pytest.param("postgres_changes", marks=pytest.mark.postgres)])
 def test_a_feed_whose_server_says_nothing_is_not_live(kind: str, tmp_path: Path,
                                                       monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listening, "_ANSWER_S", 0.3)
+    monkeypatch.setattr(buffered_reader, "_ANSWER_S", 0.3)
     monkeypatch.setattr(mqtt_feed, "_KEEPALIVE_S", 1)
     program = {"mqtt": servers.mosquitto, "postgres_changes": servers.postgres}.get(kind) or getattr(servers, kind)
     with servers.running(program(tmp_path / kind)) as server:

@@ -19,7 +19,7 @@ from websockets.sync.server import serve
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, values
-from whimbrel.connect.feeds.client import Delivery, Pumped
+from whimbrel.connect.feeds.runtime.client import Delivery, Pumped
 from whimbrel.errors import PlanError, SchemaError, SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}

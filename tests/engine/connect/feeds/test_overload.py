@@ -12,9 +12,9 @@ import pytest
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import until
-from whimbrel.operators.widening_window import WideningKernel
+from whimbrel.operators.windows.adaptive_window import WideningKernel
 from whimbrel.plan import Sink, Token
-from whimbrel.run.session import Session
+from whimbrel.run.execution import Session
 
 ROW_BYTES = 1000
 TAKEN_PER_S = 10_000

@@ -13,7 +13,7 @@ import pytest
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import lines, reading, until, values
 from tests.engine.connect.feeds.pages import Pages, pages
-from whimbrel.connect.feeds import http
+from whimbrel.connect.feeds.http import http_feed
 
 FIELDS = {"at": "int64", "x": "int64"}
 QUICK: Any = {"time": "at", "schema": FIELDS, "retry_s": (0.01, 0.05)}
@@ -69,7 +69,7 @@ class Endless(Pages):
 
 def test_a_page_that_does_not_end_is_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was read until memory was full."""
-    monkeypatch.setattr(http, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(http_feed, "_MOST_BYTES", 1 << 20)
     with pages(None, Endless) as url, reading(wb.feeds.http(url, every=0.01, **QUICK)) as found:
         until(lambda: next(found) is None and found.state.dead == {"a page is longer than 64 MiB": 1})
 
@@ -78,7 +78,7 @@ def test_a_page_that_does_not_end_is_a_letter(monkeypatch: pytest.MonkeyPatch) -
 def test_an_event_that_is_too_long_is_a_letter_and_takes_no_other_with_it(
         data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was kept until memory was full."""
-    monkeypatch.setattr(http, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(http_feed, "_MOST_BYTES", 1 << 20)
 
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
         if "Last-Event-ID" in request.headers:

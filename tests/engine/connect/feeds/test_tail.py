@@ -15,8 +15,9 @@ import pytest
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import lines, reading, rows, until, values
-from whimbrel.connect.feeds import Reading, tail
-from whimbrel.connect.feeds.gzip_members import GzipMembers
+from whimbrel.connect.feeds import Reading
+from whimbrel.connect.feeds.files import tail
+from whimbrel.connect.feeds.files.gzip_members import GzipMembers
 
 QUICK: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_s": (0.01, 0.05)}
 

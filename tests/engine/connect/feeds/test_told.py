@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import whimbrel as wb
-from whimbrel.connect.feeds.backoff import Backoff
-from whimbrel.connect.feeds.pace import Pace
+from whimbrel.connect.feeds.runtime.backoff import Backoff
+from whimbrel.connect.feeds.runtime.read_options import Pace
 from whimbrel.errors import PlanError, SourceError, WhimbrelError
 
 FIELDS: Any = {"at": "int64"}

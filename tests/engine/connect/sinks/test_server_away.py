@@ -27,7 +27,7 @@ from tests.engine.connect.feeds.relay import Relay
 from tests.engine.ended import ended
 from whimbrel.connect.sinks import nats as nats_sink
 from whimbrel.connect.sinks import redis as redis_sink
-from whimbrel.connect.sinks import server_sink
+from whimbrel.connect.sinks import retrying_sink
 from whimbrel.errors import SinkError
 
 ROWS = 200
@@ -191,7 +191,7 @@ def test_a_sink_waits_for_a_server_that_is_not_there_yet(tmp_path: Path) -> None
 
 @pytest.mark.postgres
 def test_a_server_that_says_nothing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_sink, "_ANSWER_S", 0.3)
+    monkeypatch.setattr(retrying_sink, "_ANSWER_S", 0.3)
     with servers.running(servers.postgres(tmp_path / "postgres")) as server:
         url = f"postgresql://test@127.0.0.1:{server.port}/postgres"
         until(lambda: servers.accepts(url))
@@ -207,8 +207,8 @@ def test_a_server_that_says_nothing_is_said(tmp_path: Path, monkeypatch: pytest.
                                   pytest.param("redis", marks=pytest.mark.redis)])
 def test_a_server_that_says_nothing_holds_up_neither_neighbours_nor_a_stop(kind: str, tmp_path: Path,
                                                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_sink, "_ANSWER_S", 0.3)
-    monkeypatch.setattr(server_sink, "_GRACE_S", 0.3)
+    monkeypatch.setattr(retrying_sink, "_ANSWER_S", 0.3)
+    monkeypatch.setattr(retrying_sink, "_GRACE_S", 0.3)
     with servers.running(program_of(kind)(tmp_path / kind)) as server:
         holds_up_nobody(server, sink_of(kind, server), "the server does not answer")
 
@@ -217,8 +217,8 @@ def test_a_server_that_says_nothing_holds_up_neither_neighbours_nor_a_stop(kind:
 @pytest.mark.parametrize("held_rows", [ROWS // 2, 1_000_000])
 def test_a_query_that_is_stopped_alone_waits_no_longer_for_its_server(held_rows: int,
                                                                       monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_sink, "_GRACE_S", 0.3)
-    monkeypatch.setattr(server_sink, "_MOST_ROWS", held_rows)  # when it holds so many, all queries wait
+    monkeypatch.setattr(retrying_sink, "_GRACE_S", 0.3)
+    monkeypatch.setattr(retrying_sink, "_MOST_ROWS", held_rows)  # when it holds so many, all queries wait
     sink = wb.sinks.redis("out", f"redis://127.0.0.1:{servers.free_port()}")
     sink.patience_s = 3600.0
     feed = then_one_by_one(ROWS)
@@ -237,10 +237,10 @@ def test_a_query_that_is_stopped_alone_waits_no_longer_for_its_server(held_rows:
 @pytest.mark.redis
 def test_a_run_that_is_stopped_asks_once_more_whether_its_server_is_back(tmp_path: Path,
                                                                         monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_sink, "_GRACE_S", 1.0)
-    monkeypatch.setattr(server_sink, "_FIRST_S", 3600.0)
-    monkeypatch.setattr(server_sink, "_MOST_S", 3600.0)
-    monkeypatch.setattr(server_sink, "_MOST_ROWS", ROWS // 4)  # when it holds so many, the run waits
+    monkeypatch.setattr(retrying_sink, "_GRACE_S", 1.0)
+    monkeypatch.setattr(retrying_sink, "_FIRST_S", 3600.0)
+    monkeypatch.setattr(retrying_sink, "_MOST_S", 3600.0)
+    monkeypatch.setattr(retrying_sink, "_MOST_ROWS", ROWS // 4)  # when it holds so many, the run waits
     with servers.running(servers.redis(tmp_path / "redis")) as server:
         sink = wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}")
         sink.patience_s = 3600.0
@@ -248,7 +248,7 @@ def test_a_run_that_is_stopped_asks_once_more_whether_its_server_is_back(tmp_pat
         until(lambda: len(redis_rows(server.port)) >= ROWS // 2 - 1)
         server.stop(signal.SIGKILL)
         more.set()
-        until(lambda: run.metrics.sink and sink._talk is not None and sink._talk.silent_s > server_sink._GRACE_S)
+        until(lambda: run.metrics.sink and sink._talk is not None and sink._talk.silent_s > retrying_sink._GRACE_S)
         server.start()
         run.stop()
         assert run.wait(PATIENCE_S)
@@ -260,7 +260,7 @@ def test_a_run_that_is_stopped_asks_once_more_whether_its_server_is_back(tmp_pat
     pytest.param("redis", 500, 40, marks=pytest.mark.redis)])
 def test_patience_begins_anew_when_some_rows_were_acknowledged(kind: str, after_bytes: int, times: int, tmp_path: Path,
                                                                monkeypatch: pytest.MonkeyPatch) -> None:
-    for library in (server_sink, nats_sink, redis_sink):
+    for library in (retrying_sink, nats_sink, redis_sink):
         monkeypatch.setattr(library, "_TOGETHER", 10)
     with servers.running(program_of(kind)(tmp_path / kind)) as server:
         sink_of(kind, server)
@@ -325,7 +325,7 @@ def test_a_slow_way_to_a_server_does_not_hold_up_neighbours(tmp_path: Path) -> N
 @pytest.mark.redis
 def test_a_run_that_is_stopped_does_not_wait_until_its_server_has_all_that_it_missed(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_sink, "_GRACE_S", 0.3)
+    monkeypatch.setattr(retrying_sink, "_GRACE_S", 0.3)
     with servers.running(servers.redis(tmp_path / "redis")) as server, redis.Redis(port=server.port) as link:
         relay = _Slow(server.port, 5_000)
         run = then_one_by_one(20_000).start(to=wb.sinks.redis("out", f"redis://127.0.0.1:{relay.port}"))

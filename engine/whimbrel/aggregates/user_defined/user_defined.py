@@ -1,0 +1,183 @@
+"""Aggregates that users write: plain Python functions, compiled where that changes nothing."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from whimbrel.aggregates.user_defined.numeric_functions import Roles, number_steps
+from whimbrel.aggregates.user_defined.python_functions import RETURNS, PythonSteps, foreseen, python_steps
+from whimbrel.aggregates.user_defined.value_kinds import Kind, NotCompiled
+from whimbrel.batch import numpy_type
+from whimbrel.errors import ExpressionError
+from whimbrel.expr import Call, Expr, trace
+from whimbrel.kernels import captured
+from whimbrel.plan import Aggregate, Objects, Steps
+
+Function = Callable[..., Any]
+_RESULTS: dict[Kind, pa.DataType] = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+
+
+@dataclass(frozen=True, eq=False)
+class UserFunctions:
+    """What :func:`whimbrel.aggregate` makes: call it with an expression to get an aggregate.
+
+    Parameters
+    ----------
+    name : str
+    init : object
+    accumulate, result : callable
+    merge, deaccumulate, difference : callable, optional
+    fresh : callable, optional
+        Makes a state of no rows.
+    returns : pyarrow.DataType, optional
+    save, load : callable, optional
+    """
+
+    name: str
+    init: Any
+    accumulate: Function
+    result: Function
+    merge: Function | None = None
+    deaccumulate: Function | None = None
+    difference: Function | None = None
+    fresh: Function | None = None
+    returns: pa.DataType | None = None
+    save: Function | None = None
+    load: Function | None = None
+
+    def __call__(self, *values: Expr | Function) -> UserAggregate:
+        inputs = tuple(trace(each, where=f"{self.name}()") for each in values)
+        if not inputs:
+            raise ExpressionError(f"{self.name} needs at least one input.", where=f"{self.name}()",
+                                  hint=f"Call it with a column: {self.name}(col.x).")
+        expr = Call("struct", inputs, tuple(map(str, range(len(inputs))))) if len(inputs) > 1 else inputs[0]
+        return UserAggregate(expr=expr, functions=self)
+
+    @property
+    def roles(self) -> Roles:
+        """The functions alone."""
+        return Roles(self.accumulate, self.result, self.merge, self.deaccumulate, self.difference)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UserAggregate(Aggregate):
+    """A user's functions over the values of an expression that are not null.
+
+        time     0    5    10
+        in       2────────         product over [0, 5) is 2, over [5, 10) is 6
+                      3────
+
+    Parameters
+    ----------
+    functions : UserFunctions
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> product = wb.aggregate(init=1, accumulate=lambda s, x: s * x, result=lambda s: s, name="product")
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 10], "x": [2, 3]}, time="at", end="until")
+    >>> events.aggregate(p=product(wb.col.x)).collect()["p"].to_pylist()
+    [2, 6]
+    """
+
+    name: ClassVar[str] = "user"
+
+    functions: UserFunctions
+
+    def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
+        return self._known(input_type).type
+
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Objects:
+        return self._known(input_type).steps
+
+    def show(self) -> str:
+        text = f"{self.functions.name}({', '.join(each.show() for each in self._inputs)})"
+        return text if self.condition is None else f"{text}.where({self.condition.show()})"
+
+    def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
+        user, known = self.functions, self._known(input_type)
+        said = []
+        if known.why is not None:
+            said.append(f"{user.name} runs interpreted: {known.why}")
+        if user.deaccumulate is None and user.difference is None:
+            order = "" if user.merge is None or isinstance(known.steps, Objects) else " before an earlier one"
+            said.append(f"{user.name} has no deaccumulate: when a row leaves{order}, its group is computed afresh")
+        if user.merge is None:
+            said.append(f"{user.name} has no merge: parts of its input cannot be aggregated apart and combined")
+        elif known.unwritten is not None:
+            said.append(f"{user.name} is not merged: {known.unwritten}")
+        return said
+
+    @property
+    def _inputs(self) -> tuple[Expr, ...]:
+        expr = self.expr
+        assert expr is not None
+        return expr.args if isinstance(expr, Call) and expr.function == "struct" else (expr,)
+
+    def _known(self, input_type: pa.DataType | None) -> Understood:
+        user = self.functions
+        if input_type is None:
+            raise ExpressionError(f"{user.name} is computed of values.", where=self.show(),
+                                  hint=f"call it with a column: {user.name}(col.x)")
+        count = len(self._inputs)
+        types = (input_type,) if count == 1 else tuple(input_type.field(place).type for place in range(count))
+        now = tuple(captured(each) for each in user.roles)
+        try:
+            return _understood(user, types, self.show(), now)
+        except TypeError:  # a function holds something that cannot be compared: it may be another by now
+            return _understood.__wrapped__(user, types, self.show(), ())
+
+
+@dataclass(frozen=True, eq=False)
+class Understood:
+    """What is known of the functions for inputs of some types."""
+
+    steps: Steps | Objects
+    type: pa.DataType
+    why: str | None
+    unwritten: str | None = None
+
+
+@functools.lru_cache(maxsize=256)
+def _understood(user: UserFunctions, inputs: tuple[pa.DataType, ...], where: str, _: tuple[Any, ...]) -> Understood:
+    timed = _takes_time(user.accumulate, len(inputs))
+    kind, why = None, None
+    try:
+        values = [_kind(type_) for type_ in inputs]
+        steps, kind = number_steps(user.name, user.init, user.roles, values, timed=timed)
+        if user.returns in (None, _RESULTS[kind]):
+            return Understood(steps, _RESULTS[kind], None)
+        why = f"its result is to be {user.returns}"
+    except NotCompiled as left:
+        why, kind = str(left), left.result
+    python = PythonSteps(user.name, user.init, user.fresh, user.roles, user.save, user.load, timed=timed)
+    seen, unwritten = foreseen(python, inputs, where)
+    type_ = user.returns or (_RESULTS["float"] if kind in ("float", "either") else seen)
+    if type_ is None:
+        raise ExpressionError(f"The type of {user.name}'s result cannot be foreseen.", where=where, hint=RETURNS)
+    return Understood(python_steps(python, type_, written=unwritten is None), type_, why, unwritten)
+
+
+def _kind(type_: pa.DataType) -> Kind:
+    if pa.types.is_boolean(type_):
+        return "bool"
+    if pa.types.is_floating(type_):
+        return "float"
+    if numpy_type(type_) is None or pa.types.is_null(type_):
+        raise NotCompiled(f"a value is a {type_}, no number")
+    return "int"
+
+
+def _takes_time(accumulate: Function, inputs: int) -> bool:
+    """Whether a function takes the start of the event after the values, by a parameter of that name."""
+    try:
+        names = list(inspect.signature(accumulate).parameters)
+    except (TypeError, ValueError):
+        return False
+    return len(names) == inputs + 2 and names[-1] == "start"

@@ -1,0 +1,1 @@
+"""Example logs, built once from installed packages."""

@@ -1,0 +1,1 @@
+"""Growing files and directories as feeds."""

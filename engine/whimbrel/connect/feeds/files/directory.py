@@ -1,0 +1,267 @@
+"""A directory that fills: each file that appears in it, once."""
+
+from __future__ import annotations
+
+import os
+import time as clock
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from csv import reader
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, Unpack
+
+import pyarrow as pa
+from pyarrow import csv, ipc, parquet
+
+from whimbrel.connect.feeds.formats.arrow_format import as_batch
+from whimbrel.connect.feeds.formats.csv_format import Csv
+from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, decode, format_of
+from whimbrel.connect.feeds.formats.line_splitter import TOO_LONG, Lines
+from whimbrel.connect.feeds.formats.string_records import TextColumns
+from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place
+from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.row_validation import Fields
+from whimbrel.connect.files.natural_sort import natural_path
+from whimbrel.connect.files.paths import FilePath
+from whimbrel.connect.tables.columnar_source import BATCH_ROWS
+from whimbrel.errors import PlanError
+
+_UNFINISHED = (".", "_")
+_SAY_THEIR_END = (".parquet", ".arrow")
+_TRIES = 20
+_QUIET_S = 1.0
+_READ_BYTES = 1 << 20
+
+
+class DirectoryFeed(Feed):
+    """Rows of files in a directory, in the order of names, and then of those that appeared meanwhile, each read once.
+
+    Numbers in names count as numbers: part-2 comes before part-10.
+    Files should appear when they are complete, by renaming; names that begin with ``.`` or ``_`` are left alone. JSON
+    and CSV files do not say where they end, and are left alone until nobody has written to them for a second; what is
+    written behind that is not read. An empty file is left alone. A file that cannot be read is tried again until nobody
+    has written to it for a second; then it is a dead letter, and is read when it has changed. One that is replaced
+    under its name when it was read is not read again: it is counted in the feed's state, as missed.
+
+    Parameters
+    ----------
+    path : str or path
+    time : str
+        The event-time column.
+    pattern : str
+        Of names: ``"*.parquet"``, ``"*.arrow"``, ``"*.jsonl"``, ``"*.csv"``. The ending says how files are written; CSV
+        files begin with a line of names, and each further line is a row; their values are read by the schema, and
+        texts are left as they are.
+    schema : pyarrow.Schema or mapping of str to type, optional
+        Default: that of the files that are there.
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+    """
+
+    def __init__(self, path: FilePath, *, time: str, pattern: str = "*.parquet", schema: Fields | None = None,
+                 **told: Unpack[Usual]) -> None:
+        self.path, self.pattern = Path(path), pattern
+        told.setdefault("name", self.path.name)
+        where = f"feeds.directory({str(path)!r}, pattern={pattern!r})"
+        if not self.path.is_dir():
+            raise PlanError(f"{str(path)!r} is no directory.", where=where, hint="make it first")
+        format_: Format | None = None
+        match Path(pattern).suffix:
+            case ".jsonl" | ".ndjson" | ".json":
+                format_ = format_of("json", where)
+            case ".csv":
+                self.columns = TextColumns()
+            case ".parquet" | ".arrow":
+                pass
+            case suffix:
+                raise PlanError(f"Files named *{suffix} are not read.", where=where,
+                                hint="*.parquet, *.arrow, *.jsonl or *.csv")
+        super().__init__("directory", time=time, schema=schema, format=format_, **told)
+
+    def connect(self, place: Place) -> Client:
+        return _Visitor(self, place or {})
+
+
+class _Visitor(Client):
+    """Its place: names of files, how many new ones were read, rows of the one that is being read, and refused files.
+
+    The names: of those that were done when it looked at the directory, and of those that were new then. The lists are
+    never changed, so that places share them, and a place costs the same however many files there are.
+    """
+
+    def __init__(self, feed: DirectoryFeed, place: dict[str, Any]) -> None:
+        self._feed = feed
+        self._known = {*place.get("done", ()), *place.get("new", ())[:place.get("read", 0)]}
+        self._done: list[str] = sorted(self._known)
+        self._new: list[str] = []
+        self._read = 0
+        self._file: str | None = place.get("file")
+        self._items = int(place.get("items", 0))
+        self._parts: Iterator[list[bytes] | pa.RecordBatch] | None = None
+        self._tries: dict[str, int] = {}
+        self._refused: dict[str, list[int]] = place.get("refused", {})
+        self._files: dict[str, int] = {}
+        self.missed: Counter[str] = Counter()
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        if self._parts is None and not self._next():
+            clock.sleep(timeout_s)
+            return None
+        assert self._file is not None
+        assert self._parts is not None
+        try:
+            part = next(self._parts, None)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            self._parts = None
+            return self._failed(error)
+        if part is None:
+            self._parts = None
+            return self._leave(self._file)
+        self._items += len(part)
+        return Delivery(part, self._place())
+
+    def _next(self) -> bool:
+        """Open the file that comes next."""
+        if self._file is not None or self._read == len(self._new):
+            self._look()
+        if not self._new:
+            return False
+        name = self._new[self._read]
+        if name != self._file:
+            self._file, self._items = name, 0
+        self._parts = _parts(self._feed.path / name, self._items, self._feed)
+        return True
+
+    def _look(self) -> None:
+        """Which files are there: first comes the one that was begun."""
+        with os.scandir(self._feed.path) as entries:
+            files = {each.name: each.inode() for each in entries
+                     if fnmatch(each.name, self._feed.pattern) and not each.name.startswith(_UNFINISHED)}
+        changed = {name for name, written in self._refused.items() if name in files and self._written(name) != written}
+        self._refused = {name: written for name, written in self._refused.items() if name in files.keys() - changed}
+        known = (self._known & files.keys()) - changed
+        if replaced := sum(self._files.get(name, files[name]) != files[name] for name in known):
+            self.missed["a file was replaced when it was read"] += replaced
+        if self._read or len(known) < len(self._known):
+            self._done = sorted(known)
+        self._files, self._known, self._read = files, known, 0
+        new = (name for name in files.keys() - known if not self._is_to_wait_for(name))
+        self._new = sorted(new, key=lambda name: (name != self._file, natural_path(Path(name))))
+
+    def _is_to_wait_for(self, name: str) -> bool:
+        """Whether somebody may be writing to a file of which nothing was read yet, and that may lack its end."""
+        if name == self._file and self._items > 0:
+            return False
+        at_ns, size = self._written(name)
+        may_lack = name in self._tries or not name.endswith(_SAY_THEIR_END)
+        return size == 0 or (may_lack and _is_recent(at_ns))
+
+    def _written(self, name: str) -> list[int]:
+        """When it was last written to, and its size."""
+        try:
+            status = (self._feed.path / name).stat()
+        except FileNotFoundError:  # it is gone just now
+            return [0, 0]
+        return [status.st_mtime_ns, status.st_size]
+
+    def _leave(self, name: str) -> Delivery:
+        self._known.add(name)
+        self._read += 1
+        self._file, self._items = None, 0
+        return Delivery([], self._place())
+
+    def _failed(self, error: Exception) -> Delivery | None:
+        assert self._file is not None
+        self._tries[self._file] = tries = self._tries.get(self._file, 0) + 1
+        written = self._written(self._file)
+        if tries < _TRIES or _is_recent(written[0]):
+            clock.sleep(1 / _TRIES)
+            return None
+        self._feed.letters.refuse(f"{self._file}: {error}".encode(), "a file cannot be read")
+        if self._items == 0:
+            self._refused = {**self._refused, self._file: written}
+            del self._tries[self._file]
+        return self._leave(self._file)
+
+    def _place(self) -> Place:
+        return {"done": self._done, "new": self._new, "read": self._read, "file": self._file, "items": self._items,
+                "refused": self._refused}
+
+    def close(self) -> None:
+        self._parts = None
+
+
+def _is_recent(at_ns: int) -> bool:
+    return 0 <= clock.time() - at_ns / 1e9 < _QUIET_S
+
+
+def _parts(path: Path, skip: int, feed: DirectoryFeed) -> Iterator[list[bytes] | pa.RecordBatch]:
+    """Rows or lines of a file, without the first `skip`."""
+    match path.suffix:
+        case ".parquet":
+            with parquet.ParquetFile(path) as file:
+                yield from _behind(file.iter_batches(BATCH_ROWS), skip)
+        case ".arrow":
+            with pa.memory_map(str(path)) as memory, ipc.open_file(memory) as file:
+                yield from _behind((file.get_batch(number) for number in range(file.num_record_batches)), skip)
+        case ".csv" if not hasattr(feed, "value_fields"):  # it has no schema yet: columns as they seem
+            lenient = csv.ParseOptions(invalid_row_handler=lambda _: "skip")
+            with csv.open_csv(path, csv.ReadOptions(use_threads=False), lenient) as rows:
+                yield from rows
+        case ".csv":
+            yield from _behind(_csv(path, feed), skip)
+        case _:
+            for lines in _lines(path, feed):
+                if skip < len(lines):
+                    yield lines[skip:]
+                skip = max(skip - len(lines), 0)
+
+
+def _lines(path: Path, feed: DirectoryFeed) -> Iterator[list[bytes]]:
+    text = Lines()
+    with path.open("rb") as file:
+        while data := file.read(_READ_BYTES):
+            yield text.add(data)
+            while text.refused:
+                feed.letters.refuse(text.refused.pop(), TOO_LONG)
+    yield text.end()
+
+
+def _csv(path: Path, feed: DirectoryFeed) -> Iterator[pa.RecordBatch]:
+    """Columns as they are written, a line a row, so that what is wrong costs its own row alone."""
+    with path.open("rb") as file:
+        names = next(reader([file.readline().decode("utf-8-sig")]), [])
+        texts = pa.schema([(name, pa.binary()) for name in feed.value_fields.names])
+        if missing := {*texts.names}.difference(names):
+            raise ValueError(f"it has no column {min(missing)!r}")
+        rest = b""
+        while data := file.read(_READ_BYTES):
+            text, end, rest = (rest + data).rpartition(b"\n")
+            if end:
+                yield _rows(text, Csv(names), texts, feed)
+        if rest:
+            yield _rows(rest, Csv(names), texts, feed)
+
+
+def _rows(text: bytes, format_: Csv, schema: pa.Schema, feed: DirectoryFeed) -> pa.RecordBatch:
+    """Rows of whole lines: at once, if there are as many as lines; else those of each line that is one."""
+    text = text.rstrip(b"\r\n")
+    if text.count(b"\r") == text.count(b"\r\n"):
+        with suppress(*UNREADABLE):
+            rows = format_.block(text, schema)
+            if len(rows) == text.count(b"\n") + 1:
+                return rows
+    lines = [line for line in text.split(b"\n") if line.strip()]
+    found = decode(format_, lines, schema)
+    for number, why in found.refused:
+        feed.letters.refuse(lines[number], why)
+    return as_batch(found.rows)
+
+
+def _behind(batches: Iterator[pa.RecordBatch], skip: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if skip < batch.num_rows:
+            yield batch.slice(skip)
+        skip = max(skip - batch.num_rows, 0)

@@ -1,0 +1,1 @@
+"""Message formats: from bytes or Python objects to rows."""

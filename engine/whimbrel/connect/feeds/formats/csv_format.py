@@ -1,0 +1,71 @@
+"""Comma-separated lines, one a message, in the order of the schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+
+from whimbrel.connect.feeds.formats.decode import Format, Index
+from whimbrel.connect.feeds.formats.malformed import UnreadableError
+
+_NOT_ONE = "not one line: a quote is open, or it holds several"
+
+
+class Csv(Format):
+    """Reads lines with Arrow's parser.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        Names of the columns, where no schema is given.
+
+    Examples
+    --------
+    >>> rows, each = Csv().parse([b"1,a", b"2,b"], pa.schema({"at": pa.int64(), "k": pa.string()}))
+    >>> rows.to_pylist()
+    [{'at': 1, 'k': 'a'}, {'at': 2, 'k': 'b'}]
+    """
+
+    def __init__(self, names: Sequence[str] | None = None) -> None:
+        self.names = names
+
+    def infer(self, sample: Sequence[bytes]) -> pa.Schema:
+        if self.names is None:
+            raise UnreadableError("lines do not say what their columns are called")
+        return _read(sample, self.names, {}).schema
+
+    def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
+        lines = [message.rstrip(b"\r\n") for message in messages]
+        breaks = sum(line.count(b"\n") + line.count(b"\r") for line in lines) if len(lines) > 1 else 0
+        rows = self.block(b"\n".join(lines), schema)
+        if breaks or len(rows) != len(lines):
+            raise UnreadableError(_NOT_ONE)
+        return rows, np.ones(len(lines), np.int64)
+
+    def block(self, text: bytes, schema: pa.Schema) -> pa.RecordBatch:
+        """Rows of a text at whose end no quote is open; it is for the caller to see that each line is one."""
+        names = schema.names if self.names is None else self.names
+        empty = b"," * (len(names) - 1)  # an open quote takes in the line behind it, so there must be one
+        types = {field.name: field.type for field in schema}
+        rows = _read([text, empty], names, types).combine_chunks().to_batches()[0]
+        if any(column.null_count == 0 for column in rows.slice(len(rows) - 1).columns):
+            raise UnreadableError(_NOT_ONE)
+        return rows.slice(0, len(rows) - 1).select(schema.names)
+
+
+def _read(messages: Sequence[bytes], names: Sequence[str], types: dict[str, pa.DataType]) -> pa.Table:
+    text = b"\n".join(messages) + b"\n"
+    try:
+        return csv.read_csv(
+            pa.BufferReader(text),
+            read_options=csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(text) + 1),
+            parse_options=csv.ParseOptions(ignore_empty_lines=len(names) > 1),  # where it is not an empty value
+            convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=[""]))
+    except pa.ArrowInvalid as error:
+        if counts := re.search(r"Expected (\d+) columns, got (\d+)", str(error)):
+            raise UnreadableError(f"{counts[2]} values for {counts[1]} columns") from error  # many share it
+        raise

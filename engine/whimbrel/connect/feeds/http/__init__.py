@@ -1,0 +1,1 @@
+"""Polled pages and server-sent events as feeds."""

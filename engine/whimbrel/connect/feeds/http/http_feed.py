@@ -1,0 +1,239 @@
+"""Pages that are asked for again and again, and pages that do not end (server-sent events)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+import urllib.error
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from http.client import HTTPException, IncompleteRead
+from operator import itemgetter
+from typing import Any, Unpack
+from urllib.parse import urlencode, urlsplit
+
+from whimbrel.clock import Duration
+from whimbrel.connect.addresses import checked_url, without_secrets
+from whimbrel.connect.feeds.formats.decode import Format, format_of
+from whimbrel.connect.feeds.formats.line_splitter import Lines
+from whimbrel.connect.feeds.http.http_request import opened
+from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place, Pumped
+from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.row_validation import Fields
+from whimbrel.connect.validation import checked_seconds
+
+_CONNECT_S = 10.0
+_STALL_S = 60.0
+_READ_BYTES = 1 << 20
+_MOST_BYTES = 64 << 20
+_ENDS = re.compile(rb"\r\n|\r|\n")
+_EVENTS = "text/event-stream"
+_NO_MORE = 204
+
+
+class HttpFeed(Feed):
+    """Rows of a page that is asked for every few seconds: a JSON array, or lines of JSON or CSV.
+
+    A page that has not changed (its ETag says so) is not read. With `cursor`, only what is new is asked for, and only
+    that is handed on: rows whose cursor is not behind that of the page before are left out. A page of more than 64 MiB
+    is a dead letter.
+
+    Parameters
+    ----------
+    url : str
+        A user and password in it, ``http://user:password@host``, are sent as basic authentication.
+    time : str
+        The event-time column.
+    every : str, timedelta or float (seconds)
+        Seconds between two requests.
+    cursor : str, optional
+        A column that is larger in newer rows, in whatever order a page has them. The largest value goes into the
+        address as the parameter of this name.
+    headers : mapping, optional
+        Such as ``{"Authorization": ...}``. They are in no plan, log or checkpoint. None of them is sent on where the
+        server redirects to another scheme, host or port.
+    format, schema
+        Of a row; the schema is inferred from the first page.
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+    """
+
+    lost = (*Feed.lost, HTTPException)  # a body that ends before its length is no OSError
+
+    def __init__(self, url: str, *, time: str, every: float | Duration = 5.0,
+                 cursor: str | None = None, headers: Mapping[str, str] | None = None,
+                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+        every_s = checked_seconds("every", every, where=f"feeds.http({without_secrets(url)!r})")
+        self.url, self.every, self.cursor = checked_url(url, "http", "https"), every_s, cursor
+        self.headers = dict(headers or {})
+        super().__init__("http", time=time, schema=schema,
+                         format=format_of(format, f"feeds.http({without_secrets(url)!r})"), **told)
+
+    def connect(self, place: Place) -> Client:
+        over = threading.Event()
+        return Pumped(_Poller(self, place or {}).pages(over), over.set, answered=False)
+
+
+class _Poller:
+    """Its place: the last cursor, the ETag of the last page, and digests of what could not be read in it."""
+
+    def __init__(self, feed: HttpFeed, place: dict[str, Any]) -> None:
+        self._feed = feed
+        self._cursor, self._tag = place.get("cursor"), place.get("tag")
+        self._unread: set[str] = set(place.get("unread", ()))
+
+    def pages(self, over: threading.Event) -> Iterator[Delivery | None]:
+        """One after the other, until it is over."""
+        while not over.is_set():
+            messages = self._asked()
+            place = {"cursor": self._cursor, "tag": self._tag, "unread": sorted(self._unread)}
+            yield Delivery(messages, place) if messages else None
+            over.wait(self._feed.every)
+
+    def _asked(self) -> list[bytes]:
+        """What a page has that was not handed on before."""
+        url = self._feed.url
+        if self._cursor is not None and self._feed.cursor is not None:
+            url += ("&" if urlsplit(url).query else "?") + urlencode({self._feed.cursor: self._cursor})
+        headers = dict(self._feed.headers) | ({"If-None-Match": self._tag} if self._tag else {})
+        try:
+            with opened(url, headers, self._feed.headers, _CONNECT_S) as page:
+                text, self._tag = page.read(_MOST_BYTES + 1), page.headers.get("ETag")
+                if page.length and len(text) <= _MOST_BYTES:
+                    raise IncompleteRead(text, page.length)
+        except urllib.error.HTTPError as error:
+            if error.code == 304:
+                return []
+            raise
+        unread, self._unread = self._unread, set()
+        if len(text) > _MOST_BYTES:
+            for letter in self._unreadable(text, unread):
+                self._feed.letters.refuse(letter, "a page is longer than 64 MiB")
+            return []
+        try:
+            messages = _rows(text)
+        except (ValueError, RecursionError):  # the page is a letter, and asked for again
+            self._tag = None
+            return self._unreadable(text, unread)
+        return messages if self._feed.cursor is None else self._new(messages, unread)
+
+    def _new(self, messages: list[bytes], unread: set[str]) -> list[bytes]:
+        """Those behind the cursor of the page before, in its order. What cannot be read is left to the format."""
+        newest = self._cursor
+        new: list[tuple[Any, bytes]] = []
+        letters = []
+        for message in messages:
+            try:
+                value = json.loads(message)[self._feed.cursor]
+                if self._cursor is None or value > self._cursor:
+                    newest = value if newest is None or value > newest else newest
+                    new.append((value, message))
+            except (ValueError, KeyError, TypeError, RecursionError):
+                letters += self._unreadable(message, unread)
+        self._cursor = newest
+        return [message for _, message in sorted(new, key=itemgetter(0))] + letters
+
+    def _unreadable(self, text: bytes, before: set[str]) -> list[bytes]:
+        """It becomes a letter, unless it is one of the page before: what is asked for again may be as it was."""
+        digest = hashlib.blake2b(text, digest_size=16).hexdigest()
+        self._unread.add(digest)
+        return [] if digest in before else [text]
+
+
+def _rows(page: bytes) -> list[bytes]:
+    """Rows of a JSON array, or lines."""
+    if page.lstrip()[:1] == b"[":
+        return [json.dumps(row).encode() for row in json.loads(page)]
+    text = Lines()
+    return text.add(page) + text.end()
+
+
+class EventsFeed(Feed):
+    """Server-sent events: each ``data:`` is a row. A connection that is lost goes on behind the last event's id.
+
+    An event of more than 64 MiB is a dead letter. The feed ends when the server answers 204 (no content). A page of
+    another type than ``text/event-stream`` is no event stream: the feed says so, and asks again as for a lost
+    connection.
+
+    Parameters
+    ----------
+    url : str
+    time : str
+        The event-time column.
+    event : str, optional
+        Only events of this name; ``"message"`` is that of events without one.
+    headers, format, schema
+        As in :class:`HttpFeed`.
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+    """
+
+    lost = HttpFeed.lost
+
+    def __init__(self, url: str, *, time: str, event: str | None = None, headers: Mapping[str, str] | None = None,
+                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+        self.url, self.event = checked_url(url, "http", "https"), event
+        self.headers = dict(headers or {})
+        super().__init__("events", time=time, schema=schema,
+                         format=format_of(format, f"feeds.events({without_secrets(url)!r})"), **told)
+
+    def connect(self, place: Place) -> Client:
+        closing = ExitStack()
+        return Pumped(self._received(closing, place), closing.close, answered=False, together=True)
+
+    def _received(self, closing: ExitStack, place: Place) -> Iterator[Delivery | None]:
+        headers = {"Accept": _EVENTS, **self.headers}
+        if place is not None:
+            headers["Last-Event-ID"] = place.encode().decode("latin-1")  # in which headers are written, byte by byte
+        with opened(self.url, headers, self.headers, _STALL_S) as page:
+            closing.callback(page.close)
+            if page.status == _NO_MORE:
+                return
+            if (kind := page.headers.get_content_type()) != _EVENTS:
+                raise ConnectionError(f"no event stream: {kind}")
+            yield None
+            yield from self._events(page, place)
+
+    def _events(self, page: Any, place: Place) -> Iterator[Delivery]:
+        data: list[bytes] = []
+        name, long = b"", 0
+        for line in _lines(page):
+            field, _, value = line.partition(b":")
+            value = value.removeprefix(b" ")
+            if field == b"data":
+                long += len(line)
+                data.append(value)
+                if long > _MOST_BYTES:
+                    del data[1:]
+            elif field == b"id":
+                if b"\0" not in value:  # as the standard says
+                    place = value.decode(errors="replace")
+            elif field == b"event":
+                name = value
+            elif not field and not value:
+                if long > _MOST_BYTES:
+                    self.letters.refuse(data[0], "an event is longer than 64 MiB")
+                elif data and (self.event is None or (name or b"message") == self.event.encode()):
+                    yield Delivery([b"\n".join(data)], place)
+                data, name, long = [], b"", 0
+        raise ConnectionError("the page has ended")
+
+
+def _lines(page: Any) -> Iterator[bytes]:
+    """Lines as they come, which may end with CR, LF or both: one that ends with CR does not wait for what follows.
+
+    Of one that is too long, the rest is left out.
+    """
+    begun: list[bytes] = []
+    long, last = 0, b""
+    while text := page.read1(_READ_BYTES):
+        *lines, rest = _ENDS.split(text.removeprefix(b"\n") if last == b"\r" else text)
+        last = text[-1:]
+        for line in lines:
+            yield b"".join((*begun, line))
+            begun, long = [], 0
+        if long <= _MOST_BYTES:
+            begun.append(rest)
+            long += len(rest)

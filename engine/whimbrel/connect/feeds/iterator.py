@@ -1,0 +1,216 @@
+"""Rows that the user's own Python gives: an iterator, or an asynchronous one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import Any, Unpack
+
+import pyarrow as pa
+
+from whimbrel.connect.addresses import shown_cause, without_secrets
+from whimbrel.connect.feeds.formats.decode import format_of
+from whimbrel.connect.feeds.formats.python_records import Records
+from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Client, Delivery, Place, raised, size
+from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.read_options import Pace
+from whimbrel.connect.feeds.runtime.row_validation import Fields
+from whimbrel.errors import SourceError
+
+Items = Iterable[Any] | AsyncIterable[Any]
+
+_MOST_TOGETHER = 8192
+_DELIVERIES = 4  # that wait
+_LOOK_S = 0.02
+_STIR_S = 0.05
+_CLOSE_S = 0.5
+
+
+class IteratedFeed(Feed):
+    """Rows of an iterator or asynchronous iterator, as it gives them.
+
+    Parameters
+    ----------
+    items : callable, iterable or asynchronous iterable
+        Gives dicts, pyarrow.RecordBatches, or bytes in some `format`. A function that makes it can be called again,
+        after it lost a connection (an OSError or EOFError) or for a checkpoint. It must make a new iterator with the
+        same items: those that were read are skipped. Whatever else it raises ends the query with an error, also what
+        would end a program or a task elsewhere.
+    time : str
+        The event-time column.
+    schema : pyarrow.Schema or mapping of str to type, optional
+        Default: inferred from the first items, which takes a second call of `items`.
+    format : str or Format, optional
+        Of bytes.
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> rows = [{"at": 1, "x": 10}, {"at": 2, "x": 20}, {"at": None, "x": 30}]
+    >>> feed = wb.feeds.iterator(lambda: iter(rows), time="at")
+    >>> feed.aggregate(n=wb.count()).collect()["n"].to_pylist()
+    [1, 1]
+    """
+
+    def __init__(self, items: Callable[[], Items] | Items, *, time: str, schema: Fields | None = None,
+                 format: str | None = None, **told: Unpack[Usual]) -> None:
+        self._items = items
+        self._read: Items | None = None  # an iterator that was read: it gives nothing again
+        self._first_cause: Exception | None = None
+        if schema is None and not callable(items):
+            raise SourceError("An iterator can be read once only, so its schema must be said.",
+                              where=f"feeds.iterator(..., time={time!r})",
+                              hint="give schema=...; or a function that makes the iterator")
+        super().__init__("iterator", time=time, schema=schema,
+                         format=Records() if format is None else format_of(format, "feeds.iterator(...)"), **told)
+
+    def connect(self, place: Place) -> Client:
+        items = self._items() if callable(self._items) else self._items
+        if isinstance(items, Coroutine):
+            items.close()
+            raise SourceError("A coroutine gives no rows.", where=self.call, hint="yield each row in the function")
+        if self._read is items:
+            raise self._read_already()
+        once = not callable(self._items)
+        self._first_cause = None
+        self._read = items if once or isinstance(items, Iterator | AsyncIterator) else None
+        return _Gathering(items, int(place or 0), self.pace, lambda error: self._failed(error, once=once))
+
+    def _failed(self, error: Exception, *, once: bool) -> Exception:
+        """What ended the items; of an iterator that cannot be made again, no error is worth another try."""
+        self._first_cause = error
+        return self._read_already() if once and isinstance(error, self.lost) else error
+
+    def _read_already(self) -> SourceError:
+        cause = self._first_cause
+        if cause is None:
+            return SourceError(f"{self.name} is an iterator, and was read already.", where=self.call,
+                               hint="give a function that makes a new one each time")
+        made = SourceError(f"{self.name} cannot be read: {without_secrets(cause).rstrip('.')}.", where=self.call,
+                           hint=f"a {type(cause).__name__} ended the iterator, which cannot be read again; give a "
+                                "function that makes a new one each time")
+        made.__cause__ = shown_cause(cause)
+        return made
+
+
+class _Gathering(Client):
+    """Items as they come; those that wait together are one delivery. A thread of its own asks for them."""
+
+    def __init__(self, items: Items, place: int, pace: Pace, failed: Callable[[Exception], Exception]) -> None:
+        self._items, self._skip, self._place, self._failed = items, place, place, failed
+        self._together = min(_MOST_TOGETHER, pace.queue_rows)
+        self._together_bytes = min(MOST_BYTES, pace.queue_bytes) // _DELIVERIES
+        # Both threads use these without a lock, which would cost more than an item: each counts what it does itself.
+        self._ready: deque[Any] = deque()
+        self._sizes: deque[int] = deque()  # not beside each item: so many pairs would keep Python's collector at work
+        self._came_bytes = self._taken_bytes = 0
+        self._came, self._has_room = threading.Event(), threading.Event()
+        self._ended: Exception | None = None
+        self._cancel: Callable[[], object] = lambda: None
+        self._thread = threading.Thread(target=self._gather, name="whimbrel-iterator", daemon=True)
+        self._thread.start()
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        if not self._ready:
+            self._came.clear()
+            if not self._ready and self._ended is None:  # it may have come just before
+                self._came.wait(timeout_s)
+        ended = self._ended
+        if not self._ready:
+            if ended is not None:
+                raise ended
+            return None
+        taken, bytes_ = [self._ready.popleft()], self._sizes.popleft()
+        whole = isinstance(taken[0], pa.RecordBatch)
+        if not whole:
+            for _ in range(min(len(self._ready), self._together - 1)):
+                if isinstance(self._ready[0], pa.RecordBatch) or bytes_ + self._sizes[0] > self._together_bytes:
+                    break
+                taken.append(self._ready.popleft())
+                bytes_ += self._sizes.popleft()
+        self._taken_bytes += bytes_
+        self._place += len(taken)
+        self._has_room.set()
+        return Delivery(taken[0] if whole else taken, self._place, counted=bytes_)
+
+    def close(self) -> None:
+        self._end(EOFError())
+        with suppress(RuntimeError):  # it has ended just before
+            self._cancel()
+        self._thread.join(_CLOSE_S)
+
+    def _end(self, why: Exception) -> None:
+        self._ended = self._ended or why
+        self._came.set()
+        self._has_room.set()
+
+    # What the thread does.
+
+    def _gather(self) -> None:
+        try:
+            if isinstance(self._items, AsyncIterable):
+                asyncio.run(self._await(self._items))
+            else:
+                self._iterate(self._items)
+            self._end(EOFError())
+        except BaseException as error:  # noqa: BLE001 - it is raised where rows are asked for
+            if self._ended is None:  # else whoever reads has closed it
+                self._end(self._failed(raised(error)))
+
+    def _iterate(self, items: Iterable[Any]) -> None:
+        try:
+            for item in islice(items, self._skip, None):
+                while self._is_full(item):
+                    self._has_room.clear()
+                    if self._is_full(item):
+                        self._has_room.wait()
+                if self._ended is not None:
+                    return
+                self._add(item)
+        finally:
+            if isinstance(items, Generator):
+                items.close()
+
+    async def _await(self, items: AsyncIterable[Any]) -> None:
+        """What it awaits is cancelled at the end, as by whoever runs it."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        if self._ended is not None:
+            return
+        stirring = asyncio.create_task(_stir())
+        skip = self._skip
+        async for item in items:
+            if skip:
+                skip -= 1
+                continue
+            while self._is_full(item):  # noqa: ASYNC110 - another thread makes room
+                await asyncio.sleep(_LOOK_S)
+            self._add(item)
+        stirring.cancel()
+
+    def _is_full(self, item: object) -> bool:
+        """Whether an item must wait; none does at the end, when it is of no use any more."""
+        return self._ended is None and (
+            len(self._ready) >= _DELIVERIES * (1 if isinstance(item, pa.RecordBatch) else self._together)
+            or self._came_bytes - self._taken_bytes > _DELIVERIES * self._together_bytes)
+
+    def _add(self, item: object) -> None:
+        bytes_ = size(item)
+        self._came_bytes += bytes_
+        self._sizes.append(bytes_)  # first: whoever sees the item finds its size
+        self._ready.append(item)
+        if not self._came.is_set():
+            self._came.set()
+
+
+async def _stir() -> None:
+    """Look around often: an asyncio.Queue that somebody fills from another loop, such as Jupyter's, wakes nobody."""
+    while True:  # noqa: ASYNC110 - there is nothing that could be waited for
+        await asyncio.sleep(_STIR_S)

@@ -1,0 +1,377 @@
+"""A connection that reads partitions of a Kafka topic, all of them or those that its group gives it."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from whimbrel.connect.feeds.kafka.kafka_catch_up import Backlog
+from whimbrel.connect.feeds.kafka.kafka_topic_id import TopicId
+from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place
+
+if TYPE_CHECKING:
+    from whimbrel.connect.feeds.kafka.kafka_feed import KafkaFeed
+
+_MOST_MESSAGES = 10_000
+_MOST_BYTES = 6 << 20  # of numbers that is a batch
+_FETCHED_BYTES = 4 << 20  # at once: the library asks for more when it has them, and a broker's answer takes its time
+_MOST_AHEAD_KB = 24 << 10  # what waits in the library: its own 64 MB are fresh memory, that has left the caches
+_GATHER_S = 0.005
+_FETCH_AGAIN_MS = 10  # where the library has enough and waits for us; its own second would be one without rows
+_CONNECT_AGAIN_MS = 20  # doubled each time; half of it is between any two connections, also the first ones
+_ATTEMPT_S = 10.0
+LOOK_S = 0.5
+_BEHIND_S = 0.05  # the library asks a thread of its own
+_SETTLED_S = 1.0
+"""When a topic is looked at first that is never at its end: the connection that asks for its id takes some time."""
+_GROUP, _BROKER = "the group", "the broker"
+_LOOK = "topic.metadata.refresh.interval.ms"
+TOPIC, _MEMBER = "topic", "member"
+"""What a place names besides partitions."""
+
+
+class Consumer(Client):
+    """Its place: by partition, the offset of the next message; where known, the topic's id; in a group, who it is."""
+
+    def __init__(self, feed: KafkaFeed, place: dict[str, Any]) -> None:
+        self._feed, self._library = feed, feed.library
+        self._place: dict[str, int] = {number: offset for number, offset in place.items() if number.isdecimal()}
+        self._topic: str | None = place.get(TOPIC)
+        self._member = None if feed.group is None else place.get(_MEMBER) or str(uuid.uuid4())
+        self._since: dict[str, int] = {}  # of a member: where it began, which is nothing to tell the broker
+        self._read_to: dict[int, int] = {}  # where ends were met, which may be far behind the last message handed on
+        self._has_new_id = self._began_anew = self._is_member = False
+        self._lost: str | None = None
+        self._behind: int | None = None
+        self._behind_at = monotonic()
+        self.answered = feed.group is not None  # without a group there is a word from every partition, also empty ones
+        self._backlog: Backlog | None = None
+        self.missed: Counter[str] = Counter()
+        config = {
+            "bootstrap.servers": feed.servers, "group.id": feed.group or f"whimbrel-{uuid.uuid4()}",
+            "enable.auto.commit": False, "error_cb": self._failed, "auto.offset.reset": "error",
+            "enable.partition.eof": True, "log_level": 0,
+            "fetch.wait.max.ms": 50, "fetch.queue.backoff.ms": _FETCH_AGAIN_MS,
+            "fetch.message.max.bytes": _FETCHED_BYTES, "reconnect.backoff.ms": _CONNECT_AGAIN_MS,
+            "reconnect.backoff.max.ms": max(int(feed.pace.retry_s[1] * 1000), _CONNECT_AGAIN_MS),
+            "queued.max.messages.kbytes": _MOST_AHEAD_KB, _LOOK: 10_000, **feed.config}
+        self._look_s = int(config[_LOOK]) / 1000
+        self._look_at = monotonic() + min(self._look_s, _SETTLED_S)
+        self._consumer = feed.library.Consumer(config)
+        self._id = TopicId(feed.topic, feed.library, {
+            "bootstrap.servers": feed.servers, "log_level": 0,
+            **{name: value for name, value in feed.config.items() if name != "on_commit"}})  # it is of consumers alone
+        if self._topic is not None:
+            self._id.ask()
+        try:
+            asks = feed.group is None or feed.is_of_one_partition
+            numbers = self._partitions() if asks else []
+            feed.check_partitions(len(numbers))
+            self._go_on_in_the_same_topic()
+            if feed.group is None:
+                if feed.begin == "latest" and not place:
+                    self._place = {str(number): self._ends(number)[1] for number in numbers}
+                    self.begins = self._where()
+                self._consumer.assign([self._partition(number) for number in numbers])
+                self._backlog = Backlog(numbers) if len(numbers) > 1 else None
+            else:
+                self._consumer.subscribe([feed.topic], on_assign=self._assigned, on_revoke=self._revoked,
+                                         on_lost=self._revoked)
+                self.waiting_for = _GROUP
+        except BaseException:
+            self.close()
+            raise
+
+    def _go_on_in_the_same_topic(self) -> None:
+        """Offsets are those of one topic: another one of its name is read from its beginning."""
+        if self._topic is None:
+            return
+        told = self._id.answer(_ATTEMPT_S)
+        if told in (None, self._topic):
+            return
+        self._topic, self._place, self._began_anew = told, {}, True
+        self.missed["a topic that began anew"] += 1
+        self.begins = self._where()
+
+    def _look_at_topic(self, wait_s: float = 0.0) -> None:
+        """Learn its id; another one than before is what a new connection begins with."""
+        told = self._id.answer(wait_s)
+        if told is None:
+            return
+        if self._topic is None:
+            self._topic, self._has_new_id = told, True
+        if told != self._topic:
+            raise ConnectionError(f"the topic {self._feed.topic!r} was deleted and made anew")
+
+    def _where(self) -> dict[str, Any]:
+        self._has_new_id = False
+        known = {TOPIC: self._topic, _MEMBER: self._member}
+        return {**self._place, **{name: value for name, value in known.items() if value is not None}}
+
+    def _partitions(self) -> list[int]:
+        known: Any = None
+        until = monotonic() + _ATTEMPT_S
+        while known is None:
+            try:
+                known = self._consumer.list_topics(self._feed.topic, timeout=0.5).topics[self._feed.topic]
+            except self._library.KafkaException as error:
+                self._consumer.poll(0)  # for what the library has to say about it
+                if self._lost is not None or monotonic() > until:
+                    raise ConnectionError(self._lost or error.args[0].str()) from error
+        if known.error is not None or not known.partitions:
+            raise ConnectionError(f"there is no topic {self._feed.topic!r}")
+        return sorted(known.partitions)
+
+    def _ends(self, number: int) -> tuple[int, int]:
+        """The offsets of a partition's first message and of the one that comes next."""
+        partition = self._library.TopicPartition(self._feed.topic, number)
+        try:
+            low, high = self._consumer.get_watermark_offsets(partition, timeout=_ATTEMPT_S)
+        except self._library.KafkaException as error:
+            raise ConnectionError(error.args[0].str()) from error
+        return low, high
+
+    def _partition(self, number: int) -> Any:
+        """Where a partition is read from; one that the place does not name was added since, and is read whole."""
+        begin = self._library.OFFSET_BEGINNING if self._feed.group is None else self._library.OFFSET_STORED
+        return self._library.TopicPartition(self._feed.topic, number, self._place.get(str(number), begin))
+
+    def _assigned(self, consumer: Any, partitions: Sequence[Any]) -> None:
+        self.waiting_for, self._is_member = "", True
+        self._learn_of_others([each for each in partitions if str(each.partition) in self._place])
+        self._since = {number: self._place.get(number, -1) for number in (str(each.partition) for each in partitions)}
+        consumer.assign([self._partition(each.partition) for each in partitions])
+
+    def _learn_of_others(self, partitions: Sequence[Any]) -> None:
+        """Stand where others of the group have read to meanwhile. What it said itself, its own place knows better."""
+        try:
+            told = self._consumer.committed(partitions, timeout=_ATTEMPT_S) if partitions else ()
+        except self._library.KafkaException as error:
+            raise ConnectionError(error.args[0].str()) from error
+        self._place.update({str(each.partition): each.offset for each in told
+                            if each.metadata != self._member and each.offset > self._place[str(each.partition)]})
+
+    def _revoked(self, consumer: Any, partitions: Sequence[Any]) -> None:
+        """They belong to another member now, which goes on where the broker was told; others come when all agree."""
+        self.waiting_for = _GROUP
+        for each in partitions:
+            self._place.pop(str(each.partition), None)
+            self._since.pop(str(each.partition), None)
+            self._read_to.pop(each.partition, None)
+
+    def _failed(self, error: Any) -> None:
+        codes = self._library.KafkaError
+        if error.code() == codes._AUTHENTICATION:  # noqa: SLF001 - its name in the library
+            self._lost = f"authentication failed: {error.str()}"
+        elif error.code() == codes._RESOLVE and "," not in self._feed.servers:  # noqa: SLF001
+            self._lost = error.str()
+        elif error.code() == codes._ALL_BROKERS_DOWN and self._lost is None:  # noqa: SLF001
+            if self._is_member:  # as which it is known when they are back; another one would wait until it is not
+                self.waiting_for, self._look_at = self.waiting_for or _BROKER, monotonic()
+            else:
+                self._lost = f"no broker answers at {self._feed.servers}: {error.str()}"
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        if monotonic() > self._look_at:
+            self._look_at = monotonic() + self._look_s
+            self._id.ask()
+            self._look_for_partitions()
+        self._look_at_topic()
+        came = self._next(timeout_s) if self._backlog is None else self._in_order(self._backlog, timeout_s)
+        errors, messages = _apart(came)
+        reset = self._library.KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - its name in the library
+        lost = [message for message in errors if message.error().code() == reset]
+        for message in errors:
+            if message not in lost and not self._has_met_end(message):
+                self._raise(message.error(), messages)
+        if lost:
+            self._id.ask()
+            self._look_at_topic(_ATTEMPT_S if self._topic is not None else 0.0)
+            self._go_on(lost)
+        elif not messages:
+            if self._lost is not None:
+                raise ConnectionError(self._lost)
+            if not self._id.was_asked:
+                self._id.ask()
+            if not self._has_new_id:
+                self._look_behind()
+                return None
+        self._lost = None
+        self._has_answered()
+        values = [message.value() for message in messages]
+        if None in values:
+            if self._feed.drops_tombstones:
+                messages = [message for message in messages if message.value() is not None]
+            values = [message.value() or b"" for message in messages]
+        if monotonic() > self._behind_at:
+            self._look_behind()
+        return Delivery(values, self._where(), {field.name: list(map(_BESIDE_OF[field.name], messages))
+                                                for field in self._feed.beside})
+
+    def _next(self, timeout_s: float) -> list[Any]:
+        """Messages that are there, as soon as there is one: `consume` alone waits until it has all it was asked for."""
+        until = monotonic() + timeout_s
+        first = self._consumer.poll(timeout_s)
+        while first is not None and self._has_met_end(first):
+            self.answered = True
+            if self._backlog is not None:
+                return [first]
+            first = self._consumer.poll(max(until - monotonic(), 0.0))
+        if first is None:
+            return []
+        self.answered = self.answered or first.error() is None
+        self._stand_behind([first])  # now: the partition may be another member's when the others are asked for
+        as_many = min(max(_MOST_BYTES // max(len(first), 1), 1), _MOST_MESSAGES)
+        others = self._consumer.consume(as_many, _GATHER_S)
+        self._stand_behind(others)
+        return [first, *others]
+
+    def _in_order(self, backlog: Backlog, timeout_s: float) -> list[Any]:
+        """What is next in the order of timestamps, of what comes and what was held; and errors."""
+        until = monotonic() + timeout_s
+        errors: list[Any] = []
+        taken: list[Any] = backlog.taken(_MOST_MESSAGES, _MOST_BYTES)
+        while not taken and not errors and not backlog.over and (left_s := until - monotonic()) > 0:
+            asked = monotonic()
+            came = self._next(left_s)
+            if not came:
+                backlog.silent(monotonic() - asked)  # which may be less: what the library has to say wakes it
+            for message in came:
+                if self._has_met_end(message):
+                    backlog.at_end(message.partition())
+                elif message.error() is not None:
+                    errors.append(message)
+                else:
+                    backlog.add(message)
+            taken = backlog.taken(_MOST_MESSAGES, _MOST_BYTES)
+            self._hold(backlog)
+        self._stand(taken)
+        if backlog.over:
+            self._backlog = None
+        return [*errors, *taken]
+
+    def _hold(self, backlog: Backlog) -> None:
+        """No more is fetched of partitions that are far ahead of others."""
+        full = backlog.full()
+        for change, do in ((full - backlog.paused, self._consumer.pause),
+                           (backlog.paused - full, self._consumer.resume)):
+            if change:
+                do([self._library.TopicPartition(self._feed.topic, number) for number in change])
+        backlog.paused = full
+
+    def _has_met_end(self, message: Any) -> bool:
+        """Whether it says that its partition has no more now; where that is, is remembered."""
+        error = message.error()
+        is_end = error is not None and error.code() == self._library.KafkaError._PARTITION_EOF  # noqa: SLF001 - its name
+        if is_end:
+            self._read_to[message.partition()] = message.offset()
+        return is_end
+
+    def _stand_behind(self, messages: Sequence[Any]) -> None:
+        """Of a backlog only what is handed on counts."""
+        if self._backlog is None:
+            self._stand(messages)
+
+    def _stand(self, messages: Sequence[Any]) -> None:
+        last = {message.partition(): message.offset() for message in _apart(messages)[1]}
+        self._place.update({str(number): offset + 1 for number, offset in last.items()})
+
+    def _look_for_partitions(self) -> None:
+        """Those that were added are read, too; a group finds them itself."""
+        try:
+            there = self._consumer.list_topics(self._feed.topic, timeout=LOOK_S).topics[self._feed.topic].partitions
+        except self._library.KafkaException:  # it does not answer now; the library finds out whether it is lost
+            self.waiting_for = self.waiting_for or _BROKER
+            self._look_at = monotonic()
+            return
+        self._has_answered()
+        self._feed.check_partitions(len(there))
+        if self._feed.group is not None:
+            return
+        added = there.keys() - {each.partition for each in self._consumer.assignment()}
+        if added:
+            self._consumer.incremental_assign([self._partition(number) for number in added])
+            if self._backlog is not None:
+                self._backlog.include(added)
+
+    def _has_answered(self) -> None:
+        if self.waiting_for == _BROKER:
+            self.waiting_for = ""
+
+    def _go_on(self, lost: Sequence[Any]) -> None:
+        """Where the broker does not have what comes next: at the earliest; a group that begins, where it was told."""
+        for message in lost:
+            number, low, high = message.partition(), *self._ends(message.partition())
+            self._read_to.pop(number, None)
+            wanted = self._place.get(str(number), message.offset())
+            if wanted is None or wanted < 0:
+                self._place[str(number)] = high if self._feed.begin == "latest" and not self._began_anew else low
+                continue
+            self._place[str(number)] = low
+            if wanted < low:
+                self.missed["messages that the broker no longer had"] += low - wanted
+            else:
+                self.missed["offsets that began anew"] += 1
+        assigned = [each.partition for each in self._consumer.assignment()]
+        self._consumer.assign([self._partition(number) for number in assigned])
+        if self._backlog is not None:  # what it held comes again
+            self._consumer.resume([self._library.TopicPartition(self._feed.topic, number) for number in assigned])
+            self._backlog = Backlog(assigned)
+
+    def _raise(self, error: Any, messages: Sequence[Any]) -> None:
+        """What is no reason to connect again is left to the library, which goes on by itself."""
+        codes = self._library.KafkaError
+        permanent = (codes.TOPIC_AUTHORIZATION_FAILED, codes.GROUP_AUTHORIZATION_FAILED, codes._AUTHENTICATION)  # noqa: SLF001
+        if error.code() in permanent:
+            raise PermissionDenied(error.str())
+        if not messages and not error.retriable():
+            raise ConnectionError(error.str())
+
+    def _look_behind(self) -> None:
+        """By what the broker said last, which is nothing yet of a partition that it has not answered for."""
+        behind = 0
+        for partition in self._consumer.assignment():
+            low, high = self._consumer.get_watermark_offsets(partition, cached=True)
+            offset = self._place.get(str(partition.partition))
+            if offset is None and self._feed.group is None:  # it is read whole, and nothing was handed on yet
+                offset = max(low, 0)
+            if offset is not None and self._backlog is None:  # messages that a transaction took back are no rows
+                offset = max(offset, self._read_to.get(partition.partition, 0))
+            behind += 0 if offset is None else max(high - offset, 0)
+        self._behind, self._behind_at = behind, monotonic() + _BEHIND_S
+
+    def acknowledge(self, place: Place) -> None:
+        if self._feed.group is None or not place:
+            return
+        offsets = [self._library.TopicPartition(self._feed.topic, int(number), offset, self._member)
+                   for number, offset in place.items() if number in self._since and offset > self._since[number]]
+        if offsets:
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+
+    @property
+    def behind_rows(self) -> int | None:
+        return self._behind
+
+    def close(self) -> None:
+        self._consumer.close()
+        self._id.close()
+
+
+def _apart(came: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Errors, and messages."""
+    errors = [message for message in came if message.error() is not None]
+    return errors, [message for message in came if message.error() is None] if errors else [*came]
+
+
+class PermissionDenied(Exception):  # noqa: N818 - trying again does not mend it
+    """The broker does not let this client read."""
+
+
+_BESIDE_OF: dict[str, Callable[[Any], Any]] = {
+    "key": lambda message: message.key(), "partition": lambda message: message.partition(),
+    "offset": lambda message: message.offset(), "timestamp": lambda message: message.timestamp()[1],
+    "headers": lambda message: [(name, value or b"") for name, value in message.headers() or ()],
+}

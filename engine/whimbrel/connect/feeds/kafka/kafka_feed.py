@@ -1,0 +1,140 @@
+"""Kafka topics."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from copy import copy
+from typing import Any, Literal, Unpack
+
+import pyarrow as pa
+
+from whimbrel.connect.feeds.formats.decode import Format, format_of
+from whimbrel.connect.feeds.kafka.kafka_consumer import LOOK_S, TOPIC, Consumer
+from whimbrel.connect.feeds.runtime.client import Client, Place
+from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.row_validation import Fields
+from whimbrel.connect.validation import check_choice
+from whimbrel.errors import MissingExtraError, PlanError, SourceError, near_match
+
+_BESIDE = {"key": pa.binary(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("ms", "UTC"),
+           "headers": pa.map_(pa.string(), pa.binary())}
+
+
+class KafkaFeed(Feed):
+    """Messages of a Kafka topic, in the order of each partition; needs ``whimbrel[kafka]``.
+
+    Without a group all partitions are read by this feed, from its own place; those that are added are looked for every
+    ten seconds (``topic.metadata.refresh.interval.ms``), and read from their beginning. With a group the partitions are
+    shared with all others of the group, and the broker is told how far they were read: when rows are in a checkpoint,
+    or, for a run that writes none, when they were taken in. Where the broker no longer has the message that comes next,
+    the feed goes on at the earliest that is there, and counts those between as missed. A topic that was deleted and
+    made anew, which is looked for as often as partitions are, is read from its beginning, and counted as missed once.
+
+    Without a group, partitions are merged by the timestamps of their messages until each has been read to its end once
+    after it was connected: so a backlog needs no more reorder latency than the messages had when they were sent.
+
+    Parameters
+    ----------
+    topic : str
+    servers : str
+        ``"host:port,host:port"``.
+    time : str
+        The event-time column.
+    group : str, optional
+    begin : {"earliest", "latest"}
+        Where to begin without a place.
+    format : {"json", "arrow", "csv"}, Avro, Protobuf or Format
+        Of values.
+    beside : sequence of {"key", "partition", "offset", "timestamp", "headers"}
+        Columns to add beside the value's, under these names.
+    tombstones : {"drop", "letter"}
+        What a message without a value is, which deletes a key of a compacted topic: nothing, or a dead letter.
+    config : mapping, optional
+        Further properties of librdkafka, such as ``security.protocol``. They are in no plan, log or checkpoint.
+    schema : pyarrow.Schema or mapping of str to type, optional
+        Of values; default: inferred from messages that are there.
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+
+    Raises
+    ------
+    MissingExtraError
+        Without confluent-kafka.
+    """
+
+    lost = (OSError, EOFError, TimeoutError, ConnectionError)
+    is_of_one_partition = False
+
+    def __init__(self, topic: str, servers: str = "127.0.0.1:9092", *, time: str, group: str | None = None,
+                 begin: Literal["earliest", "latest"] = "earliest", format: str | Format = "json",
+                 beside: Sequence[str] = (), tombstones: Literal["drop", "letter"] = "drop",
+                 config: Mapping[str, Any] | None = None, schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+        try:
+            import confluent_kafka
+        except ImportError:
+            raise MissingExtraError("confluent-kafka", "kafka", "feeds.kafka()") from None
+        where = f"feeds.kafka({topic!r})"
+        if not isinstance(topic, str) or not topic:
+            raise PlanError("A topic has a name.", where=where, hint='such as feeds.kafka("flights", ...)')
+        check_choice("begin", begin, ("earliest", "latest"), where=where)
+        check_choice("tombstones", tombstones, ("drop", "letter"), where=where)
+        for name in beside:
+            if name not in _BESIDE:
+                raise PlanError(f"{name!r} is nothing that Kafka knows of a message.", where=where,
+                                hint=near_match(name, list(_BESIDE)))
+        self.library: Any = confluent_kafka
+        self.topic, self.servers, self.group, self.begin = topic, servers, group, begin
+        self.drops_tombstones = tombstones == "drop"
+        self.config = dict(config or {})
+        told.setdefault("name", topic)
+        super().__init__("kafka", time=time, schema=schema, format=format_of(format, where),
+                         beside=pa.schema([(name, _BESIDE[name]) for name in beside]), **told)
+        if self.disorder.partition is not None and self.disorder.lag is None:
+            raise PlanError("Nothing would settle: a topic does not end, and nobody knows how far a partition may lag.",
+                            where=where,
+                            hint=f'give a lag: partition=wb.Partitions(by={self.disorder.partition!r}, lag="1h")')
+
+    def connect(self, place: Place) -> Client:
+        return Consumer(self, place or {})
+
+    def look(self) -> Client:
+        alone = copy(self)
+        alone.group, alone.begin = None, "earliest"
+        return alone.connect(None)
+
+    def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
+        if (within, offset) != ("partition", "offset") or {"partition", "offset"} - {*self.beside.names}:
+            return None
+        return {str(partition): number + 1 for partition, number in last.items()}
+
+    def part_of(self, offset: str) -> str | None:
+        return "partition" if offset == "offset" and offset in self.beside.names else None
+
+    def of_one_part(self, offset: str) -> Feed:
+        if self.part_of(offset) is None:
+            return self
+        made = copy(self)
+        made.is_of_one_partition = True
+        return made
+
+    def check_parts(self) -> None:
+        if not self.is_of_one_partition:
+            return
+        asked = self.library.Consumer({"bootstrap.servers": self.servers, "group.id": f"whimbrel-{uuid.uuid4()}",
+                                       "log_level": 0, **self.config})
+        with closing(asked), suppress(self.library.KafkaException):  # the client looks when the broker answers
+            self.check_partitions(len(asked.list_topics(self.topic, timeout=LOOK_S).topics[self.topic].partitions))
+
+    def check_partitions(self, count: int) -> None:
+        """Refuse more than one, where there may be no more."""
+        if self.is_of_one_partition and count > 1:
+            raise SourceError(f"{self.topic} has {count} partitions, each with offsets of its own: by offset='offset' "
+                              "alone rows would be taken for others.", where=f"then({self.call}, offset='offset')",
+                              hint='give within="partition", with that column in the history and beside=["partition", '
+                                   '"offset"]; or say how they overlap by keys= and span=, or at=')
+
+    def is_another(self, before: Place, after: Place) -> bool:
+        topics = {place.get(TOPIC) for place in (before, after) if isinstance(place, dict)}
+        return len(topics - {None}) == 2

@@ -1,0 +1,1 @@
+"""PostgreSQL tables and their change logs as feeds."""

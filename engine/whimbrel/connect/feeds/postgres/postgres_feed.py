@@ -1,0 +1,286 @@
+"""Rows of a PostgreSQL table, as they are added."""
+
+from __future__ import annotations
+
+import time as clock
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from decimal import Decimal
+from typing import Any, Unpack
+from uuid import UUID
+
+import pyarrow as pa
+
+from whimbrel.clock import Duration
+from whimbrel.connect.addresses import PATIENCE, checked_conninfo, shown_cause, without_secrets
+from whimbrel.connect.feeds.formats.python_records import Records
+from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Client, Delivery, Place, size
+from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.row_validation import Fields
+from whimbrel.connect.validation import check_name, checked_seconds
+from whimbrel.errors import MissingExtraError, PlanError, SourceError
+
+_MOST_ROWS = 10_000
+_TYPES = {16: pa.bool_(), 20: pa.int64(), 21: pa.int16(), 23: pa.int32(), 25: pa.string(), 700: pa.float32(),
+          701: pa.float64(), 1043: pa.string(), 1082: pa.date32(), 1114: pa.timestamp("us"),
+          1184: pa.timestamp("us", "UTC"), 17: pa.binary(), 2950: pa.string(), 1700: pa.float64()}
+_OBJECTS = (1700, 2950)
+UNTOLD_TIME = "a time that is infinite or out of range"
+"""Why a row is a letter that has a time which Python does not have."""
+
+
+class PostgresFeed(Feed):
+    """Rows of a table or view in the order of a column that grows, asked for again and again.
+
+    Needs ``whimbrel[postgres]``. Changes of rows and deletions are not seen: ``postgres_changes`` tells them. The
+    column must grow in the order in which rows become visible; where transactions overlap, a serial number may become
+    visible behind a later one, and `settle` waits for it: newer rows are not read yet.
+
+    Parameters
+    ----------
+    table : str
+        ``"name"`` or ``"schema.name"``.
+    url : str
+        ``postgresql://user:password@host/database``. The password is in no plan, log or checkpoint.
+    time : str
+        The event-time column.
+    cursor : str
+        The column that grows, such as a serial number or a time of writing. Indexed, if the table is large. Rows where
+        it is null are not read. Rows that share a value are all read, if they are there when the first of them is; one
+        that comes later with a value equal to the last one read, or below it, is not found: see `settle`, or
+        ``postgres_changes``. Rows of one value that are more than can be read at once are read in parts, by their
+        number in the order of their texts: until then none of them may be added, changed or deleted.
+    every : str, timedelta or float (seconds)
+        Seconds between two looks while there is nothing new.
+    settle : str, optional
+        Such as ``"2 seconds"``: rows whose time, by `settle_by`, is newer than that before the server's clock wait.
+    settle_by : str, optional
+        A column of times at which rows were written. Default: the event time.
+    schema : pyarrow.Schema or mapping of str to type, optional
+        Default: all columns of the table whose types are known.
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+    """
+
+    def __init__(self, table: str, url: str, *, time: str, cursor: str, every: float | Duration = 0.5,
+                 settle: str | None = None, settle_by: str | None = None, schema: Fields | None = None,
+                 **told: Unpack[Usual]) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtraError("psycopg", "postgres", "feeds.postgres()") from None
+        where = f"feeds.postgres({table!r})"
+        check_name("table", table, where=where)
+        every_s = checked_seconds("every", every, where=where)
+        self.library: Any = psycopg
+        remade = psycopg.errors  # a table that is made anew; one whose columns have other types than were prepared for
+        self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError, remade.UndefinedTable,
+                     remade.UndefinedColumn, remade.FeatureNotSupported)
+        self.table, self.url, self.cursor, self.every = table.split("."), checked_conninfo(url), cursor, every_s
+        self.settle, self.settle_by = settle, settle_by or time
+        told.setdefault("name", table)
+        super().__init__("postgres", time=time, format=Records(),
+                         schema=columns_of(self.open, self.table) if schema is None else schema, **told)
+        if cursor not in self.value_fields.names:
+            raise PlanError(f"cursor={cursor!r} names no column.", where=self.call, hint="a column that grows")
+
+    def open(self) -> Any:
+        """A connection in which each statement is a transaction."""
+        return self.library.connect(self.url, autocommit=True, **PATIENCE)
+
+    def connect(self, place: Place) -> Client:
+        return _Table(self, place)
+
+    def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
+        return last.get(None) if offset == self.cursor else None
+
+
+def columns_of(open: Callable[[], Any], table: Sequence[str]) -> pa.Schema:
+    """The columns of a table whose types are known."""
+    from psycopg import Error, sql
+
+    try:
+        with open() as link:
+            known = link.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(sql.Identifier(*table))).description
+    except Error as error:
+        raise SourceError(f"The columns of {'.'.join(table)} cannot be asked for: {without_secrets(error)}.",
+                          where=f"feeds.postgres({'.'.join(table)!r}, ...)",
+                          hint="give schema=..., so that it need not be there yet; or look at the address"
+                          ) from shown_cause(error)
+    return pa.schema([(column.name, _TYPES[column.type_code]) for column in known if column.type_code in _TYPES])
+
+
+def plain(value: Any, wanted: pa.DataType) -> Any:
+    """A value as a column takes it: the driver has objects for numbers of any length, and for identifiers.
+
+    >>> plain(Decimal("1.50"), pa.float64()), plain(Decimal("1.50"), pa.decimal128(5, 2))
+    (1.5, Decimal('1.50'))
+    """
+    if isinstance(value, Decimal) and pa.types.is_floating(wanted):
+        return float(value)
+    return str(value) if isinstance(value, UUID) and pa.types.is_string(wanted) else value
+
+
+def _literal(value: Any) -> str:
+    r"""A value as the database reads it.
+
+    >>> _literal(b"ab"), _literal(Decimal("1.50"))
+    ('\\x6162', '1.50')
+    """
+    return f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
+
+
+def _as_place(value: Any) -> int | str:
+    return value if isinstance(value, int) else _literal(value)
+
+
+class _Untold(str):
+    """A time that Python does not have, as the server writes it."""
+
+    __slots__ = ()
+
+
+def _let_texts_stand(cursor: Any) -> None:
+    """Let a cursor give times that Python does not have as texts, instead of refusing them with all rows beside."""
+    from psycopg import DataError
+    from psycopg.types import datetime as times
+
+    def lenient(loader: Any) -> Any:
+        class Lenient(loader):  # type: ignore[misc]
+            def load(self, data: Any) -> Any:
+                try:
+                    return super().load(data)
+                except DataError:
+                    return _Untold(bytes(data).decode())
+
+        return Lenient
+
+    for name, loader in (("date", times.DateLoader), ("timestamp", times.TimestampLoader),
+                         ("timestamptz", times.TimestamptzLoader)):
+        cursor.adapters.register_loader(name, lenient(loader))
+
+
+class _Table(Client):
+    """Its place: the cursor of the last row, and by what the table's storage was known, where it has one.
+
+    A look that does not have all rows of its last value leaves those to the next one. Where it has no others, they are
+    read in parts, and how many were had is the third item of the place.
+    """
+
+    def __init__(self, feed: PostgresFeed, place: Place) -> None:
+        from psycopg import sql
+        from psycopg.rows import dict_row
+
+        self._feed = feed
+        self._storage: int | None
+        self._had: int | None
+        self._place, self._storage, self._had = (
+            (*place, None)[:3] if isinstance(place, list) else (place, None, None))
+        self.missed: Counter[str] = Counter()
+        self._link = feed.open()
+        self._rows = self._link.cursor(row_factory=dict_row)
+        settled = [] if feed.settle is None else [
+            sql.SQL("{} < now() - %(settle)s::interval").format(sql.Identifier(feed.settle_by))]
+        newer = sql.SQL("{} > %(place)s").format(sql.Identifier(feed.cursor))
+
+        columns = sql.SQL(", ").join(map(sql.Identifier, feed.value_fields.names))
+        by_cursor, none = sql.Identifier(feed.cursor), sql.SQL("0")
+
+        def ask(conditions: list[Any], order: Any = by_cursor, had: Any = none) -> Any:
+            return sql.SQL("SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT {} OFFSET {}").format(
+                columns, sql.Identifier(*feed.table), sql.SQL(" AND ").join(conditions), order,
+                sql.Placeholder("most"), had)
+
+        known = sql.SQL("{} IS NOT NULL").format(sql.Identifier(feed.cursor))
+        self._first, self._further = ask([known, *settled]), ask([newer, *settled])
+        alike = sql.SQL("{} = %(place)s").format(sql.Identifier(feed.cursor))  # any type has a text, not each an order
+        self._alike = ask([alike, *settled], sql.SQL('ROW({})::text COLLATE "C"').format(columns),
+                          sql.Placeholder("had"))
+        self._has_older = sql.SQL("SELECT max({}) < %(place)s FROM {}").format(
+            sql.Identifier(feed.cursor), sql.Identifier(*feed.table))
+        self._name = sql.Identifier(*feed.table).as_string(self._link)
+        self._wait_s = 0.0
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        if self._wait_s > 0:
+            clock.sleep(min(self._wait_s, timeout_s))
+            self._wait_s -= timeout_s
+            return None
+        self._look_whether_it_began_anew()
+        ask = self._first if self._place is None else self._further if self._had is None else self._alike
+        told = {"place": self._place, "settle": self._feed.settle, "most": _MOST_ROWS + 1, "had": self._had}
+        try:
+            found, bytes_, next_row = self._found(ask, told)
+        except self._feed.library.DataError:
+            _let_texts_stand(self._rows)
+            found, bytes_, next_row = self._found(ask, told)
+        if self._had is None:
+            self._stand_behind_whole_values(found, next_row)
+        else:
+            self._had = None if next_row is None else self._had + len(found)
+        if next_row is None and ask is not self._alike:
+            self._wait_s = self._feed.every
+        if not found:
+            return None
+        self._make_plain(found)
+        place = [self._place, self._storage, self._had]
+        if self._had is None:
+            place = self._place if self._storage is None else place[:2]
+        return Delivery([row for row in found if self._is_told(row)], place, counted=bytes_)
+
+    def _stand_behind_whole_values(self, found: list[dict[str, Any]], next_row: Mapping[str, Any] | None) -> None:
+        """Leave out rows whose value the next row has, too: the next look begins with them."""
+        cursor = self._feed.cursor
+        if next_row is not None:
+            cut = next_row[cursor]
+            while found and found[-1][cursor] == cut:
+                found.pop()
+            if not found:
+                self._place, self._had = _as_place(cut), 0
+        if found:
+            self._place = _as_place(found[-1][cursor])
+
+    def _look_whether_it_began_anew(self) -> None:
+        """Read a table from its beginning that was emptied or made anew, and numbers its rows from before the place."""
+        storage, = self._link.execute("SELECT pg_relation_filenode(to_regclass(%s))::int8", (self._name,)).fetchone()
+        if storage in (None, self._storage):
+            return
+        if self._storage is not None and self._place is not None:
+            is_older, = self._link.execute(self._has_older, {"place": self._place}).fetchone()
+            if is_older is None:  # it has no rows yet
+                return
+            if is_older:
+                self._place = self._had = None
+                self.missed["a table that began anew"] += 1
+        self._storage = storage
+
+    def _found(self, ask: Any,
+               told: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int, dict[str, Any] | None]:
+        """Rows, about what they take, and the row behind them: as they come, until they are many or take much."""
+        found: list[dict[str, Any]] = []
+        bytes_ = 0
+        with closing(self._rows.stream(ask, told)) as coming:
+            for row in coming:
+                if len(found) == _MOST_ROWS or bytes_ >= MOST_BYTES:
+                    return found, bytes_, row
+                found.append(row)
+                bytes_ += size(row)
+        return found, bytes_, None
+
+    def _make_plain(self, rows: Sequence[dict[str, Any]]) -> None:
+        for column in self._rows.description:
+            if column.type_code in _OBJECTS:
+                wanted = self._feed.value_fields.field(column.name).type
+                for row in rows:
+                    row[column.name] = plain(row[column.name], wanted)
+
+    def _is_told(self, row: Mapping[str, Any]) -> bool:
+        """Whether Python has all that the row tells; else it is a letter."""
+        if any(isinstance(value, _Untold) for value in row.values()):
+            self._feed.letters.refuse(repr(row).encode(), UNTOLD_TIME)
+            return False
+        return True
+
+    def close(self) -> None:
+        self._link.close()

@@ -1,0 +1,122 @@
+"""A connection that reads entries of a Redis stream, few at a time where they are long."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Client, Delivery, Place, size
+
+if TYPE_CHECKING:
+    from whimbrel.connect.feeds.redis.redis_feed import RedisFeed
+
+Entry = tuple[bytes, dict[bytes, bytes]]
+"""Its id and its fields; no fields where it was deleted while it was pending."""
+
+_MOST_MESSAGES = 5_000
+_FIRST, _TOGETHER = 1, 64
+"""Entries asked for at first, and at most: nobody can tell how long they are before they are here."""
+
+
+class Entries(Client):
+    """What readers of a stream share, alone or in a group.
+
+    Parameters
+    ----------
+    feed : RedisFeed
+    """
+
+    def __init__(self, feed: RedisFeed) -> None:
+        self.feed, self.stream, self.library = feed, feed.stream, feed.library
+        self.link: Any = self.library.Redis.from_url(feed.url, socket_timeout=10, retry=None)
+        self.missed: Counter[str] = Counter()
+        self.together = _FIRST
+        try:
+            self.begin()
+            self.link.ping()  # until there is an answer, it is not connected
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    @abstractmethod
+    def place(self) -> Place:
+        """Where to read on."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Look where to read on."""
+
+    @abstractmethod
+    def next(self, count: int, wait_ms: int | None) -> Sequence[Entry]:
+        """Further entries, waiting for them where that is said; the place is behind them."""
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        try:
+            return self.take(timeout_s)
+        except self.library.ResponseError as error:
+            if is_gone(error):
+                raise ConnectionError(str(error)) from error
+            raise
+
+    def take(self, timeout_s: float) -> Delivery | None:
+        """What has come, up to as many bytes as may be on their way."""
+        came: list[Entry] = []
+        long, wait_ms = 0, max(int(timeout_s * 1000), 1)
+        while long < MOST_BYTES and len(came) < _MOST_MESSAGES:
+            asked = self.together
+            entries = self.next(asked, None if came else wait_ms)
+            came += entries
+            long += self.measured(entries)
+            if len(entries) < asked:
+                break
+        return self.delivery(came, long) if came else None
+
+    def measured(self, entries: Sequence[Entry]) -> int:
+        """Their bytes, by which it is known how many to ask for."""
+        long = sum(size(fields) for _, fields in entries if fields)
+        if long:
+            self.together = max(min(MOST_BYTES * len(entries) // long, _TOGETHER), 1)
+        return long
+
+    def delivery(self, entries: Sequence[Entry], long: int) -> Delivery:
+        """What has come, up to here."""
+        here = [(id_, fields) for id_, fields in entries if fields]
+        field = None if self.feed.field is None else self.feed.field.encode()
+        values = [{name.decode(errors="replace"): value for name, value in fields.items()} if field is None
+                  else fields.get(field, b"") for _, fields in here]
+        beside = {column.name: [id_.decode() for id_, _ in here] for column in self.feed.beside}
+        return Delivery(values, self.place, beside, long)
+
+    @property
+    def newest(self) -> bytes | None:
+        """The highest id that the stream has given; None if there is no stream."""
+        try:
+            told: bytes = self.link.xinfo_stream(self.stream)["last-generated-id"]
+        except self.library.ResponseError as error:
+            if "no such key" not in str(error):
+                raise
+            return None
+        return told
+
+    def of(self, came: Any) -> Sequence[Entry]:
+        """Entries of the one stream that was asked for, in either of the protocol's forms."""
+        if not came:
+            return []
+        found = next(iter(came.values())) if isinstance(came, dict) else came[0][1]
+        return found[0] if found and isinstance(found[0], list) else found
+
+    def close(self) -> None:
+        self.link.close()
+
+
+def is_gone(error: Exception) -> bool:
+    """Whether the stream or its group was deleted: connecting again makes them anew."""
+    return str(error).startswith(("NOGROUP", "UNBLOCKED the stream"))
+
+
+def parts(id_: bytes) -> tuple[int, ...]:
+    """By which ids are ordered."""
+    return tuple(map(int, id_.split(b"-")))

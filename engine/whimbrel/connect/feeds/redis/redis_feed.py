@@ -1,0 +1,152 @@
+"""Redis streams."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from time import monotonic
+from typing import Any, Literal, Unpack
+
+import pyarrow as pa
+
+from whimbrel.clock import Duration
+from whimbrel.connect.addresses import checked_url
+from whimbrel.connect.feeds.formats.decode import Format, format_of
+from whimbrel.connect.feeds.formats.string_records import TextRecords
+from whimbrel.connect.feeds.redis.redis_entries import Entries, Entry, parts
+from whimbrel.connect.feeds.redis.redis_group import Member
+from whimbrel.connect.feeds.runtime.client import Client, Place
+from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.row_validation import Fields
+from whimbrel.connect.validation import check_choice, check_name, checked_seconds
+from whimbrel.errors import MissingExtraError, PlanError
+
+_LOOK_S = 1.0
+
+
+class RedisFeed(Feed):
+    """Entries of a Redis stream; needs ``whimbrel[redis]``.
+
+    Entries that were trimmed or deleted while nobody read are counted as missed, without a group and from Redis 7 on.
+
+    Parameters
+    ----------
+    stream : str
+        The stream's key.
+    url : str
+        ``redis://host:port``. A password in it is in no plan, log or checkpoint.
+    time : str
+        The event-time column.
+    begin : {"earliest", "latest"}
+        Where to begin without a place.
+    group : str, optional
+        Share the entries with all others of the group. What was read and not acknowledged before comes again.
+    consumer : str, optional
+        Who this is, in the group: a name of its own for each reader, and the same one after a restart. Default: the
+        machine's name.
+    claim_after : str, timedelta, float (seconds) or None
+        Seconds after which entries of a member of the group that is not heard of any more are taken over, from Redis
+        6.2 on. One that lives keeps its own, however long its query lets it wait. None: entries wait for their own
+        reader. Default: 60 seconds.
+    field : str, optional
+        The field that holds a whole row, written in `format`. Default: each field is a column.
+    format : str or Format
+    with_id : bool
+        Add the entry's id as the column ``id``.
+    schema : pyarrow.Schema or mapping of str to type, optional
+    **told
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+    """
+
+    def __init__(self, stream: str, url: str = "redis://127.0.0.1:6379", *, time: str,
+                 begin: Literal["earliest", "latest"] = "earliest", group: str | None = None,
+                 consumer: str | None = None, claim_after: float | Duration | None = 60.0, field: str | None = None,
+                 format: str | Format = "json", with_id: bool = False, schema: Fields | None = None,
+                 **told: Unpack[Usual]) -> None:
+        try:
+            import redis
+        except ImportError:
+            raise MissingExtraError("redis", "redis", "feeds.redis()") from None
+        where = f"feeds.redis({stream!r})"
+        check_name("stream", stream, where=where)
+        for name, value in (("group", group), ("consumer", consumer)):
+            if value is not None:
+                check_name(name, value, where=where)
+        if consumer is not None and group is None:
+            raise PlanError(f"consumer={consumer!r} is who reads in a group, and there is none.", where=where,
+                            hint='give group="..." as well, or leave it out')
+        claim_after_s = None if claim_after is None else checked_seconds("claim_after", claim_after, where=where)
+        check_choice("begin", begin, ("earliest", "latest"), where=where)
+        self.library: Any = redis
+        self.lost = (OSError, EOFError, TimeoutError, redis.ConnectionError, redis.TimeoutError)
+        self.stream, self.url, self.begin = stream, checked_url(url, "redis", "rediss", "unix"), begin
+        self.group, self.consumer, self.field = group, platform.node() if consumer is None else consumer, field
+        self.claim_after_s, self.forgets = claim_after_s, group is not None
+        told.setdefault("name", stream)
+        super().__init__("redis", time=time, schema=schema,
+                         format=TextRecords() if field is None else format_of(format, where),
+                         beside=pa.schema([("id", pa.string())] if with_id else []), **told)
+
+    def connect(self, place: Place) -> Client:
+        return _Alone(self, place) if self.group is None else Member(self, place)
+
+    def look(self) -> Client:
+        return _Alone(self, "0-0")
+
+
+class _Alone(Entries):
+    """Its place: the id of the last entry, and how many had been added with it, if that is known."""
+
+    def __init__(self, feed: RedisFeed, place: str | list[Any] | None) -> None:
+        self._last: str | None
+        self._number: int | None
+        self._last, self._number = place if isinstance(place, list) else (place, None)
+        self._look_at = 0.0
+        super().__init__(feed)
+
+    @property
+    def place(self) -> Place:
+        return [self._last, self._number]
+
+    def begin(self) -> None:
+        try:
+            told = self.link.xinfo_stream(self.stream)
+        except self.library.ResponseError as error:
+            if "no such key" not in str(error):
+                raise
+            told = {"length": 0, "entries-added": 0, "first-entry": None, "last-generated-id": b"0-0"}
+        added = told.get("entries-added")
+        if self._last is None:
+            latest = self.feed.begin == "latest"
+            self._last = told["last-generated-id"].decode() if latest else "0-0"
+            self._number = None if added is None else added if latest else added - told["length"]
+        elif added is None or self._number is None or not self._looked_behind(self._last, self._number, told):
+            return
+        self.begins = self.place
+
+    def next(self, count: int, wait_ms: int | None) -> Sequence[Entry]:
+        entries = self.of(self.link.xread({self.stream: self._last}, count=count, block=wait_ms))
+        if not entries and monotonic() > self._look_at:
+            self._look_at = monotonic() + _LOOK_S
+            newest = self.newest
+            if newest is not None and self._last is not None and parts(newest) < parts(self._last.encode()):
+                raise ConnectionError(f"the stream {self.stream!r} was deleted and made anew")
+        if entries:
+            self._last = entries[-1][0].decode()
+            if self._number is not None:
+                self._number += len(entries)
+        return entries
+
+    def _looked_behind(self, place: str, number: int, told: dict[str, Any]) -> bool:
+        """Whether some of what comes behind a place is gone; then it stands behind that."""
+        added, first = told["entries-added"], told["first-entry"]
+        anew = parts(told["last-generated-id"]) < parts(place.encode())
+        if anew or added < number:
+            self.missed["a stream that began anew"] += 1
+            self._last, self._number = "0-0" if anew else place, added - told["length"]
+            return True
+        gone = added - number - told["length"] if first is None or parts(first[0]) > parts(place.encode()) else 0
+        if gone > 0:
+            self.missed["entries that the stream no longer had"] += gone
+            self._number = number + gone
+        return gone > 0

@@ -1,0 +1,194 @@
+"""A member of a Redis group."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from math import inf
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from whimbrel.connect.feeds.redis.redis_entries import Entries, Entry, is_gone, parts
+from whimbrel.connect.feeds.runtime.client import Delivery, Place
+from whimbrel.errors import SourceError
+
+if TYPE_CHECKING:
+    from whimbrel.connect.feeds.redis.redis_feed import RedisFeed
+
+_SILENT_S = 2
+"""Who is there asks more often than this, also when held back."""
+_LOOKS_S = 0.1
+_MOST_IDS = 50_000  # each stands in checkpoints until it is claimed
+_NONE_BEHIND = f"{2**63}-0"
+
+
+class Member(Entries):
+    """Its place: the id of the last entry, ids of entries to take over from members that are gone, and how many it has.
+
+    Those are in a place first, and claimed when that is safe: after a restart, an entry that was claimed is pending
+    under this name as one that is in the answer already, and has an id before the last one, too.
+
+    Parameters
+    ----------
+    feed : RedisFeed
+    place : str or list, optional
+    """
+
+    def __init__(self, feed: RedisFeed, place: str | list[Any] | None) -> None:
+        self._group: Any = feed.group
+        self._given: Place = place
+        self._last, ids, claimed = [*place, 0][:3] if isinstance(place, list) else (place, [], 0)
+        self._to_claim: list[str] = ids[claimed:]
+        self._claimed = 0
+        self._held: deque[tuple[Place, bytes]] = deque()
+        self._own = True  # at first it is given what it has read before, then what nobody has
+        self._said, self._safe, self._idle_ms = not self._to_claim, False, 0
+        self._look_at = 0.0 if feed.claim_after_s is not None else inf
+        super().__init__(feed)
+
+    @property
+    def place(self) -> Place:
+        return [self._last, self._to_claim, self._claimed]
+
+    def begin(self) -> None:
+        newest = self.newest
+        if self._last is not None and newest is not None and parts(newest) < parts(self._last.encode()):
+            self.missed["a stream that began anew"] += 1
+            self._last, self._to_claim = "0-0", []
+            self.begins = self.place
+        first = "0-0" if newest is None or self.feed.begin == "earliest" else "$"
+        try:
+            self.link.xgroup_create(self.stream, self._group, mkstream=True,
+                                    id=first if newest is None else self._last or first)
+        except self.library.ResponseError as error:
+            if "BUSYGROUP" not in str(error):
+                raise
+        self._take_name()
+        if self._last is None:
+            self._last = "0-0"
+            return
+        claimed = {id_.encode() for id_ in self._to_claim}
+        before = self._pending_before(self._last)
+        self._hold(self._given, [id_ for id_ in before if id_ not in claimed])
+        self._to_claim = [id_.decode() for id_ in before if id_ in claimed]  # others are found again
+
+    def _take_name(self) -> None:
+        """Be the one reader of its name. Of two that come at once, the one whose connection is older goes first."""
+        name = ":".join(quote(part, safe="") for part in ("whimbrel", self.stream, self._group, self.feed.consumer))
+        coming, here = f"{name}:coming", f"{name}:here"
+        until = monotonic() + _SILENT_S + 0.5
+        try:
+            self.link.client_setname(coming)
+            mine = self.link.client_id()
+            while any(each["name"] == here or (each["name"] == coming and int(each["id"]) < mine)
+                      for each in self.link.client_list() if int(each["idle"]) < _SILENT_S):
+                if monotonic() > until:
+                    raise SourceError(f"Another reader of the group {self._group!r} is called {self.feed.consumer!r}.",
+                                      where=self.feed.call,
+                                      hint="give each reader a name of its own, the same after a restart: consumer=")
+                sleep(_LOOKS_S)
+            self.link.client_setname(here)
+        except self.library.ResponseError:  # it may not look who is there
+            return
+
+    def stay(self) -> None:
+        with suppress(self.library.RedisError, OSError):
+            self._read(_NONE_BEHIND, 1)
+
+    def _pending_before(self, last: str) -> list[bytes]:
+        found: list[bytes] = []
+        while more := self._pending_of(self.feed.consumer, _behind(found[-1]) if found else "-", last):
+            found += more
+        return found
+
+    def _pending_of(self, consumer: str | bytes, first: str, last: str, idle_ms: int | None = None) -> list[bytes]:
+        return [each["message_id"] for each in self.link.xpending_range(
+            self.stream, self._group, first, last, _MOST_IDS, consumername=consumer, idle=idle_ms)]
+
+    def take(self, timeout_s: float) -> Delivery | None:
+        if self._to_claim and self._safe:
+            return self._claim()
+        if self._said and not self._to_claim and not self._own and monotonic() >= self._look_at:
+            try:
+                self._look_for_members_that_are_gone()
+            except self.library.ResponseError as error:
+                if "syntax error" not in str(error):
+                    raise
+                self._look_at = inf  # before Redis 6.2, which cannot be asked
+        if not self._said:
+            self._said = True
+            self._hold(self.place, [])
+            return Delivery([], self.place)
+        return super().take(timeout_s)
+
+    def next(self, count: int, wait_ms: int | None) -> Sequence[Entry]:
+        entries = self._read(self._last if self._own else ">", count, wait_ms)
+        if entries:
+            self._last = entries[-1][0].decode()
+        elif self._own:
+            self._own = False
+        else:
+            self._read(_NONE_BEHIND, 1)  # before Redis 7.2, who asks for new ones in vain has not been heard of
+        return entries
+
+    def _read(self, behind: str, count: int, wait_ms: int | None = None) -> Sequence[Entry]:
+        return self.of(self.link.xreadgroup(self._group, self.feed.consumer, {self.stream: behind}, count, wait_ms))
+
+    def delivery(self, entries: Sequence[Entry], long: int) -> Delivery:
+        self._hold(self.place, [id_ for id_, _ in entries])
+        return super().delivery(entries, long)
+
+    def _look_for_members_that_are_gone(self) -> None:
+        after_s = self.feed.claim_after_s
+        assert after_s is not None
+        self._look_at, self._idle_ms = monotonic() + after_s / 10, int(after_s * 1000)
+        for each in self.link.xinfo_consumers(self.stream, self._group):
+            if each["pending"] and each["idle"] >= self._idle_ms and each["name"] != self.feed.consumer.encode():
+                self._to_claim = [id_.decode() for id_ in self._pending_of(each["name"], "-", "+", self._idle_ms)]
+                if self._to_claim:
+                    self._said = self._safe = False
+                    return
+
+    def _claim(self) -> Delivery:
+        """As many as may come at once; none of those that somebody else was quicker to claim."""
+        now = self._to_claim[self._claimed : self._claimed + self.together]
+        self._claimed += len(now)
+        if self._claimed == len(self._to_claim):
+            self._to_claim, self._claimed = [], 0
+        entries = [entry for entry in self.link.xclaim(self.stream, self._group, self.feed.consumer, self._idle_ms, now)
+                   if entry[0] is not None]
+        for id_, _ in entries:
+            self._last = max(self._last.encode(), id_, key=parts).decode()
+        return self.delivery(entries, self.measured(entries))
+
+    def _hold(self, place: Place, ids: Sequence[bytes]) -> None:
+        self._held.append((place, b" ".join(ids)))  # a third of what they take one by one
+
+    def acknowledge(self, place: Place) -> None:
+        if all(place != behind for behind, _ in self._held):
+            return
+        behind: Place = None
+        while behind != place:
+            behind, ids = self._held.popleft()
+            if ids:
+                self._acknowledge(ids.split())
+        self._safe = self._safe or (isinstance(place, list) and place[1] == self._to_claim)
+
+    def _acknowledge(self, ids: list[bytes]) -> None:
+        try:
+            self.link.xack(self.stream, self._group, *ids)
+        except self.library.ResponseError as error:
+            if not is_gone(error):
+                raise
+
+
+def _behind(id_: bytes) -> str:
+    """The next id there may be.
+
+    >>> _behind(b"12-3")
+    '12-4'
+    """
+    at, number = parts(id_)
+    return f"{at}-{number + 1}"

@@ -1,0 +1,1 @@
+"""What all feeds share: connections, buffers, options, dead letters, status."""

@@ -1,0 +1,456 @@
+"""A feed as it is read: a thread that receives, a queue with an end, and rows for the query."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch
+from whimbrel.connect.addresses import shown_cause, without_secrets
+from whimbrel.connect.fatal_errors import why_vain
+from whimbrel.connect.feeds.formats.arrow_format import as_batch
+from whimbrel.connect.feeds.formats.decode import UNREADABLE, Decoded, decode, reason
+from whimbrel.connect.feeds.runtime.arrival_clock import ArrivalClock
+from whimbrel.connect.feeds.runtime.backoff import Backoff
+from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place, raised, words
+from whimbrel.connect.feeds.runtime.feed_reader import CAUGHT_UP_ROWS, Reading
+from whimbrel.connect.feeds.runtime.feed_status import FeedState, Link
+from whimbrel.connect.feeds.runtime.partition_activity import Heard
+from whimbrel.connect.feeds.runtime.row_validation import now_ticks
+from whimbrel.connect.tables.columnar_source import BATCH_ROWS
+from whimbrel.errors import SourceError, WhimbrelError
+
+if TYPE_CHECKING:
+    from whimbrel.connect.feeds.runtime.feed import Feed
+
+_POLL_S, _STAY_S = 0.05, 0.5
+_CLOSE_S = 5.0
+_LEAVE_S = 1.5
+_ANSWER_S = 10.0  # of a client that asks for what has come, and has no word for one who does not answer
+
+
+class Listening(Reading):
+    """Rows of a feed that are received from its broker, or whatever sends them.
+
+    A thread of its own receives, decodes and checks them. Rows wait in a queue that has an end: then the client is
+    held back, or rows are given up by the feed's rule.
+
+    Parameters
+    ----------
+    feed : Feed
+    columns : tuple of str
+    place : JSON value
+    rows : int
+        How many rows were read before it.
+    """
+
+    def __init__(self, feed: Feed, columns: tuple[str, ...], place: Place, rows: int = 0) -> None:
+        self._rows_before = rows
+        self.feed, self.columns, self.place, self.relief = feed, columns, place, feed.relief
+        self._queue: deque[tuple[pa.Table, int, Place]] = deque()
+        self._waiting = self._waiting_bytes = 0
+        self._changed = threading.Condition()
+        self._stop, self._received_all, self._let_go = threading.Event(), threading.Event(), threading.Event()
+        self._over = False
+        self._error: WhimbrelError | None = None
+        self._safe: Place = None
+        self._tell_safe = False
+        self._state = FeedState()
+        self._retry_at = 0.0
+        self._dead_before = feed.letters.counts.copy()
+        self._shed: Counter[str] = Counter()
+        self._clock = ArrivalClock()
+        self._came_at = self._live_at = monotonic()
+        self._asked_at: float | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = self._left = self._answered = False
+        partition = feed.disorder.partition
+        self._heard = None if partition is None or feed.pace.idle_after_s is None else Heard(partition)
+        feed.letters.begin()
+
+    def __next__(self) -> Batch | None:
+        if self._thread is None:  # not before: whoever has a place to go on from asks for another reading
+            self._begin()
+        if not self.keeps_place and self.place is not None:
+            self.acknowledge(self.place)
+        with self._changed:
+            if not self._queue and not self._over and self.bell is None:
+                self._changed.wait(_POLL_S)
+            if not self._queue:
+                if self._error is not None:
+                    raise self._error
+                if self._over:
+                    raise StopIteration
+                return None
+            self._ask_for_relief()
+            parts, self.place = self._taken()
+            self._changed.notify_all()
+        rows = as_batch(pa.concat_tables(parts))  # here, since the thread that receives has more to do
+        if not rows.num_rows:
+            return None
+        if self.feed.numbered:
+            rows = self._numbered(rows)
+        batch = next(iter(self.feed.timeline.batches([rows], self.columns, 0)))
+        if self._heard is not None:
+            self._heard.note(batch)
+        return batch
+
+    def _numbered(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """With their numbers: a run that resumes counts on from the rows before its checkpoint."""
+        numbers = pa.array(np.arange(self._rows_before, self._rows_before + rows.num_rows))
+        self._rows_before += rows.num_rows
+        arrays = [numbers if name == self.feed.time else rows.column(name) for name in rows.schema.names]
+        return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
+
+    def _begin(self) -> None:
+        self._came_at = monotonic()
+        self._thread = threading.Thread(target=self._listen, args=(self.place,), name=f"whimbrel-{self.feed.name}",
+                                        daemon=True)
+        self._thread.start()
+
+    def _taken(self) -> tuple[list[pa.Table], Place]:
+        """Rows that wait, as many as a batch has; fewer where they are long."""
+        most_bytes = self.feed.pace.queue_bytes // 4
+        parts: list[pa.Table] = []
+        rows = bytes_ = 0
+        place: Place = None
+        while self._queue:
+            more, size, behind = self._queue[0]
+            if parts and (rows + more.num_rows > BATCH_ROWS or bytes_ + size > most_bytes):
+                break
+            rows, bytes_, place = rows + more.num_rows, bytes_ + size, behind
+            parts.append(more)
+            self._queue.popleft()
+        self._waiting -= rows
+        self._waiting_bytes -= bytes_
+        return parts, place
+
+    def _ask_for_relief(self) -> None:
+        """For the rows that are taken next: wanted from when there is no more room until half of it is free."""
+        relief, full = self.relief, self._full()
+        if relief is not None:
+            relief.wanted = full > 0.5 and (relief.wanted or full >= 1)
+
+    def _full(self) -> float:
+        """How much of the room is taken: 1 is all of it."""
+        pace = self.feed.pace
+        return max(self._waiting / pace.queue_rows, self._waiting_bytes / pace.queue_bytes)
+
+    @property
+    def state(self) -> FeedState:
+        """What there is to say about it now."""
+        with self._changed:
+            waiting_for = "an answer" if self._unanswered() else self._state.waiting_for
+            return replace(self._state, link="idle" if self._idle() else self._link_now(), waiting_for=waiting_for,
+                           queued_rows=self._waiting, queued_bytes=self._waiting_bytes, silent_s=self._quiet_s(),
+                           dead=dict(self.feed.letters.counts - self._dead_before), shed=self._given_up(),
+                           retry_in_s=max(self._retry_at - monotonic(), 0.0))
+
+    @property
+    def forgets(self) -> bool:
+        return self.feed.forgets
+
+    @property
+    def idle_ticks(self) -> int | None:
+        """For how long it is idle, beyond what it may be quiet for; None while it is not."""
+        with self._changed:
+            if self._queue or not self._idle():
+                return None
+            idle_s = monotonic() - self._came_at - (self.feed.pace.idle_after_s or 0)
+            return now_ticks(int(idle_s * 1e9), self.feed.schema.unit)
+
+    @property
+    def slowest(self) -> int | None:
+        """The newest time of the slowest partition, of those that are not quiet; None while all are waited for."""
+        with self._changed:
+            state, since = self._state, monotonic() - (self.feed.pace.idle_after_s or 0)
+            behind = (state.behind_rows or 0) > CAUGHT_UP_ROWS  # then nobody knows of whom
+            if self._heard is None or self._queue or behind or self._link_now() != "live" or self._live_at > since:
+                return None
+            return self._heard.slowest(since)
+
+    def acknowledge(self, place: Place) -> None:
+        """Everything up to a place is safe."""
+        with self._changed:
+            self._tell_safe = self._tell_safe or place != self._safe
+            self._safe = place
+
+    def rest(self) -> Iterator[Batch]:
+        self._stop_receiving()
+        while self._queue:
+            batch = next(self)
+            if batch is not None:
+                yield batch
+        if not self.keeps_place and self.place is not None:
+            self.acknowledge(self.place)
+
+    def close(self) -> None:
+        self._let_go.set()
+        self._stop_receiving()
+        if self._thread is not None and not self._left:
+            self._left = True
+            self._thread.join(self._patience_s())
+        if not self._closed:
+            self._closed = True
+            self.feed.letters.end()
+
+    def _stop_receiving(self) -> None:
+        """From now on nothing comes; the connection stays until it is closed, for what is still to be acknowledged."""
+        self._stop.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._thread is not None and not self._left:  # it is waited for once, and not while nobody answers it
+            self._left = not self._received_all.wait(self._patience_s())  # then it ends by itself
+
+    def _patience_s(self) -> float:
+        return _CLOSE_S if self._link_now() == "live" else _LEAVE_S
+
+    # What the thread does.
+
+    def _listen(self, place: Place) -> None:
+        backoff = Backoff(*self.feed.pace.retry_s)
+        try:
+            while not self._stop.is_set():
+                try:
+                    place = self._connected(place, backoff)
+                except _Lost as lost:
+                    place = lost.place
+                    if hint := why_vain(lost.error, before=self._answered):
+                        raise self._unread(lost.error, hint) from shown_cause(lost.error)
+                    self._wait(backoff, lost.error)
+                else:
+                    self._set(link="ended")
+                    return
+        except WhimbrelError as error:
+            self._fail(error)
+        except BaseException as error:  # noqa: BLE001 - the query must learn of it
+            cause = raised(error)
+            made = self._unread(cause, f"a {type(cause).__name__}, which trying again does not mend")
+            made.__cause__ = shown_cause(cause)
+            self._fail(made)
+        finally:
+            self._received_all.set()
+            with self._changed:
+                self._over = True
+                self._ring()
+
+    def _unread(self, error: Exception, hint: str) -> SourceError:
+        return SourceError(f"{self.feed.name} cannot be read: {without_secrets(error).rstrip('.')}.",
+                           where=self.feed.call, hint=hint)
+
+    def _connected(self, place: Place, backoff: Backoff) -> Place:
+        """Receive until nothing more can come, or whoever reads has gone."""
+        client: Client | None = None
+        missed = Counter(self._state.missed)
+        try:
+            client = self.feed.connect(place)
+            self._set(missed=missed + Counter(client.missed), **_link(client))
+            if client.begins is not None:
+                place = client.begins
+                self._enqueue(self.feed.fields.empty_table(), place, client)
+            while not self._stop.is_set():
+                try:
+                    delivery = self._ask(client)
+                except EOFError:
+                    return place
+                if delivery is not None:
+                    backoff.reset()
+                    self._set(attempts=0)
+                    self._take_in(delivery, client)
+                    place = delivery.place
+                self._set(behind_rows=client.behind_rows, missed=missed + Counter(client.missed) if client.missed
+                          else missed, **_link(client))
+                self._pass_on_what_is_safe(client)
+        except self.feed.lost as error:
+            raise _Lost(place, error) from error
+        finally:
+            if client is not None:
+                if self._stop.is_set():
+                    self._received_all.set()
+                    self._let_go.wait()
+                    self._pass_on_what_is_safe(client)
+                client.close()
+        return place
+
+    def _ask(self, client: Client) -> Delivery | None:
+        self._asked_at = monotonic()
+        try:
+            return client.receive(_POLL_S)
+        finally:
+            if self._unanswered():
+                self._live_at = monotonic()
+            self._asked_at = None
+
+    def _pass_on_what_is_safe(self, client: Client) -> None:
+        with self._changed:
+            place, told = self._safe, self._tell_safe
+            self._tell_safe = False
+        if told:
+            client.acknowledge(place)
+
+    def _wait(self, backoff: Backoff, error: Exception) -> None:
+        wait_s = backoff.wait_s()
+        with self._changed:
+            self._retry_at = monotonic() + wait_s
+        self._set(link="reconnecting", attempts=backoff.attempts, error=without_secrets(error),
+                  reconnects=self._state.reconnects + (backoff.attempts == 1))
+        self._stop.wait(wait_s)
+
+    def _take_in(self, delivery: Delivery, client: Client) -> None:
+        rows = self._checked(delivery)
+        came: Any = delivery.messages
+        whole = isinstance(came, pa.RecordBatch)
+        with self._changed:
+            state = self._state
+            self._state = replace(state, rows=state.rows + rows.num_rows, bytes=state.bytes + delivery.bytes,
+                                  messages=state.messages + (1 if whole else len(came)))
+        self._enqueue(rows, delivery.place, client)  # never in parts: there is no place within a delivery
+
+    def _checked(self, delivery: Delivery) -> pa.Table:
+        """Rows that the query may see; all others become letters."""
+        feed, now_ns = self.feed, self._clock.now_ns()
+        decoded = self._decoded(delivery)
+        rows = decoded.rows
+        arrays = [*rows.columns, *(pa.array(delivery.beside[field.name], field.type).take(pa.array(decoded.message))
+                                   for field in feed.beside)]
+        if feed.numbered:  # once it is known how many rows are before
+            arrays.append(pa.array(np.zeros(rows.num_rows, np.int64)))
+        if feed.arrived_as is not None:
+            ticks = np.full(rows.num_rows, now_ticks(now_ns, feed.schema.unit))
+            arrays.append(pa.array(ticks).cast(feed.schema.time_type))
+        rows = pa.Table.from_arrays(arrays, schema=feed.fields)
+        refused = feed.rules.refused(rows, now_ns) if rows.num_rows else []
+        if refused:
+            for why, mask in refused:
+                for row in np.flatnonzero(mask):
+                    feed.letters.refuse(_words(delivery.messages, int(decoded.message[row])), why)
+            rows = rows.filter(pa.array(~np.logical_or.reduce([mask for _, mask in refused])))
+        if rows.num_rows:
+            self._came_at = monotonic()
+        return rows
+
+    def _decoded(self, delivery: Delivery) -> Decoded:
+        feed, messages = self.feed, delivery.messages
+        format_ = feed.format
+        if isinstance(messages, pa.RecordBatch):
+            format_ = feed.columns
+            try:
+                format_.parse(messages.slice(0, 0), feed.value_fields)
+            except UNREADABLE as error:  # other columns, which is no fault of a row
+                feed.letters.refuse(str(messages.schema).encode(), reason(error))
+                format_ = None
+        if format_ is None:  # or only a place has moved
+            return Decoded(feed.value_fields.empty_table(), np.empty(0, np.int64), [])
+        decoded = decode(format_, messages, feed.value_fields)
+        for number, why in decoded.refused:
+            feed.letters.refuse(_words(messages, number), why)
+        return decoded
+
+    def _enqueue(self, rows: pa.Table, place: Place, client: Client) -> None:
+        """Let rows wait; where there are too many, give some up or hold the client back."""
+        pace = self.feed.pace
+        sheds_rows = pace.overload is not None and self.relief is None
+        size = _size(rows)
+        began = monotonic()
+        if not sheds_rows:
+            self._hold_back(client, lambda: self._full() < 1)
+        with self._changed:
+            self._queue.append((rows, size, place))
+            self._waiting += rows.num_rows
+            self._waiting_bytes += size
+            if sheds_rows and self._full() > 1:
+                self._give_up_some(str(pace.overload))
+            self._ring()
+        if sheds_rows:
+            self._hold_back(client, lambda: self._full() <= 1)
+        with self._changed:
+            self._state = replace(self._state, blocked_s=self._state.blocked_s + monotonic() - began)
+
+    def _hold_back(self, client: Client, has_room: Callable[[], bool]) -> None:
+        while True:
+            with self._changed:
+                if self._changed.wait_for(lambda: has_room() or self._stop.is_set(), _STAY_S):
+                    return
+            client.stay()
+
+    def _give_up_some(self, rule: str) -> None:
+        waiting = as_batch(pa.concat_tables([rows for rows, _, _ in self._queue]))
+        assert self.feed.pace.overload is not None
+        kept = self.feed.pace.overload.keep(waiting)
+        self._shed[rule] += waiting.num_rows - kept.num_rows
+        size, place = _size(kept), self._queue[-1][2]
+        self._queue.clear()
+        self._queue.append((pa.Table.from_batches([kept]), size, place))
+        self._waiting, self._waiting_bytes = kept.num_rows, size
+
+    def _given_up(self) -> dict[str, int]:
+        relief = self.relief
+        return dict(self._shed) if relief is None else {str(self.feed.pace.overload): relief.left_out}
+
+    def _idle(self) -> bool:
+        """Whether nothing came for long, though it could: what a lost connection held back is not late."""
+        after_s = self.feed.pace.idle_after_s
+        return after_s is not None and self._link_now() == "live" and self._quiet_s() > after_s
+
+    def _link_now(self) -> Link:
+        return "connecting" if self._state.link == "live" and self._unanswered() else self._state.link
+
+    def _unanswered(self) -> bool:
+        """Whether the client waits for much longer than it was told to, which it cannot say itself."""
+        asked_at = self._asked_at
+        return asked_at is not None and monotonic() - asked_at > _ANSWER_S
+
+    def _quiet_s(self) -> float:
+        return monotonic() - max(self._came_at, self._live_at)
+
+    def _set(self, **changes: Any) -> None:
+        with self._changed:
+            self._answered = self._answered or changes.get("link") == "live"
+            if changes.get("link", self._state.link) != self._state.link:
+                self._live_at = monotonic()
+            self._state = replace(self._state, **changes)
+
+    def _fail(self, error: WhimbrelError) -> None:
+        self._set(link="failed", error=without_secrets(error))
+        with self._changed:
+            self._error = error
+
+    def _ring(self) -> None:
+        self._changed.notify_all()
+        if self.bell is not None:
+            self.bell.set()
+
+
+def _link(client: Client) -> dict[str, str]:
+    """What a feed says of a client that was connected."""
+    live = client.answered and not client.waiting_for
+    return {"link": "live" if live else "connecting", "waiting_for": client.waiting_for}
+
+
+def _size(rows: pa.Table | pa.RecordBatch) -> int:
+    """Bytes of rows; counted piece by piece, which takes long, only where the types do not say it."""
+    if all(pa.types.is_primitive(type_) for type_ in rows.schema.types):
+        return sum(-(-rows.num_rows * type_.bit_width // 8) for type_ in rows.schema.types)
+    return rows.nbytes
+
+
+def _words(messages: Any, number: int) -> bytes:
+    """A message, or a row of a record batch, for whoever reads letters."""
+    if isinstance(messages, pa.RecordBatch):
+        return repr(messages.slice(number, 1).to_pylist()[0]).encode()
+    return words(messages[number])
+
+
+class _Lost(Exception):  # noqa: N818 - not an error that anybody sees
+    """A connection was lost behind a place."""
+
+    def __init__(self, place: Place, error: Exception) -> None:
+        super().__init__()
+        self.place, self.error = place, error

@@ -1,0 +1,193 @@
+"""History first, then a feed, with nothing missing and nothing twice."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from time import monotonic
+from typing import cast
+
+from whimbrel.batch import Batch
+from whimbrel.connect.feeds.runtime.client import Place
+from whimbrel.connect.feeds.runtime.cutover import Seam
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.feed_reader import CAUGHT_UP_ROWS, Reading
+from whimbrel.connect.feeds.runtime.feed_status import FeedState
+from whimbrel.plan import Position, Source
+
+_LOOK_S, _RATE_S = 0.25, 2.0
+"""How often it is looked at how many rows are behind, and over how long a time it is told how fast they get less."""
+
+
+class HandOver(Source):
+    """A history, read at full speed, and then a feed.
+
+    Parameters
+    ----------
+    history : Source
+        Its rows come first, in their order.
+    feed : Feed
+    seam : Seam
+        Which rows of the feed came in the history.
+
+    Notes
+    -----
+    Both are read under one promise: the feed's, with the longer of both reorder latencies.
+    """
+
+    live = True
+
+    def __init__(self, history: Source, feed: Feed, seam: Seam) -> None:
+        self.history, self.feed, self.seam = history, feed, seam
+        self.name, self.schema, self.time = feed.name, history.schema, history.time
+        self.arrival, self.relief = history.arrival, feed.relief
+        self.hidden = (*history.hidden, *feed.hidden)
+        self.after = f"a history, {seam.show()}"
+        latencies = [source.disorder.reorder_latency for source in (history, feed)]
+        known = [latency for latency in latencies if latency is not None]
+        self.disorder = replace(feed.disorder, reorder_latency=max(known, default=0))
+        self.longest = None if history.longest is None or feed.longest is None else max(history.longest, feed.longest)
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        self.schema.select(columns)
+        self.feed.check_parts()
+        return _HandingOver(self, tuple(columns), offset.place if isinstance(offset, Position) else None)
+
+
+class _HandingOver(Reading):
+    """Its place: rows of the history, what the seam remembers of them, and the place of the feed."""
+
+    def __init__(self, both: HandOver, columns: tuple[str, ...], place: Place) -> None:
+        self._both, self._columns, self.relief = both, columns, both.relief
+        self._needed = tuple(dict.fromkeys((*columns, *both.seam.columns)))
+        self._seam = both.seam.begin()
+        told = place or {"history": 0, "feed": None, "over": False}
+        self._history_rows, self._feed_place, self._over = told["history"], told["feed"], told["over"]
+        if place is not None:
+            self._seam.restore(place["seam"])
+        self._rows: Iterator[Batch | None] | None = None
+        self._feed: Reading | None = None
+        self._caught_up = self._closed = False
+        self._duplicates = 0
+        self._read_rows = 0
+        self._bell: threading.Event | None = None
+        self._behind: deque[tuple[float, int]] = deque()
+
+    @property
+    def place(self) -> Place:
+        return {"history": self._history_rows, "seam": self._seam.state(), "feed": self._feed_place,
+                "over": self._over}
+
+    @property
+    def bell(self) -> threading.Event | None:
+        return self._bell
+
+    @bell.setter
+    def bell(self, bell: threading.Event | None) -> None:
+        self._bell = bell
+        if self._feed is not None:
+            self._feed.bell = bell
+
+    def __next__(self) -> Batch | None:
+        return self._from_feed() if self._over else self._from_history()
+
+    def _from_history(self) -> Batch | None:
+        if self._rows is None:
+            self._rows = self._both.history.read(self._needed, self._history_rows)
+        batch = next(self._rows, None)
+        if batch is None:
+            self._over = True
+            self._close_history()
+            self._ring()
+            return None
+        kept = self._seam.of_history(batch)
+        self._read_rows += len(kept)
+        self._history_rows += len(batch)
+        self._ring()
+        return kept.select(self._columns) if len(kept) else None
+
+    def _from_feed(self) -> Batch | None:
+        if self._feed is None:
+            if self._feed_place is None:
+                self._feed_place = self._seam.place_in(self._both.feed)
+            self._feed = cast(Reading, self._both.feed.read(self._needed, Position(0, self._feed_place)))
+            self._feed.bell, self._feed.keeps_place, self._feed.relief = self._bell, self.keeps_place, self.relief
+        before, batch = self._feed_place, next(self._feed)
+        self._feed_place = self._feed.place
+        if self._both.feed.is_another(before, self._feed_place):
+            self._seam.begin_anew()
+        return None if batch is None else self._told(batch)
+
+    def _told(self, batch: Batch) -> Batch | None:
+        """Rows of the feed that the history has not."""
+        kept = self._seam.of_feed(batch)
+        self._duplicates += len(batch) - len(kept)
+        self._read_rows += len(kept)
+        return kept.select(self._columns).having(schema=self._both.schema.select(self._columns)) if len(kept) else None
+
+    @property
+    def state(self) -> FeedState:
+        if self._feed is None:
+            return FeedState("live", stage="history", rows=self._read_rows)
+        state = self._feed.state
+        behind = (state.behind_rows or 0) + state.queued_rows + self.unworked
+        self._caught_up = self._caught_up or (state.link in ("live", "idle", "ended") and behind <= CAUGHT_UP_ROWS)
+        catching_up = not self._caught_up and not self._closed
+        return replace(state, stage="live" if self._caught_up else "catching up" if catching_up else "",
+                       duplicates=self._duplicates, eta_s=self._eta_s(behind) if catching_up else None)
+
+    def _eta_s(self, behind: int) -> float | None:
+        """Seconds until nothing is behind, if it goes on as in the last few; None while it does not get less."""
+        now, looks = monotonic(), self._behind
+        if not looks or now > looks[-1][0] + _LOOK_S:
+            if looks and behind > looks[-1][1] + CAUGHT_UP_ROWS:  # so much is known of only now
+                looks.clear()
+            looks.append((now, behind))
+        while len(looks) > 2 and looks[1][0] < now - _RATE_S:
+            looks.popleft()
+        since, before = looks[0]
+        return behind * (now - since) / (before - behind) if before > behind else None
+
+    @property
+    def forgets(self) -> bool:
+        return self._both.feed.forgets
+
+    @property
+    def idle_ticks(self) -> int | None:
+        return None if self._feed is None else self._feed.idle_ticks
+
+    @property
+    def slowest(self) -> int | None:
+        return None if self._feed is None else self._feed.slowest
+
+    def acknowledge(self, place: Place) -> None:
+        if self._feed is not None:
+            self._feed.keeps_place = True
+            if place["feed"] is not None:
+                self._feed.acknowledge(place["feed"])
+
+    def rest(self) -> Iterator[Batch]:
+        if self._feed is not None:
+            for batch in self._feed.rest():
+                self._feed_place = self._feed.place
+                kept = self._told(batch)
+                if kept is not None:
+                    yield kept
+
+    def close(self) -> None:
+        self._closed = True
+        self._close_history()
+        if self._feed is not None:
+            self._feed.close()
+
+    def _close_history(self) -> None:
+        if isinstance(self._rows, Generator):
+            self._rows.close()
+        self._rows = None
+
+    def _ring(self) -> None:
+        """History is there at once: nobody need wait."""
+        if self._bell is not None:
+            self._bell.set()

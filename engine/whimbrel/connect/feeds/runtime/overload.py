@@ -1,0 +1,118 @@
+"""What a feed does when rows come faster than the query takes them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.clock import Duration, TickUnit, duration_ticks
+from whimbrel.connect.validation import check_name
+from whimbrel.errors import PlanError, near_match
+
+
+class Overload(ABC):
+    """A rule for when too many rows wait. What is given up by it is counted, under the rule's name."""
+
+    @abstractmethod
+    def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Of the rows that wait, those that stay, in their order; asked when there are too many."""
+
+    def check(self, names: Sequence[str], *, where: str) -> None:  # noqa: B027 - most rules name no column
+        """Whether its columns are there."""
+
+
+@dataclass(frozen=True)
+class Sample(Overload):
+    """Keep this share of the rows that wait, evenly.
+
+    >>> kept = Sample(0.25).keep(pa.record_batch({"x": list(range(8))}))
+    >>> kept.column("x").to_pylist()
+    [3, 7]
+    """
+
+    share: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.share, Real) or not 0 < self.share < 1:
+            raise PlanError(f"{self.share!r} is no share of the rows.", where=f"Sample({self.share!r})",
+                            hint="between 0 and 1, such as 0.1")
+
+    def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        step = np.floor(np.arange(1, rows.num_rows + 1) * self.share)
+        return rows.filter(pa.array(np.diff(step, prepend=0) > 0))
+
+    def __str__(self) -> str:
+        return f"sample {self.share:g}"
+
+
+@dataclass(frozen=True)
+class Conflate(Overload):
+    """Keep the newest row that waits of each key.
+
+    >>> kept = Conflate("k").keep(pa.record_batch({"k": ["a", "b", "a"], "x": [1, 2, 3]}))
+    >>> kept.column("x").to_pylist()
+    [2, 3]
+    """
+
+    key: str
+
+    def __post_init__(self) -> None:
+        check_name("key", self.key, where=f"Conflate({self.key!r})")
+
+    def check(self, names: Sequence[str], *, where: str) -> None:
+        if self.key not in names:
+            raise PlanError(f"Conflate({self.key!r}) names no column.", where=where, hint=near_match(self.key, names))
+
+    def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        codes = pc.dictionary_encode(rows.column(self.key), null_encoding="encode").indices.to_numpy()
+        _, last = np.unique(codes[::-1], return_index=True)
+        return rows.take(pa.array(np.sort(len(codes) - 1 - last)))
+
+    def __str__(self) -> str:
+        return f"conflate by {self.key}"
+
+
+@dataclass(frozen=True)
+class WidenHop(Overload):
+    """Keep all rows, and answer fewer windows: while too many rows wait, hopping windows begin so far apart.
+
+    Whatever is answered is exact; windows between are left out, and counted. It begins and ends a window's size after
+    it is wanted, since rows that came before are in windows until then. That is relief where windows are work, such as
+    many groups with a short hop, or a slow sink; where it is not enough the client is held back. Windows that do not
+    overlap stay as they are, and so do those of several latencies.
+
+    Parameters
+    ----------
+    hop : str, timedelta or int (ticks)
+        A multiple of the windows' own that divides their size.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> feed = wb.feeds.synthetic(rate=100, rows=500, speed=float("inf"), overload=WidenHop("500ms"))
+    >>> windows = feed.hopping_window("1s", "100ms").aggregate(n=wb.count())
+    >>> windows.collect()["n"].to_pylist()[:3]
+    [10, 20, 30]
+    """
+
+    hop: Duration
+
+    def ticks(self, unit: TickUnit) -> int:
+        """From one window to the next."""
+        where = f"WidenHop({self.hop!r})"
+        ticks = duration_ticks(self.hop, unit, where=where)
+        if ticks <= 0:
+            raise PlanError("Windows cannot begin so far apart.", where=where, hint='above 0, such as "10s"')
+        return ticks
+
+    def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return rows
+
+    def __str__(self) -> str:
+        return f"widen hop to {self.hop}"

@@ -1,0 +1,137 @@
+"""A feed's schema: given or inferred, and then held against every row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.batch import Mask
+from whimbrel.clock import INF, TickUnit, duration_ticks, ticks_per_second
+from whimbrel.clock.duration import Duration
+from whimbrel.connect.tables.lifetime_columns import Timeline
+from whimbrel.errors import SchemaError
+
+_FURTHEST = INF - (1 << 58)
+"""Nearer to the ends of time a window (of nine years, where a tick is a nanosecond) would reach beyond them."""
+
+Fields = Mapping[str, Any] | Any
+"""A pyarrow.Schema, or names with types or their names."""
+
+
+def fields_given(fields: Fields, where: str) -> pa.Schema:
+    """A schema as users write it: Arrow's, or names with types or their names.
+
+    >>> fields_given({"at": "timestamp[ms]", "x": pa.int64()}, "").names
+    ['at', 'x']
+    """
+    if isinstance(fields, pa.Schema):
+        return fields.remove_metadata()
+    try:
+        return pa.schema([(name, _type(type_)) for name, type_ in fields.items()])
+    except (AttributeError, TypeError, ValueError) as error:
+        raise SchemaError(f"{fields!r} is no schema: {str(error).splitlines()[0]}", where=where,
+                          hint='such as schema={"at": "timestamp[ms]", "price": "double"}, or a pyarrow.schema'
+                          ) from None
+
+
+def fields_inferred(schema: pa.Schema, where: str) -> pa.Schema:
+    """The schema of a sample, if it says of all columns what they hold.
+
+    Raises
+    ------
+    SchemaError
+        When nothing but nulls, or empty lists, came in a column: what comes later would be refused.
+    """
+    for field in schema:
+        if _holds_nothing(field.type):
+            raise SchemaError(f"No message of the sample has a value in {field.name!r}.", where=where,
+                              hint='give schema=... with its type, such as {"at": "timestamp[ms]", "price": "double"}')
+    return schema
+
+
+def _holds_nothing(type_: pa.DataType) -> bool:
+    return pa.types.is_null(type_) or any(_holds_nothing(type_.field(part).type) for part in range(type_.num_fields))
+
+
+def _type(type_: Any) -> pa.DataType:
+    if isinstance(type_, str) and type_.startswith("timestamp["):
+        unit, _, zone = type_.removeprefix("timestamp[").removesuffix("]").partition(",")
+        return pa.timestamp(unit.strip(), zone.strip().removeprefix("tz=") or None)
+    return pa.type_for_alias(type_) if isinstance(type_, str) else type_
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What every row must keep before the engine sees it.
+
+    Parameters
+    ----------
+    timeline : Timeline
+    ahead_ticks : int, optional
+        How far a row's time may be ahead of the clock by which rows arrive.
+    """
+
+    timeline: Timeline
+    ahead_ticks: int | None
+
+    @staticmethod
+    def of(timeline: Timeline, ahead: Duration | None) -> Rules:
+        """`ahead` as users write it."""
+        unit = timeline.schema.unit
+        return Rules(timeline, None if ahead is None else duration_ticks(ahead, unit, where=timeline.where))
+
+    def refused(self, rows: pa.Table, now_ns: int) -> list[tuple[str, Mask]]:
+        """Reasons, each with the rows that it refuses; a row is refused once."""
+        time = rows.column(self.timeline.time)
+        most = INF if self.ahead_ticks is None else now_ticks(now_ns, self.timeline.schema.unit) + self.ahead_ticks
+        if self.timeline.end is None and not time.null_count and self._within(time, most):
+            return []
+        times = _ticks(time, self.timeline.schema.time_type)
+        fine, found = np.ones(len(rows), bool), []
+        if time.null_count:
+            found.append((f"no time: {self.timeline.time!r} is null", _mask(time.is_null())))
+            fine &= ~found[-1][1]
+        if len(rows) and not -_FURTHEST < times.min() <= times.max() < _FURTHEST:
+            found.append(("time out of range", fine & ((times <= -_FURTHEST) | (times >= _FURTHEST))))
+            fine &= ~found[-1][1]
+        if self.timeline.end is not None:
+            end = rows.column(self.timeline.end)
+            ends, known = _ticks(end, self.timeline.schema.time_type), ~_mask(end.is_null())
+            found.append(("does not end after it starts", fine & (ends <= times) & known))
+            fine &= ~found[-1][1]
+            found.append(("end out of range", fine & (ends >= _FURTHEST) & (ends < INF) & known))
+            fine &= ~found[-1][1]
+        if self.ahead_ticks is not None:
+            taken = ", as seconds since 1970" if ticks_per_second(self.timeline.schema.unit) is None else ""
+            found.append((f"time is ahead of the clock{taken}", fine & (times > most)))
+        return [(reason, rows) for reason, rows in found if rows.any()]
+
+    def _within(self, time: pa.ChunkedArray, most: int) -> bool:
+        """Whether all times are fine, in one look at rows that are in many pieces: mostly they are."""
+        spread = pc.min_max(_counted(time, self.timeline.schema.time_type)).as_py()
+        return spread["min"] is None or -_FURTHEST < spread["min"] <= spread["max"] < min(_FURTHEST, most + 1)
+
+
+def now_ticks(now_ns: int, unit: TickUnit) -> int:
+    """The wall clock in ticks; plain integers are taken to be seconds."""
+    return now_ns * (ticks_per_second(unit) or 1) // 10**9
+
+
+def _mask(array: pa.ChunkedArray) -> Mask:
+    return array.to_numpy()
+
+
+def _counted(array: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    if array.type != type_:
+        array = array.cast(type_, safe=False)
+    return array if array.type == pa.int64() else array.cast(pa.int64())
+
+
+def _ticks(array: pa.ChunkedArray, type_: pa.DataType) -> np.ndarray[Any, np.dtype[np.int64]]:
+    whole = _counted(array, type_)
+    return (pc.fill_null(whole, 0) if whole.null_count else whole).to_numpy()

@@ -1,0 +1,1 @@
+"""Files as sources: paths, Parquet, and one schema for many files."""

@@ -1,0 +1,120 @@
+"""Columns that are kept in the names of folders, such as ``day=2024-01-02``: one value for all rows of a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from whimbrel.batch import Column
+from whimbrel.connect.files.natural_sort import natural, natural_path
+from whimbrel.errors import SourceError
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+class FolderColumns:
+    """What the folders of files say of their rows, as Hive, Spark and Arrow write them.
+
+    Values are integers where all of a column are, or dates, or text.
+
+    Parameters
+    ----------
+    directory : Path
+        Where the first folders that name a column are.
+    files : sequence of Path
+        At any depth in it.
+    where : str
+        The user's call, for errors.
+
+    Attributes
+    ----------
+    fields : sequence of pyarrow.Field
+        The outermost folder's first; empty where folders name no columns.
+
+    Raises
+    ------
+    SourceError
+        When some files are in folders that name other columns.
+
+    Examples
+    --------
+    >>> folders = FolderColumns(Path("log"), [Path("log/day=10/a.parquet"), Path("log/day=9/a.parquet")], where="")
+    >>> folders.fields, [file.parent.name for file in folders.in_order()]
+    ([pyarrow.Field<day: int64>], ['day=9', 'day=10'])
+    """
+
+    def __init__(self, directory: Path, files: Sequence[Path], *, where: str) -> None:
+        told = {file: _told(file.relative_to(directory).parent.parts) for file in files}
+        names = list(told[files[0]])
+        for file, values in told.items():
+            if list(values) != names:
+                raise SourceError(f"The folders of {str(file)!r} name {_listed(values)}, others {_listed(names)}.",
+                                  where=where, hint="read folders apart that name different columns")
+        parsed = {name: _parsed([values[name] for values in told.values()]) for name in names}
+        self.fields = [pa.field(name, type_) for name, (type_, _) in parsed.items()]
+        self._values = {file: {name: values[number] for name, (_, values) in parsed.items()}
+                        for number, file in enumerate(told)}
+
+    def in_order(self) -> list[Path]:
+        """The files in the natural order of these values, nulls last, and of their names."""
+        def place(file: Path) -> tuple[Any, ...]:
+            values = ((value, natural(value) if isinstance(value, str) else value)
+                      for value in self._values[file].values())
+            return (*((value is None, 0 if value is None else key) for value, key in values), natural_path(file))
+
+        return sorted(self._values, key=place)
+
+    def ends(self, file: Path, name: str) -> Column | None:
+        """The smallest and the largest value of a column in a file; None where it is no such column, or null."""
+        for field in self.fields:
+            if field.name == name and self._values[file][name] is not None:
+                return Column.from_arrow(pa.array([self._values[file][name]] * 2, field.type))
+        return None
+
+    def added(self, file: Path, rows: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+        """These columns of a file's rows, of which it holds all others."""
+        known = {field.name: field.type for field in self.fields if field.name in columns}
+        if not known:
+            return rows
+        return pa.record_batch([_repeated(self._values[file][name], known[name], len(rows)) if name in known
+                                else rows.column(name) for name in columns], names=list(columns))
+
+
+def names_columns(directory: Path, file: Path) -> bool:
+    """Whether the folders of a file name columns."""
+    return bool(_told(file.relative_to(directory).parent.parts))
+
+
+def _told(folders: Iterable[str]) -> Mapping[str, str | None]:
+    pairs = (folder.split("=", 1) for folder in folders if "=" in folder)
+    return {unquote(name): None if value == _NULL else unquote(value) for name, value in pairs}
+
+
+def _parsed(texts: Sequence[str | None]) -> tuple[pa.DataType, list[Any]]:
+    present = [text for text in texts if text is not None]
+    if present and all(re.fullmatch(r"-?\d{1,18}", text) for text in present):
+        return pa.int64(), [None if text is None else int(text) for text in texts]
+    try:
+        if present and all(re.fullmatch(r"\d{4}-\d\d-\d\d", text) for text in present):
+            return pa.date32(), [None if text is None else date.fromisoformat(text) for text in texts]
+    except ValueError:
+        pass
+    return pa.string(), list(texts)
+
+
+def _repeated(value: Any, type_: pa.DataType, rows: int) -> pa.Array:
+    if value is None:
+        return pa.nulls(rows, type_)
+    if pa.types.is_string(type_):
+        return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), rows), pa.array([value]))
+    return pa.repeat(pa.scalar(value, type_), rows)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names)) or "no columns"

@@ -1,0 +1,187 @@
+"""Parquet files: a footer says what there is, rows are read only when asked for."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Generator, Iterable, Sequence
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Mask, Ticks
+from whimbrel.clock.duration import Duration
+from whimbrel.connect.addresses import without_secrets
+from whimbrel.connect.files.hive_partitions import FolderColumns
+from whimbrel.connect.files.parquet_blocks import ParquetExcerpts
+from whimbrel.connect.files.parquet_files import ParquetFiles
+from whimbrel.connect.files.paths import FilePath, parquet_files
+from whimbrel.connect.partitions import Partitions, by_of
+from whimbrel.connect.tables.columnar_source import ColumnarSource
+from whimbrel.expr import Expr
+from whimbrel.plan.block_reader import Excerpts
+from whimbrel.plan.properties import Beat
+from whimbrel.plan.source import Blocks, Disorder, Source
+
+
+class ParquetSource(ColumnarSource):
+    """One or several Parquet files of the same columns, read one after the other, row group by row group.
+
+    An index of pandas without a name is no column, unless it is asked for by name, as the time, for example.
+    A column whose layout, width or unit differs between files comes in the type that holds the values of all exactly.
+    Only the footers are read at first, so the number of rows is known and a mistake in a column's name costs nothing.
+    Reading decodes only the columns asked for, of two row groups side by side and a few batches ahead, and holds a few
+    row groups' columns at a time, or pieces of large ones.
+
+    Parameters
+    ----------
+    path : str, path or iterable of them
+        A file, several files in the order of reading, a directory or a glob pattern. Files of the last two are read in
+        the natural order of their names, part-2 before part-10. Folders of a directory may name columns, as in
+        ``day=2024-01-02``: files are then read in the order of these values.
+    time, end, arrival, reorder_latency, late, partition
+        As in :class:`~whimbrel.connect.tables.columnar_source.TimedSource`.
+    name : str, optional
+        Default: the file's (or directory's) name without its ending.
+
+    Raises
+    ------
+    SourceError
+        For a missing, empty or broken file, or an address of another machine (``s3://...``).
+        A broken page is noticed when it is read. Also for times that the unit of another file cannot hold.
+    SchemaError
+        For a missing column, one that does not count time, or one whose types in two files no type holds exactly.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "trades.parquet")
+    >>> pq.write_table(pa.table({"t": [1, 2, 5], "price": [10.0, 20.0, 30.0]}), path)
+    >>> source = ParquetSource(path, time="t")
+    >>> source.name, source.rows
+    ('trades', 3)
+    >>> next(source.read(["price"], offset=1)).sync.tolist()
+    [2, 5]
+    """
+
+    source: Source | None = None
+    """The whole of it, where this is a part."""
+
+    def __init__(self, path: FilePath | Iterable[FilePath], *, time: str, end: str | None = None,
+                 arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
+                 name: str | None = None, partition: str | Partitions | None = None) -> None:
+        text = str(path) if isinstance(path, (str, Path)) else None
+        shown = "..." if text is None else repr(without_secrets(text) if "://" in text else text)
+        where = f"read_parquet({shown}, time={time!r})"
+        self._files, named, rows = self.opened(path, where=where, wanted=(time, end, arrival, by_of(partition)))
+        super().__init__(self._files.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
+                         late=late, name=name or named, rows=rows, where=where, partition=partition)
+
+    @staticmethod
+    def opened(path: FilePath | Iterable[FilePath], *, where: str,
+               wanted: Sequence[str | None]) -> tuple[ParquetFiles, str, int]:
+        """The files in the order in which they are read, what they are called, and how many rows they have."""
+        files, directory = parquet_files(path, where=where), _directory(path)
+        folders = None if directory is None else FolderColumns(directory, files, where=where)
+        files = files if folders is None else folders.in_order()
+        opened = ParquetFiles(files, where=where, folders=folders, wanted=wanted)
+        return opened, _name(path, files), opened.rows
+
+    @property
+    def paths(self) -> Sequence[Path]:
+        """The files, in the order in which they are read."""
+        return self._files.paths
+
+    def alike(self) -> list[list[Path]]:
+        """Files whose columns are of the same types, together."""
+        return self._files.alike()
+
+    def where(self, conditions: Sequence[Expr]) -> Source:
+        if self.disorder not in (Disorder(), Disorder(None)) or not conditions:
+            return self  # which rows are late depends on the rows before them, whatever those hold
+        files = self._files.where(conditions)
+        if files.rows == self._files.rows:
+            return self
+        twin = self._of(files)
+        twin.read_of = "{} of {} row groups".format(*files.row_groups)
+        return twin
+
+    def cuts(self, parts: int) -> list[int]:
+        rows = self.rows or 0
+        return sorted({int(self._ranges[np.searchsorted(self._ranges[:, 1], part * rows // parts, "right"), 2])
+                       for part in range(1, parts)}) if len(self._ranges) else []
+
+    def rows_between(self, start: int, end: int) -> tuple[int, int]:
+        inside = self._ranges[(self._ranges[:, 3] >= start) & (self._ranges[:, 2] < end)]
+        return (int(inside[0, 0]), int(inside[-1, 1])) if len(inside) else (0, 0)
+
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+        if self.disorder not in (Disorder(), Disorder(None)) or not len(self._ranges):
+            return None
+        begins = joined(self._ranges[:, 0], rows)
+        earliest, latest = (join.reduceat(self._ranges[:, which], begins)
+                            for which, join in ((2, np.minimum), (3, np.maximum)))
+        first = self._ranges[begins, 0]
+        return Blocks(first, np.append(first[1:], self._ranges[-1, 1]), earliest, latest)
+
+    def excerpt(self, first: int, stop: int) -> Source:
+        return self._of(self._files.between(*self.groups(first, stop), stop - first))
+
+    def excerpts(self, columns: Sequence[str]) -> Excerpts:
+        return ParquetExcerpts(self, self._files, columns)
+
+    def groups(self, first: int, stop: int) -> tuple[int, int]:
+        """The row groups, by number, that these rows fill: from the first up to the second."""
+        begin, end = np.searchsorted(self._ranges[:, 0], [first, stop]).tolist()
+        return begin, end
+
+    def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
+        begins = np.searchsorted(self._ranges[:, 0], blocks.first)
+        return np.logical_or.reduceat(np.array(self._files.holding(conditions), np.bool_), begins)
+
+    def lies_in(self, row: int) -> str:
+        return self._files.lies_in(row)
+
+    def stamp(self) -> str | None:
+        return self._files.stamp()
+
+    def _of(self, files: ParquetFiles) -> ParquetSource:
+        """A part of it; what was found out of the whole is not so of the part."""
+        twin = copy.copy(self)
+        vars(twin).pop("_ranges", None)
+        vars(twin).update(_files=files, rows=files.rows, source=self)
+        return twin
+
+    @cached_property
+    def _ranges(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Of each row group: its first row, the one behind its last, its earliest and its latest time."""
+        bounds = self._files.bounds(self.time) or []
+        ends = list(accumulate(rows for rows, _ in bounds))
+        return np.array([(end - rows, end, *self.timeline.starts(times.to_arrow()))
+                         for end, (rows, times) in zip(ends, bounds, strict=True)], np.int64).reshape(-1, 4)
+
+    def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
+        return self._files.record_batches(columns, offset)
+
+
+def joined(first: Ticks, wanted: int) -> np.ndarray[Any, Any]:
+    """Which parts begin a block, when small ones follow each other in one until it has the rows wanted."""
+    begins, begin = [], -wanted
+    for number, row in enumerate(first.tolist()):
+        if row - begin >= wanted:
+            begins.append(number)
+            begin = row
+    return np.array(begins, np.int64)
+
+
+def _directory(path: FilePath | Iterable[FilePath]) -> Path | None:
+    directory = Path(path).expanduser() if isinstance(path, (str, os.PathLike)) else None
+    return directory if directory is not None and directory.is_dir() else None
+
+
+def _name(path: FilePath | Iterable[FilePath], files: list[Path]) -> str:
+    return Path(path).stem if isinstance(path, (str, Path)) and Path(path).exists() else files[0].stem

@@ -1,0 +1,76 @@
+"""Row groups of Parquet files, in whatever order they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from whimbrel.batch import Batch
+from whimbrel.plan.block_reader import Excerpts
+
+if TYPE_CHECKING:
+    from whimbrel.connect.files.parquet import ParquetSource
+    from whimbrel.connect.files.parquet_files import ParquetFiles
+
+_MOST_BYTES = 32 << 20
+"""Larger blocks are read piece by piece, as a whole file is."""
+_THREADS = 2
+"""As many as read a whole file."""
+
+
+class ParquetExcerpts(Excerpts):
+    """Decodes the next blocks, two at a time, while one is being worked on; files stay open.
+
+    Parameters
+    ----------
+    source : ParquetSource
+    files : ParquetFiles
+        Of the source.
+    columns : sequence of str
+    """
+
+    source: ParquetSource
+
+    def __init__(self, source: ParquetSource, files: ParquetFiles, columns: Sequence[str]) -> None:
+        super().__init__(source, columns)
+        self._needed = source.timeline.needed(columns)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="whimbrel-read-ahead")
+        self._idle: SimpleQueue[ParquetFiles] = SimpleQueue()  # a reader is used by one thread at a time
+        for _ in range(_THREADS):
+            self._idle.put(files.opened())
+        self._files = files
+        self._coming: dict[tuple[int, int], Future[list[pa.RecordBatch]]] = {}
+
+    def read(self, first: int, stop: int) -> Iterator[Batch | None]:
+        coming = self._coming.pop((first, stop), None)
+        if coming is None and self._large(first, stop):
+            return super().read(first, stop)
+        decoded = self._decoded(first, stop) if coming is None else coming.result()
+        return self.source.timeline.batches(decoded, self.columns, first, self.source.lies_in)
+
+    def expect(self, blocks: Sequence[tuple[int, int]]) -> None:
+        before, self._coming = self._coming, {}
+        for block in blocks:
+            if block in before:
+                self._coming[block] = before.pop(block)
+            elif not self._large(*block):
+                self._coming[block] = self._threads.submit(self._decoded, *block)
+        for unasked in before.values():
+            unasked.cancel()
+
+    def _large(self, first: int, stop: int) -> bool:
+        return self._between(self._files, first, stop).nbytes > _MOST_BYTES
+
+    def _decoded(self, first: int, stop: int) -> list[pa.RecordBatch]:
+        files = self._idle.get()
+        try:
+            return list(self._between(files, first, stop).decoded(self._needed))
+        finally:
+            self._idle.put(files)
+
+    def _between(self, files: ParquetFiles, first: int, stop: int) -> ParquetFiles:
+        return files.between(*self.source.groups(first, stop), stop - first)

@@ -1,0 +1,99 @@
+"""Which files a user's path means."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from whimbrel.connect.addresses import without_secrets
+from whimbrel.connect.files.hive_partitions import names_columns
+from whimbrel.connect.files.natural_sort import natural_path
+from whimbrel.errors import SourceError, near_match
+
+FilePath = str | os.PathLike[str]
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/{1,2}(?=[^/])|file:/")
+"""How an address begins; a path that was made of one has lost a slash."""
+
+
+def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Path]:
+    """The files of a path, a list of paths, a directory or a glob pattern.
+
+    Those of a directory or a pattern come in the natural order of their names, part-2 before part-10. A list keeps its
+    own order.
+
+    Parameters
+    ----------
+    path : str, path or iterable of them
+        Of a directory, all ``.parquet`` files at any depth; names that begin with ``.`` or ``_`` are left out.
+    where : str
+        The user's call, for the error.
+
+    Raises
+    ------
+    SourceError
+        When there is no such file, for an address such as ``s3://bucket/log.parquet``, or when one directory of
+        several keeps columns in its folders' names.
+    """
+    if not isinstance(path, (str, os.PathLike, Iterable)):
+        raise SourceError(f"{path!r} is not a path.", where=where, hint="give a file, a folder, a pattern, or a list")
+    if not isinstance(path, (str, os.PathLike)):
+        files = [file for each in path for file in _without_folder_columns(each, where)]
+        if not files:
+            raise SourceError("The list of files is empty.", where=where, hint="name at least one file")
+        return files
+    check_on_this_machine(path, where=where)
+    file = Path(path).expanduser()
+    text = str(file)
+    if file.is_dir():
+        return _in_directory(file, where)
+    if file.exists():
+        return [file]
+    if glob.has_magic(text):
+        matches = [Path(match) for match in glob.glob(text, recursive=True)]  # noqa: PTH207 - from any root
+        matches = sorted((match for match in matches if match.is_file()), key=natural_path)
+        if matches:
+            return matches
+        raise SourceError(f"No file matches {text!r}.", where=where, hint=f"looked from {Path.cwd()}")
+    raise SourceError(f"There is no file {text!r}.", where=where, hint=_nearby(file))
+
+
+def check_on_this_machine(path: object, *, where: str) -> None:
+    """Refuses addresses of other machines, unless a file of this one is called so."""
+    if isinstance(path, (str, os.PathLike)) and _ADDRESS.match(os.fspath(path)) and not Path(path).exists():
+        raise SourceError(f"{without_secrets(os.fspath(path))!r} is an address: only files of this machine are read.",
+                          where=where, hint="copy it here, or wb.from_arrow(pyarrow.parquet.read_table(...), ...), "
+                                            "or wb.from_spark(...)")
+
+
+def shown_apart(one: Path, other: Path) -> tuple[str, str]:
+    """The names of two files, for errors; where these are alike, their paths."""
+    return (str(one), str(other)) if one.name == other.name else (one.name, other.name)
+
+
+def _in_directory(directory: Path, where: str) -> list[Path]:
+    files = [file for file in sorted(directory.rglob("*.parquet"), key=natural_path)
+             if file.is_file() and not any(part[0] in "._" for part in file.relative_to(directory).parts)]
+    if not files:
+        raise SourceError(f"There is no .parquet file in {str(directory)!r}.", where=where,
+                          hint=_nearby(directory / "*"))
+    return files
+
+
+def _without_folder_columns(path: FilePath, where: str) -> list[Path]:
+    files, directory = parquet_files(path, where=where), Path(path).expanduser()
+    if directory.is_dir() and names_columns(directory, files[0]):
+        raise SourceError(f"{str(directory)!r} keeps columns in the names of its folders ({files[0].parent.name}).",
+                          where=where, hint="read it alone, not in a list: read_parquet(\"folder\", ...)")
+    return files
+
+
+def _nearby(file: Path) -> str:
+    folder = file.parent
+    if not folder.is_dir():
+        return f"there is no folder {str(folder)!r} either (looked from {Path.cwd()})"
+    names = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
+    return near_match(file.name, names, noun="file")

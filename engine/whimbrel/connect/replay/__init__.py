@@ -1,0 +1,1 @@
+"""Replay a log at its arrival times, by a simulated clock."""

@@ -1,0 +1,259 @@
+"""A log that happens again: rows come when they came, only faster."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Ticks
+from whimbrel.clock import INF, MIN_TIME, Duration, Instant
+from whimbrel.connect.ordering import promise
+from whimbrel.connect.partitions import Partitions, in_partitions
+from whimbrel.connect.replay.arrival_time import ArrivalTime
+from whimbrel.connect.replay.clock_subscriber import NEVER
+from whimbrel.connect.replay.replay_clock import INFINITE, ReplayClock, checked_speed
+from whimbrel.connect.replay.replay_reader import PIECE_ROWS, USUAL_SPEED, Chunks, Replayed
+from whimbrel.connect.tables.lifetime_columns import row_named
+from whimbrel.errors import PlanError, SourceError
+from whimbrel.kernels import ascends, ordered, with_gaps
+from whimbrel.plan.source import Source
+
+_DAY_S = 86_400
+
+
+class Replay(Source):
+    """A feed made of a log: each row becomes known when its arrival says, on a clock that goes faster than ours.
+
+    The first row comes at once. While nobody reads, the replay's time stands still, so a paused view goes on where it
+    was. Rows must lie in the order of their arrival.
+
+    Parameters
+    ----------
+    source : Source
+        The log. Rows are paced by its arrival column, or by its time column if it has none. Read with
+        ``arrival=wb.FILE_ORDER``, each comes when the newest time so far says, however old its own is.
+    speed : float, optional
+        Seconds of the log per second; ``float("inf")``: as fast as they are read. For arrivals that are plain
+        integers, ticks per second. Default: 1000.
+    start, end : str, datetime, date or int, optional
+        Only rows that arrived in ``[start, end)``. Earlier rows are skipped, not waited for.
+    clock : ReplayClock, optional
+        The clock that says how far time has come, and has the speed. Without it each run has one of its own, which all
+        replays of its queries follow.
+    every : str, timedelta or int (ticks), optional
+        Rows come together in batches of so much of the log's time, at its end: the same batches in each run, however
+        fast it goes.
+    reorder_latency, late, partition
+        The order that the feed promises; default: what the log promises.
+    latency_later : bool
+        Whether it may be made without a reorder latency. Then a query of it must say one: see :meth:`check_latency`.
+
+    Raises
+    ------
+    PlanError
+        Without a reorder latency, or with partitions that have no lag: a feed has no end at which its rows could be
+        sorted.
+    SourceError
+        While reading, when arrivals are null or not in order; it names the row.
+
+    Examples
+    --------
+    >>> from whimbrel.connect.tables.memory import ArrowSource
+    >>> log = ArrowSource(pa.table({"t": [3, 1, 2], "seen": [3, 4, 5]}), time="t", arrival="seen")
+    >>> feed = Replay(log, speed=float("inf"), start=4, reorder_latency=3)
+    >>> next(feed.read(["t"])).sync.tolist()
+    [1, 2]
+    """
+
+    live = True
+
+    def __init__(self, source: Source, speed: float | None = None, *, start: Instant | None = None,
+                 end: Instant | None = None, clock: ReplayClock | None = None, every: Duration | None = None,
+                 reorder_latency: Duration | None = None, late: str | None = None,
+                 partition: str | Partitions | None = None, latency_later: bool = False) -> None:
+        where = f"replay({source.name}, speed={USUAL_SPEED if speed is None else speed!r})"
+        if source.live:
+            raise PlanError(f"{source.name!r} is a feed already.", where=where, hint="replay a file or a table")
+        if source.edges:
+            raise PlanError(f"The edges of {source.name!r} cannot be replayed.", where=where,
+                            hint="replay a log of intervals: one row an event, with its end in a column")
+        if clock is not None and speed is not None:
+            raise PlanError("The speed is the clock's.", where=where, hint="clock.speed = ... sets it, also later")
+        self._source, self._where = source, where
+        self.clock, self._speed = clock, None if speed is None else checked_speed(speed, where=where)
+        self._order = source.arrival or source.time
+        type_ = source.schema.type_of(self._order, where=where)
+        self._arrivals = ArrivalTime(type_, self._order)
+        if clock is not None:
+            clock.adopt(self._arrivals, where=where)
+        self._start = None if start is None else self._arrivals.first_tick(start, where=where)
+        self._end = None if end is None else self._arrivals.first_tick(end, where=where)
+        self._every = None if every is None else self._arrivals.span(every, where=where)
+        self.name = source.name
+        self.schema = source.schema
+        self.time = source.time
+        self.arrival = source.arrival
+        self.longest, self.hidden = source.longest, source.hidden
+        self.file_order = source.file_order
+        self.in_order = self._order == self.time and not self.file_order
+        self.rows = source.rows if start is None and end is None else None
+        known = source.disorder
+        promised = promise(reorder_latency, late or known.late, source.schema.unit, default=known.reorder_latency,
+                           where=where)
+        promised = replace(known, reorder_latency=promised.reorder_latency, late=promised.late)
+        self.disorder = in_partitions(promised, partition, source.schema, where=where)
+        if self.disorder.partition is not None and self.disorder.lag is None:
+            raise PlanError("A feed has no end, so it must say how far its partitions may be behind.", where=where,
+                            hint=f'give a lag: partition=wb.Partitions(by={self.disorder.partition!r}, lag="12h")')
+        if not latency_later:
+            self.check_latency()
+        self._first_row: int | None = 0 if self._start is None else None
+
+    def check_latency(self) -> None:
+        if self.disorder.partition is None and self.disorder.reorder_latency is None:
+            raise PlanError("A feed has no end, so it must say how late a row may be.", where=self._where,
+                            hint='give a reorder latency: replay(..., reorder_latency="12h"); or ask the query for '
+                                 'several: .at_latencies("1s", "12h")')
+
+    def again(self) -> Source | None:
+        return self._at(None, INFINITE)
+
+    def on_clock(self, clock: ReplayClock) -> Replay:
+        """The same replay on another clock."""
+        clock.adopt(self._arrivals, where=self._where)
+        return self._at(clock, None)
+
+    def _at(self, clock: ReplayClock | None, speed: float | None) -> Replay:
+        twin = copy.copy(self)
+        twin.clock, twin._speed = clock, speed  # noqa: SLF001 - its own
+        return twin
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        self.schema.select(columns)
+        return Replayed(self._chunks(tuple(columns), offset), self._arrivals, last=self._last, clock=self.clock,
+                        speed=self._speed, whole=self._every is not None)
+
+    def _chunks(self, columns: Sequence[str], offset: int) -> Chunks:
+        if self._first_row is None:
+            self._first_row = yield from self._find_start()
+        with closing(self._rows(columns, self._first_row + offset)) as parts:
+            yield from parts if self._every is None else _in_spans(parts, self._every)
+
+    def _find_start(self) -> Generator[None, None, int]:
+        """First row of the replay, found on the arrivals alone: cheaper than skipping whole rows."""
+        row = 0
+        with closing(self._rows((), 0)) as parts:
+            for _, came in parts:
+                early = int(np.searchsorted(came, cast(int, self._start)))
+                row += early
+                if early < len(came):
+                    break
+                yield None
+        return row
+
+    @cached_property
+    def _last(self) -> int | None:
+        """When the last row comes, NEVER where that cannot be known beforehand; None without rows."""
+        if not self._source.rows:
+            return NEVER if self._source.rows is None else None
+        if self.file_order:
+            return NEVER  # only all rows tell which time is the newest
+        parts = cast(Generator[Batch], self._source.read([self._order], self._source.rows - 1))
+        with closing(parts):
+            column = next(parts).column(self._order)
+        if column.valid is not None and not column.valid[-1]:
+            return NEVER  # reading it is an error
+        last = int(_ticks(column)[-1])
+        last = last if self._end is None else min(last, self._end - 1)
+        if self._start is not None and last < self._start:
+            return None
+        return last if self._every is None else int(_end_of_span(last, self._every))
+
+    def _rows(self, columns: Sequence[str], row: int) -> Generator[tuple[Batch, Ticks]]:
+        """Batches of the log from a row on, up to the end of the replay, with the ticks at which their rows came."""
+        last = self._newest_before(row) if self.file_order else MIN_TIME
+        # A log is no feed, so it has no None.
+        parts = cast(Generator[Batch], self._source.read(list(dict.fromkeys([*columns, self._order])), row))
+        with closing(parts):
+            # A clock waits for a replay until it knows when its next rows come: not long before they do.
+            for piece in (part.slice(first, first + PIECE_ROWS)
+                          for part in parts for first in range(0, len(part), PIECE_ROWS)):
+                batch, came = self._checked(piece, last, row)
+                kept = len(came) if self._end is None else int(np.searchsorted(came, self._end))
+                if kept:
+                    yield batch.slice(0, kept).select(columns), came[:kept]
+                if kept < len(came):
+                    return
+                last = int(came[-1])
+                row += len(came)
+
+    def _newest_before(self, row: int) -> int:
+        """The newest time before a row, by which the rows from there on are paced."""
+        newest = MIN_TIME
+        if row:
+            with closing(cast(Generator[Batch], self._source.read((), 0))) as parts:
+                for part in parts:
+                    newest = max(newest, int(part.sync[: row].max()))
+                    row -= len(part)
+                    if row <= 0:
+                        break
+        return newest
+
+    def _checked(self, batch: Batch, last: int, first_row: int) -> tuple[Batch, Ticks]:
+        """Rows and when they came, in order; where that is their time, whoever comes next need not look again."""
+        if self.file_order:
+            return batch, np.maximum(np.maximum.accumulate(batch.sync), last)
+        column = batch.column(self._order)
+        if column.valid is not None and not column.valid.all():
+            never = row_named(first_row, self._source.lies_in, int(np.argmin(column.valid)))
+            raise SourceError(f"{never} never came: {self._order!r} is null.", where=self._where,
+                              hint="rows count from 0; drop rows without an arrival first")
+        came = _ticks(column)
+        batch = with_gaps(batch) if self.in_order else batch
+        if came[0] < last or not (ordered(batch) if self.in_order else ascends(came)):
+            back = 0 if came[0] < last else 1 + int(np.argmax(came[1:] < came[:-1]))
+            row = row_named(first_row, self._source.lies_in, back)
+            raise SourceError(f"{row} came before the row in front of it: {self._order!r} goes back.",
+                              where=self._where, hint=self._order_hint())
+        return batch, came
+
+    def _order_hint(self) -> str:
+        if self.arrival is None:
+            return ("say where the log is read which column rows are ordered by: arrival=..., or arrival=wb.FILE_ORDER "
+                    "for that of the file; or sort the log")
+        return f"rows count from 0; sort the log by {self._order!r} first"
+
+
+def _ticks(column: Column) -> Ticks:
+    came = np.asarray(column.values).astype(np.int64, copy=False)
+    return came * _DAY_S if pa.types.is_date32(column.type) else came
+
+
+def _in_spans(parts: Generator[tuple[Batch, Ticks]], span: int) -> Generator[tuple[Batch, Ticks]]:
+    """The same rows, due when the span of time ends in which they came; no span is cut by how the log is read."""
+    held: list[tuple[Batch, Ticks]] = []
+    for batch, came in parts:
+        held.append((batch, _end_of_span(came, span)))
+        if held[-1][1][-1] > held[0][1][0]:
+            rows, ends = _together(held)
+            complete = int(np.searchsorted(ends, ends[-1]))  # further rows of the last span may follow
+            yield rows.slice(0, complete), ends[:complete]
+            held = [(rows.slice(complete, len(rows)), ends[complete:])]
+    if held:
+        yield _together(held)
+
+
+def _together(held: Sequence[tuple[Batch, Ticks]]) -> tuple[Batch, Ticks]:
+    return Batch.concat([rows for rows, _ in held]), np.concatenate([ends for _, ends in held])
+
+
+def _end_of_span(came: Any, span: int) -> Any:
+    """The last tick of the span in which a row came."""
+    return np.minimum(came // span * span, INF - span) + (span - 1)

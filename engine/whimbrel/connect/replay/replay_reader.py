@@ -1,0 +1,149 @@
+"""Rows of a replay on their way, handed on when the clock has come to their arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+
+import numpy as np
+
+from whimbrel.batch import Batch, Ticks
+from whimbrel.connect.replay.arrival_time import ArrivalTime
+from whimbrel.connect.replay.clock_subscriber import NEVER, Follower
+from whimbrel.connect.replay.replay_clock import ReplayClock
+from whimbrel.errors import PlanError
+
+Chunks = Generator[tuple[Batch, Ticks] | None]
+"""Rows of a log with the tick at which each comes, in order; None where the reader may do something else meanwhile."""
+
+USUAL_SPEED = 1000
+PIECE_ROWS = 1 << 20
+"""Most rows that are handed on at once."""
+
+
+class Replayed(Iterator["Batch | None"]):
+    """Batches of a replay as they become due; None where a wait ended without any.
+
+    Parameters
+    ----------
+    chunks : generator
+    arrivals : ArrivalTime
+        What the ticks of the chunks are.
+    last : int, optional
+        The tick of the last arrival, NEVER where that is not known; None where there is none.
+    clock : ReplayClock, optional
+        The one that the user gave. Otherwise all replays of a query follow one that is made for them.
+    speed : float, optional
+        Of the clock that is made.
+    whole : bool
+        Rows of one tick come together, and those of another tick in another batch.
+
+    Attributes
+    ----------
+    due : int or None
+        The nanosecond at which its next row comes; None while that is not known, NEVER behind the last row.
+    upto : int
+        The nanosecond at which all rows have come that are at hand.
+    came : int
+        The nanosecond at which the last row came that was handed on.
+    """
+
+    def __init__(self, chunks: Chunks, arrivals: ArrivalTime, *, last: int | None = None,
+                 clock: ReplayClock | None = None, speed: float | None = None, whole: bool = False) -> None:
+        self._chunks = chunks
+        self._arrivals = arrivals
+        self._last = last
+        self._rows: Batch | None = None
+        self._due: Ticks = np.empty(0, np.int64)
+        self._at = 0
+        self._follower: Follower | None = None
+        self._told = False
+        self.clock, self.speed, self.whole = clock, speed, whole
+        self.due: int | None = None
+        self.upto = self.came = -NEVER
+
+    def __next__(self) -> Batch | None:
+        follower = self._follower or follow([self])
+        self.look()
+        if self.due == NEVER:
+            follower.clock.end(follower)
+            raise StopIteration
+        reached = follower.clock.reached(follower)
+        if reached is None or self._rows is None or self.due is None:
+            return None
+        if self.due > reached:
+            follower.clock.let_pass(self.due)
+            return None
+        return self._hand_on(self._rows, int(self._due[self._at]) if self.whole else self._arrivals.ticks(reached))
+
+    @property
+    def following(self) -> int:
+        """Its place among replays: those that have ended, or do not know when their next row comes, are asked first."""
+        return -NEVER if self.due is None or self.due == NEVER else self.due
+
+    def follow(self, follower: Follower) -> None:
+        """Come by the clock of a run."""
+        follower.clock.adopt(self._arrivals, where=f"replay(..., arrivals in {self._arrivals.name!r})")
+        self._follower = follower
+        if self._last is not None:
+            follower.clock.reach(min(self._arrivals.nanoseconds(self._last), NEVER))
+
+    def look(self) -> None:
+        """Have rows at hand, if there are any yet; tells when the next one comes."""
+        if self._rows is not None or self.due == NEVER:
+            return
+        try:
+            chunk = next(self._chunks)
+        except StopIteration:
+            self.due = NEVER
+            return
+        if chunk is not None:
+            self._rows, self._due = chunk
+            self._at = 0
+            self.due, self.upto = (self._arrivals.nanoseconds(int(self._due[place])) for place in (0, -1))
+            self._tell()
+
+    def _tell(self) -> None:
+        """Tell the clock where the log begins, once."""
+        if self._follower is not None and self.due is not None and not self._told:
+            self._told = True
+            self._follower.clock.begin(self.due)
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self._chunks.close()
+
+    def _hand_on(self, rows: Batch, tick: int) -> Batch:
+        """Rows that have come up to a tick."""
+        begin = self._at
+        self._at = min(int(np.searchsorted(self._due, tick, side="right")), begin + PIECE_ROWS)
+        self.came = self._arrivals.nanoseconds(int(self._due[self._at - 1]))
+        if self._at < len(rows):
+            self.due = self._arrivals.nanoseconds(int(self._due[self._at]))
+        else:
+            self._rows, self.due = None, None
+        return rows.slice(begin, self._at)
+
+
+def follow(replays: Sequence[Replayed], follower: Follower | None = None) -> Follower:
+    """Let the replays of a run follow one clock: that of the user, or one made for them; or go on as `follower`.
+
+    Raises
+    ------
+    PlanError
+        When they were given several clocks, or several speeds.
+    """
+    given = {id(replay.clock): replay.clock for replay in replays if replay.clock is not None}
+    speeds = {replay.speed for replay in replays if replay.speed is not None}
+    if len(given) > 1 or (given and speeds):
+        raise PlanError("The replays of this query are on several clocks.", where="replay(..., clock=...)",
+                        hint="give all the same clock, which has the speed: clock = wb.ReplayClock(speed=...)")
+    if len(speeds) > 1:
+        told = ", ".join(f"{speed:g}" for speed in sorted(speeds))
+        raise PlanError(f"The replays of this query go at several speeds: {told}.",
+                        where="replay(..., speed=...)", hint="all replays of a query follow one clock: give one speed")
+    if follower is None:
+        follower = Follower(next(iter(given.values()), None) or ReplayClock(*speeds or (USUAL_SPEED,)), replays)
+    follower.readings = replays
+    for replay in replays:
+        replay.follow(follower)
+    return follower

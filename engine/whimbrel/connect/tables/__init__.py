@@ -1,0 +1,1 @@
+"""Tables in memory as sources, and the columns that become lifetimes."""

@@ -1,0 +1,93 @@
+"""What sources of finished, columnar rows have in common: they differ only in where record batches come from."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+
+import pyarrow as pa
+
+from whimbrel.batch import Batch
+from whimbrel.clock.duration import Duration
+from whimbrel.connect.ordering import promise
+from whimbrel.connect.partitions import Partitions, in_partitions
+from whimbrel.connect.tables.lifetime_columns import Timeline
+from whimbrel.connect.tables.time_column_markers import SEQUENCE, in_file_order, is_stated, refuse_wall_clock
+from whimbrel.errors import PlanError
+from whimbrel.plan.source import Source
+
+BATCH_ROWS = 262_144
+"""Most rows of one batch: their columns fit the last cache, and are so long that what a batch costs is little a row."""
+
+
+class TimedSource(Source):
+    """A source whose rows have columns that say when each is true.
+
+    Parameters
+    ----------
+    fields : pyarrow.Schema
+        All columns.
+    time, end, arrival : str
+        Start and end of a row's lifetime, and when it became known; :data:`FILE_ORDER` where rows lie in that order.
+    reorder_latency : str, timedelta or int, optional
+        How late a row may be. Default: nothing when there is no `arrival`; with it the source is history, read whole.
+    late : {"raise", "drop", "adjust", "side"}, optional
+        What happens to rows later than that.
+    partition : str or Partitions, optional
+        Where order is kept by partition, the column that names it, or more about it.
+    name : str
+        What the user calls the source.
+    rows : int, optional
+        How many there are, if known.
+    where : str
+        The user's call, for errors.
+
+    Attributes
+    ----------
+    timeline : Timeline
+        Which columns say when a row is true.
+    """
+
+    def __init__(self, fields: pa.Schema, *, time: str, end: str | None, arrival: str | None,
+                 reorder_latency: Duration | None, late: str | None, name: str, rows: int | None, where: str,
+                 partition: str | Partitions | None = None) -> None:
+        refuse_wall_clock(time, where)
+        if is_stated(time, SEQUENCE):
+            raise PlanError("These rows have no order in which they could be numbered.", where=where,
+                            hint="Name the event-time column: time=...")
+        self.file_order = in_file_order(arrival)
+        arrival = None if self.file_order else arrival
+        self.timeline = Timeline.of(fields, time=time, end=end, arrival=arrival, where=where)
+        self.name = name
+        self.schema = self.timeline.schema
+        self.time = time
+        self.arrival = arrival
+        self.longest = 1 if end is None else None
+        self.hidden = self.timeline.hidden
+        promised = promise(reorder_latency, late, self.schema.unit, default=self._default_latency(), where=where)
+        self.disorder = in_partitions(promised, partition, self.schema, where=where)
+        self.rows = rows
+
+    def _default_latency(self) -> int | None:
+        return 0 if self.arrival is None and not self.file_order else None
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        self.schema.select(columns)
+        return self._read(columns, offset)
+
+    @abstractmethod
+    def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
+        """As :meth:`read`, of columns that there are."""
+
+
+class ColumnarSource(TimedSource):
+    """A source whose rows come as Arrow record batches. Parameters as of :class:`TimedSource`."""
+
+    def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
+        with closing(self._record_batches(self.timeline.needed(columns), offset)) as data:
+            yield from self.timeline.batches(data, columns, offset, self.lies_in)
+
+    @abstractmethod
+    def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
+        """Rows from `offset` on with these columns, at most :data:`BATCH_ROWS` at a time."""

@@ -1,0 +1,243 @@
+"""From Arrow rows to rows with a lifetime: the one place where columns become ticks."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.batch import Batch, Column, Field, Schema, Ticks, frozen, logical_type, plain_array, plain_type
+from whimbrel.batch.arrow import ticks_from_arrow
+from whimbrel.clock import INF, TickUnit, ticks_per_second
+from whimbrel.errors import SchemaError, SourceError, near_match
+from whimbrel.kernels import Compiled
+from whimbrel.kernels.primitives.lifetimes.durations import durations
+
+_COARSER: Final = {"ns": "us", "us": "ms", "ms": "s"}
+_EPOCH: Final = np.datetime64(0, "s")
+_durations = Compiled(durations)
+_MANY_ROWS = 4_096
+"""From so many on it is worth a look whether all last equally long."""
+
+_MEND_TYPE = "make it a timestamp, a date or an integer first, e.g. with pyarrow.compute.strptime or a cast"
+
+Named = Callable[[int], str]
+"""What a row of a batch is called in errors."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Which columns say when a row is true, and how they are read.
+
+    Parameters
+    ----------
+    schema : Schema
+        All payload columns, with the unit and zone of the time column.
+    time : str
+        Start of a row's lifetime.
+    end : str, optional
+        End of the lifetime, exclusive; null when no end is known. Without it a row is true for one tick.
+    where : str
+        The user's call, for errors.
+    """
+
+    schema: Schema
+    time: str
+    end: str | None
+    where: str
+
+    @staticmethod
+    def of(fields: pa.Schema, *, time: str, end: str | None, arrival: str | None, where: str) -> Timeline:
+        """Check the columns that carry time; a missing one or a wrong type is a SchemaError."""
+        try:
+            plain = tuple(Field(field.name, logical_type(field.type)) for field in fields)
+        except UnicodeDecodeError as error:
+            raise SchemaError(f"The name of a column is not UTF-8: {error.object!r}.", where=where,
+                              hint="read such a file with its encoding, as pyarrow.csv and pandas can, or rewrite it"
+                              ) from None
+        start_type = _type_of(plain, time, "time", where)
+        unit, zone = time_unit(start_type, time, where)
+        schema = Schema((), unit, zone).with_fields(plain, where=where)
+        for role, name in (("end", end), ("arrival", arrival)):
+            if name is not None:
+                type_ = _type_of(plain, name, role, where)
+                time_unit(type_, name, where)
+                if _kind(type_) != _kind(start_type):
+                    raise SchemaError(f"{role}={name!r} is {type_}, but time={time!r} is {start_type}.", where=where,
+                                      hint="both integers, both with a time zone or both without")
+        return Timeline(schema, time, end, where)
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Columns that have the names of lifetimes' ends in an answer, and are others."""
+        ends = (("start", self.time), ("end", self.end))
+        return tuple(name for name, shown in ends if name in self.schema.names and name != shown)
+
+    def needed(self, columns: Sequence[str]) -> list[str]:
+        """The columns to read so that rows with these payload columns can be made."""
+        return list(dict.fromkeys([*columns, self.time, *([self.end] if self.end else [])]))
+
+    def batches(self, data: Iterable[pa.RecordBatch], columns: Sequence[str], offset: int,
+                lies_in: Callable[[int], str] | None = None) -> Iterator[Batch]:
+        """Rows of these record batches, the first of which is row `offset` of the source.
+
+        `lies_in` says for errors where a row of the source lies.
+        """
+        schema = self.schema.select(columns)
+        for part in data:
+            if part.num_rows:
+                yield self._batch(part, schema, partial(row_named, offset, lies_in))
+                offset += part.num_rows
+
+    def shared(self, data: pa.RecordBatch, columns: Sequence[str]) -> Batch | None:
+        """Rows that share all their memory with these, in no time; None where there is something to do for each."""
+        if self.end is not None or data.column(self.time).type != self.schema.time_type:
+            return None
+        for array in map(data.column, self.needed(columns)):
+            made = pa.types.is_boolean(array.type) or pa.types.is_dictionary(array.type)
+            if made or array.null_count or plain_type(array.type) != array.type:
+                return None
+        sync = self.starts(data.column(self.time))
+        return Batch(self.schema.select(columns), sync, 1,
+                     tuple(self._column(data.column(name), name, sync) for name in columns))
+
+    def starts(self, array: pa.Array) -> Ticks:
+        """Ticks of a column of times, none of which is missing."""
+        return self._ticks(array, self.time, partial(row_named, 0, None))[0]
+
+    def _batch(self, data: pa.RecordBatch, schema: Schema, named: Named) -> Batch:
+        sync = self._starts(data, named)
+        ends = self._ends(data, sync, named)
+        return Batch(schema, sync, ends, tuple(self._column(data.column(name), name, sync) for name in schema.names))
+
+    def _column(self, array: pa.Array, name: str, sync: Ticks) -> Column:
+        if name == self.time and array.type == self.schema.time_type:
+            return Column(array.type, sync)  # one array for both: it is moved once
+        return Column.from_arrow(plain_array(array))
+
+    def _starts(self, data: pa.RecordBatch, named: Named) -> Ticks:
+        sync, valid = self._ticks(data.column(self.time), self.time, named)
+        if valid is not None:
+            raise SourceError(f"{named(int(np.argmin(valid)))} has no time: {self.time!r} is null.",
+                              where=self.where, hint="rows count from 0; drop rows without a time before reading them")
+        return sync
+
+    def _ends(self, data: pa.RecordBatch, sync: Ticks, named: Named) -> Ticks | int:
+        if self.end is None:
+            return 1
+        other, valid = self._ticks(data.column(self.end), self.end, named)
+        if valid is not None:
+            other = np.where(valid, other, INF)
+        if len(other) >= _MANY_ROWS:
+            least, most = map(int, _durations(frozen(sync), frozen(other)))
+            if 0 < least == most and other[0] < INF:
+                return most
+        wrong = other <= sync
+        if wrong.any():
+            self._refuse_lifetime(data, int(np.argmax(wrong)), named)
+        return other
+
+    def _refuse_lifetime(self, data: pa.RecordBatch, row: int, named: Named) -> None:
+        start, end = (_show(plain_array(data.column(name))[row]) for name in (self.time, str(self.end)))
+        raise SourceError(f"{named(row)} does not end after it starts: {self.time!r} is {start}, "
+                          f"{self.end!r} is {end}.", where=self.where,
+                          hint="rows count from 0; an end is exclusive; to drop such rows leave end= out and say "
+                               f".set_duration(col.{self.end} - col.{self.time})")
+
+    def _ticks(self, array: pa.Array, name: str, named: Named) -> tuple[Ticks, np.ndarray | None]:
+        type_ = self.schema.time_type
+        array = plain_array(array)
+        if array.type != type_:
+            try:
+                array = array.cast(type_)
+            except pa.ArrowInvalid:
+                row = _first_refused(array, type_)
+                if pa.types.is_uint64(array.type):
+                    raise SourceError(f"{named(row)} of {name!r}, {_show(array[row])}, is above the largest "
+                                      "int64.", where=self.where, hint="ticks of time are counted in int64") from None
+                raise self._not_ticks(array[row], name, named(row)) from None
+        return ticks_from_arrow(array)
+
+    def _not_ticks(self, value: pa.Scalar, name: str, row: str) -> SourceError:
+        """Why a time is none of the time column: beyond what int64 can count of its unit, or between two ticks."""
+        type_ = self.schema.time_type
+        reach = type_.unit if pa.types.is_timestamp(type_) else str(type_)
+        seconds = _seconds(value)
+        last = (2**63 - 1) // (ticks_per_second(self.schema.unit) or 1)
+        if -last <= seconds <= last:
+            return SourceError(f"{row} of {name!r}, {_show(value)}, is not a whole number of ticks of "
+                               f"{self.time!r} ({type_}).", where=self.where,
+                               hint=f"cast both columns to one type; a tick is what {self.time!r} counts")
+        side, end = ("after", _EPOCH + last) if seconds > 0 else ("before", _EPOCH - last)
+        unknown = "make it null where no end is known, or " if seconds > 0 and name == self.end else ""
+        return SourceError(f"{row} of {name!r}, {_show(value)}, is beyond what {reach} can count: {side} "
+                           f"{end.astype('M8[D]')}.", where=self.where,
+                           hint=f"{unknown}cast {self.time!r} to {_COARSER.get(reach, 'a coarser unit')}")
+
+
+def time_unit(type_: pa.DataType, name: str, where: str) -> tuple[TickUnit, str | None]:
+    """Unit and zone in which a column of this type counts time; a SchemaError if it does not."""
+    if pa.types.is_timestamp(type_):
+        if type_.tz is not None:
+            try:
+                pc.hour(pa.nulls(1, type_))
+            except pa.ArrowInvalid:
+                raise SchemaError(f"Column {name!r} is in the time zone {type_.tz!r}, which is not known here.",
+                                  where=where, hint="cast it to one that is, such as timestamp('us', 'UTC')") from None
+        return type_.unit, type_.tz
+    if pa.types.is_date32(type_):
+        return "s", None
+    if pa.types.is_date64(type_):
+        return "ms", None
+    if pa.types.is_integer(type_):
+        return None, None
+    raise SchemaError(f"Column {name!r} is {type_}, which does not count time.", where=where, hint=_MEND_TYPE)
+
+
+def _type_of(fields: Sequence[Field], name: str, role: str, where: str) -> pa.DataType:
+    for field in fields:
+        if field.name == name:
+            return field.type
+    raise SchemaError(f"{role}={name!r} names no column.", where=where,
+                      hint=near_match(str(name), [field.name for field in fields]))
+
+
+def row_named(first: int, lies_in: Callable[[int], str] | None, row: int) -> str:
+    """A row of a batch by its number in the source, and by where it lies."""
+    place = "" if lies_in is None else lies_in(first + row)
+    return f"Row {first + row:,} ({place})" if place else f"Row {first + row:,}"
+
+
+def _kind(type_: pa.DataType) -> str:
+    if pa.types.is_integer(type_):
+        return "integer"
+    return "instant" if pa.types.is_timestamp(type_) and type_.tz is not None else "local"
+
+
+def _first_refused(array: pa.Array, type_: pa.DataType) -> int:
+    """Row of the first value that the type cannot hold."""
+    def refused(row: int) -> bool:
+        try:
+            array.slice(0, row + 1).cast(type_)
+        except pa.ArrowInvalid:
+            return True
+        return False
+
+    return bisect_left(range(len(array)), True, key=refused)
+
+
+def _seconds(value: pa.Scalar) -> int:
+    """Whole seconds from the epoch to a time or a day."""
+    if pa.types.is_date32(value.type):
+        return int(value.value) * 86_400
+    return int(value.value) // (1_000 if pa.types.is_date64(value.type) else ticks_per_second(value.type.unit) or 1)
+
+
+def _show(value: pa.Scalar) -> str:
+    return str(value.cast(pa.string()))

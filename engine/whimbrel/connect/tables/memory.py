@@ -1,0 +1,329 @@
+"""Tables in memory: anything that speaks Arrow, and pandas."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.batch import Batch, Column, Mask, Ticks
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock.duration import Duration
+from whimbrel.connect.partitions import Partitions, by_of
+from whimbrel.connect.row_group_pruning import may_meet
+from whimbrel.connect.tables.columnar_source import ColumnarSource
+from whimbrel.connect.tables.pandas_index import index_columns, unnamed_index, without
+from whimbrel.connect.tables.python_times import with_nanoseconds
+from whimbrel.connect.tables.time_column_markers import Stated, numbered
+from whimbrel.connect.tables.time_spacing import KnownGaps
+from whimbrel.errors import MissingExtraError, SchemaError, SourceError
+from whimbrel.expr import Expr
+from whimbrel.plan.block_reader import Excerpts
+from whimbrel.plan.properties import Beat
+from whimbrel.plan.source import Blocks, Disorder, Source
+
+_BATCH_ROWS = 1 << 20
+"""Most rows of one batch: more than of what is read from elsewhere, since these are there already."""
+
+
+class ArrowSource(ColumnarSource):
+    """A table in memory; rows are shared with it, not copied, where the types allow.
+
+    The table may not change, nor arrays that it shares memory with: the order of its rows is looked at once.
+
+    Parameters
+    ----------
+    data : pyarrow.Table, pyarrow.RecordBatch, dict of lists, or any object with ``__arrow_c_stream__``
+        A Polars or DuckDB table, for example. A reader, which can be read once only, is read to its end.
+    time, end, arrival, reorder_latency, late, partition
+        As in :class:`~whimbrel.connect.tables.columnar_source.TimedSource`.
+    name : str, optional
+        Default ``"table"``.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+    known_gaps : KnownGaps or None
+        Where rows are in order.
+
+    Raises
+    ------
+    SourceError
+        When `data` is nothing that Arrow understands.
+    SchemaError
+        For a missing column or one that does not count time.
+
+    Examples
+    --------
+    >>> source = ArrowSource(pa.table({"t": [1, 2, 5], "x": [10, 20, 30]}), time="t")
+    >>> batch = next(source.read(["x"]))
+    >>> batch.sync.tolist(), batch.other.tolist(), batch.column("x").values.tolist()
+    ([1, 2, 5], [2, 3, 6], [10, 20, 30])
+    """
+
+    in_memory = True
+
+    def __init__(self, data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
+                 reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
+                 partition: str | Partitions | None = None, _call: str = "from_arrow",
+                 _also: Sequence[str | None] = ()) -> None:
+        where = f"{_call}(..., {'sync' if _call == 'from_edges' else 'time'}={time!r})"
+        table = _table(data, where, (time, end, arrival, by_of(partition), *_also))
+        self.table, time = numbered(table, time, where)
+        super().__init__(self.table.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
+                         late=late, name=name or "table", rows=self.table.num_rows, where=where,
+                         partition=partition)
+        self.known_gaps = KnownGaps() if self.disorder.reorder_latency == 0 else None
+        self._pieces: dict[tuple[str, ...], tuple[pa.RecordBatch, Batch | None] | None] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its columns."""
+        return int(self.table.nbytes)
+
+    def cuts(self, parts: int) -> list[int]:
+        times = self._times
+        row = np.linspace(0, self.table.num_rows, parts + 1)[1:-1].astype(np.int64)
+        ends = np.cumsum([len(chunk) for chunk in times])
+        return [int(times[chunk][at - ends[chunk]]) for at in row for chunk in [np.searchsorted(ends, at, "right")]
+                if len(times)]
+
+    def rows_between(self, start: int, end: int) -> tuple[int, int]:
+        return self._rows_before(start), self._rows_before(end)
+
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+        if self.disorder not in (Disorder(), Disorder(None)) or not self._times:
+            return None
+        times = self._times[0] if len(self._times) == 1 else np.concatenate(self._times)
+        return Blocks.evenly(times, rows, in_order=self.disorder == Disorder(), cuts=cuts)
+
+    def excerpt(self, first: int, stop: int) -> Source:
+        twin = copy.copy(self)
+        vars(twin).update(table=self.table.slice(first, stop - first), rows=stop - first, known_gaps=None,
+                          _pieces={})
+        vars(twin).pop("_times", None)
+        return twin
+
+    def excerpts(self, columns: Sequence[str]) -> Excerpts:
+        return self._in_one_piece(columns) or RecordExcerpts(
+            self, self.table.select(self.timeline.needed(columns)), None, columns)
+
+    def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
+        whole = self._in_one_piece(columns)
+        if whole is not None:
+            return whole.read(offset, self.table.num_rows)
+        batches = super()._read(columns, offset)
+        return batches if self.known_gaps is None else self.known_gaps.told(batches, offset)
+
+    def _in_one_piece(self, columns: Sequence[str]) -> RecordExcerpts | None:
+        """What reads these columns, where each lies in one piece."""
+        wanted = tuple(columns)
+        if wanted not in self._pieces:
+            needed = self.table.select(self.timeline.needed(columns))
+            in_one = self.table.num_rows > 0 and all(column.num_chunks == 1 for column in needed.columns)
+            rows = needed.to_batches()[0] if in_one else None
+            self._pieces[wanted] = None if rows is None else (rows, self.timeline.shared(rows, columns))
+        piece = self._pieces[wanted]
+        return None if piece is None else RecordExcerpts(self, *piece, columns)
+
+    def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
+        def ends(rows: pa.Table) -> Callable[[str], Column | None]:
+            return lambda name: _ends(rows.column(name)) if name in rows.column_names else None
+
+        return np.array([may_meet(ends(self.table.slice(first, stop - first)), conditions)
+                         for first, stop in zip(blocks.first.tolist(), blocks.stop.tolist(), strict=True)], np.bool_)
+
+    def _rows_before(self, time: int) -> int:
+        rows, time = 0, max(MIN_TIME, min(INF, time))  # NumPy would compare what int64 does not hold as floats
+        for chunk in self._times:
+            before = int(np.searchsorted(chunk, time))
+            rows += before
+            if before < len(chunk):
+                break
+        return rows
+
+    @cached_property
+    def _times(self) -> list[Ticks]:
+        """Times of all rows, chunk by chunk; nothing where one is missing."""
+        if self.table.column(self.time).null_count:
+            return []
+        return [self.timeline.starts(chunk) for chunk in self.table.column(self.time).chunks if len(chunk)]
+
+    def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
+        yield from self.table.select(columns).slice(offset).to_batches(max_chunksize=_BATCH_ROWS)
+
+
+class RecordExcerpts(Excerpts):
+    """Parts of one table, which is not taken apart anew for each.
+
+    Parameters
+    ----------
+    source : ArrowSource
+    rows : pyarrow.RecordBatch or pyarrow.Table
+        All of its rows, with these columns.
+    shared : Batch or None
+        The same, where they lie in memory as they are read.
+    columns : sequence of str
+    """
+
+    def __init__(self, source: ArrowSource, rows: pa.RecordBatch | pa.Table, shared: Batch | None,
+                 columns: Sequence[str]) -> None:
+        super().__init__(source, columns)
+        self._rows, self._timeline, self._known_gaps = rows, source.timeline, source.known_gaps
+        self._shared = shared
+
+    def read(self, first: int, stop: int) -> Iterator[Batch | None]:
+        batches = self._batches(first, stop)
+        return batches if self._known_gaps is None else self._known_gaps.told(batches, first)
+
+    @property
+    def in_one_piece(self) -> Batch | None:
+        return self._shared
+
+    def ordered(self, first: int, stop: int) -> bool:
+        return (self._shared is not None and self._known_gaps is not None
+                and self._known_gaps.ordered(self._shared.sync, first, stop))
+
+    def _batches(self, first: int, stop: int) -> Iterator[Batch]:
+        for row in range(first, stop, _BATCH_ROWS):
+            end = min(row + _BATCH_ROWS, stop)
+            if self._shared is None:
+                part = self._rows.slice(row, end - row)
+                pieces = part.to_batches() if isinstance(part, pa.Table) else [part]
+                yield from self._timeline.batches(pieces, self.columns, row)
+            else:
+                yield self._shared.slice(row, end)
+
+
+def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,
+                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
+                  partition: str | Partitions | None = None) -> ArrowSource:
+    """A pandas DataFrame as a source.
+
+    The index is left out, but for levels that are asked for by name; a column of that name comes first.
+    Names of columns that are no text become text.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    time, end, arrival, reorder_latency, late, name, partition
+        As in :class:`ArrowSource`.
+
+    Raises
+    ------
+    SourceError
+        When `frame` is not a DataFrame.
+    SchemaError
+        When a column mixes types, or two columns have one name.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"x": [1, 2]}, index=pd.DatetimeIndex(["2024-01-01", "2024-01-02"], name="day"))
+    >>> pandas_source(frame, time="day").schema.show()
+    'day: timestamp[ns], x: int64'
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingExtraError("pandas", "demo", "from_pandas") from None
+    where = f"from_pandas(..., time={time!r})"
+    if not isinstance(frame, pd.DataFrame):
+        raise SourceError(f"A {type(frame).__name__} is not a pandas DataFrame.", where=where,
+                          hint="from_arrow takes Arrow, Polars and DuckDB tables")
+    _check_names(frame, where)
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        table = with_nanoseconds(table, [values for _, values in frame.items()], where=where)
+        columns = {}
+        for level in _levels(frame, (time, end, arrival, by_of(partition)), where):
+            values = frame.index.get_level_values(level).to_frame(index=False, name=level)
+            columns[level] = pa.Table.from_pandas(values, preserve_index=False).column(0)
+        table = pa.table({**columns, **dict(zip(table.column_names, table.columns, strict=True))})
+    except pa.ArrowException as error:
+        raise SchemaError(f"A column of the DataFrame has no single type: {error.args[-1]}.", where=where,
+                          hint="convert it first, e.g. with .astype(str)") from None
+    except (ValueError, TypeError, OverflowError) as error:  # sparse columns, integers beyond 64 bits
+        raise SchemaError(f"This DataFrame does not become a table: {error}", where=where,
+                          hint="rename, convert or drop what it names; .info() shows the types of columns") from None
+    stated = isinstance(time, Stated) or time in table.column_names
+    if not stated and frame.index.names == [None] and not isinstance(frame.index, pd.RangeIndex):
+        raise SchemaError(f"time={time!r} names no column, and the index of the DataFrame has no name.", where=where,
+                          hint=f"name the index to use it as time: frame.rename_axis({time!r})")
+    return ArrowSource(table.replace_schema_metadata(None), time=time, end=end, arrival=arrival,
+                       reorder_latency=reorder_latency, late=late, name=name or "frame", partition=partition,
+                       _call="from_pandas")
+
+
+def _levels(frame: Any, wanted: Iterable[str | None], where: str) -> list[str]:
+    """The levels of an index that are asked for by name, and are no columns."""
+    names = Counter(frame.index.names)
+    columns = {str(name) for name in frame.columns}
+    levels = [name for name in dict.fromkeys(wanted) if name is not None and name in names and name not in columns]
+    for name in levels:
+        if names[name] > 1:
+            raise SchemaError(f"Two levels of the index are named {name!r}.", where=where,
+                              hint="name them differently: frame.rename_axis([...])")
+    return levels
+
+
+def _check_names(frame: Any, where: str) -> None:
+    """Refuse two columns of one name, also where a number and a text become one."""
+    names = Counter(str(name) for name in frame.columns)
+    twice = next((name for name, times in names.items() if times > 1), None)
+    if twice is not None:
+        raise SchemaError(f"The DataFrame has two columns named {twice!r}.", where=where,
+                          hint="rename one of them, such as with frame.set_axis([...], axis=1)")
+
+
+def _ends(values: pa.ChunkedArray) -> Column | None:
+    """The smallest and the largest of some values; None where there are none, or nobody can tell."""
+    try:
+        found = pc.min_max(values)
+    except pa.ArrowException:
+        return None
+    low, high = found["min"], found["max"]
+    return Column.from_arrow(pa.array([low.as_py(), high.as_py()], low.type)) if low.is_valid else None
+
+
+_NO_TABLE = (pa.ArrowException, ValueError, TypeError, OverflowError)
+"""What Arrow, and what makes tables of other libraries Arrow's, raise for columns that cannot become Arrow's."""
+
+
+def _table(data: Any, where: str, wanted: Sequence[str | None]) -> pa.Table:
+    """A table of what Arrow can read, without row labels of pandas that nobody asks for."""
+    if hasattr(data, "set_axis") and any(each.__module__.partition(".")[0] == "pandas" for each in type(data).__mro__):
+        asked = any(level in wanted for level in data.index.names if level is not None)
+        table = _as_table(data if asked else data.set_axis(range(len(data))), where)
+        table = with_nanoseconds(table, [values for _, values in data.items()], where=where)
+        return without(table, index_columns(table.schema.metadata), wanted)
+    table = _as_table(data, where)
+    return without(table, unnamed_index(table.schema.metadata), wanted)
+
+
+def _as_table(data: Any, where: str) -> pa.Table:
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, dict):
+        try:
+            table = pa.table(data)
+        except _NO_TABLE as error:
+            raise SourceError(f"These columns are no table: {str(error).splitlines()[0]}", where=where,
+                              hint="give lists of one length and one type each") from None
+        return with_nanoseconds(table, list(data.values()), where=where)
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if hasattr(data, "__arrow_c_stream__"):
+        try:
+            return pa.table(data)
+        except _NO_TABLE as error:
+            raise SourceError(f"This {type(data).__name__} does not become a table: {error.args[-1]}", where=where,
+                              hint="convert the column, or leave it out") from None
+    raise SourceError(f"A {type(data).__name__} is not an Arrow table.", where=where,
+                      hint="give a pyarrow Table, a Polars or DuckDB table, or use from_pandas or read_parquet")

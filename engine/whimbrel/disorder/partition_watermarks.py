@@ -1,0 +1,119 @@
+"""A time for each partition of a source, and a low watermark that none of them is behind."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Mask, frozen
+from whimbrel.clock import MIN_TIME
+from whimbrel.disorder.watermark_generator import Moments, Timekeeper
+from whimbrel.kernels import Compiled, KeyTable
+from whimbrel.kernels.primitives.sorting.partition_watermarks import pass_time
+from whimbrel.plan import Disorder
+
+Array = np.ndarray[Any, Any]
+
+_pass_time = Compiled(pass_time)
+_NOTHING_TOLD = np.empty(0, np.bool_)
+_NOTHING_TOLD.flags.writeable = False
+
+
+class PartitionTime(Timekeeper):
+    """With hw the largest time seen in a partition, current = max(current, hw - L, its punctuations, low watermark).
+
+    Rows of one partition never make a row of another late, unless they move the low watermark: with a `lag`, it is the
+    largest time seen anywhere less the lag, rounded down to a multiple of `every`. A punctuation whose partition is
+    null is a low watermark too. Only the low watermark says that nothing earlier can come.
+
+        arrives      a1   b90  a5   a150   b60  b101      (L = 0, lag = 50, every = 50)
+        low         -50   0    0    100    100  100
+        current[a]   1    1    5    150    150  150
+        current[b]  -50   90   90   100    100  101        so b60 is late
+
+    Parameters
+    ----------
+    disorder : Disorder
+        Of a source with partitions.
+    type_ : pyarrow.DataType
+        Of the column by which it is partitioned.
+
+    Attributes
+    ----------
+    keys : KeyTable
+        Numbers of the partitions.
+    passed, newest_of, late : array of int64
+        Per partition: how far its time has come by its own rows and punctuations, its newest row, and how many rows
+        came late.
+    """
+
+    def __init__(self, disorder: Disorder, type_: pa.DataType) -> None:
+        super().__init__()
+        self.disorder = disorder
+        self.keys = KeyTable([type_])
+        self.passed = np.empty(0, np.int64)
+        self.newest_of = np.empty(0, np.int64)
+        self.late = np.empty(0, np.int64)
+
+    def follow(self, batch: Batch, told: Mask | None = None) -> Moments:
+        partitions = self._column(batch)
+        numbers = self._numbers(batch)
+        low = self._low(batch.sync, None if told is None else (told, told & ~partitions.validity()))
+        current, newest = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
+        latency = self.disorder.reorder_latency
+        _pass_time(batch.sync, numbers, _NOTHING_TOLD if told is None else frozen(told), low,
+                   -1 if latency is None else latency, self.passed, self.newest_of, current, newest)
+        return Moments(current, newest)
+
+    def fork(self) -> PartitionTime:
+        twin = copy.copy(self)
+        twin.passed, twin.newest_of, twin.late = self.passed.copy(), self.newest_of.copy(), self.late.copy()
+        return twin
+
+    def where(self, batch: Batch, row: int) -> str:
+        value, = self._column(batch).slice(row, row + 1).to_arrow().to_pylist()
+        return f" ({self.disorder.partition} = {value!r})"
+
+    def count_late(self, rows: Batch) -> None:
+        self.late += np.bincount(self._numbers(rows), minlength=len(self.late))
+
+    def late_rows(self, most: int) -> Mapping[Any, int]:
+        found = np.flatnonzero(self.late)
+        if not len(found):
+            return {}
+        worst = found[np.argsort(-self.late[found], kind="stable")[:most]].astype(np.int32)
+        values, = self.keys.values(worst)
+        return dict(zip(values.to_arrow().to_pylist(), self.late[worst].tolist(), strict=True))
+
+    def _column(self, batch: Batch) -> Column:
+        assert self.disorder.partition is not None
+        return batch.column(self.disorder.partition)
+
+    def _numbers(self, batch: Batch) -> Array:
+        numbers = self.keys.ids([self._column(batch)], len(batch))
+        missing = len(self.keys) - len(self.passed)
+        if missing > 0:
+            room = max(missing, len(self.passed))
+            nothing = np.full(room, MIN_TIME)
+            self.passed = np.concatenate([self.passed, nothing])
+            self.newest_of = np.concatenate([self.newest_of, nothing])
+            self.late = np.concatenate([self.late, np.zeros(room, np.int64)])
+        return frozen(numbers)
+
+    def _low(self, sync: Array, marks: tuple[Mask, Mask] | None) -> Array:
+        """The low watermark as each row comes; `marks` are all punctuations, and those that are for all partitions."""
+        seen = sync if marks is None else np.where(marks[0], MIN_TIME, sync)
+        newest = np.maximum(np.maximum.accumulate(seen), self.newest)
+        low = np.broadcast_to(np.int64(self.now), sync.shape)
+        if self.disorder.lag is not None:
+            behind = np.maximum(newest, MIN_TIME + self.disorder.lag) - self.disorder.lag
+            over = behind % self.disorder.every
+            low = np.maximum(low, np.where(behind < MIN_TIME + over, MIN_TIME, behind - over))
+        if marks is not None:
+            low = np.maximum(low, np.maximum.accumulate(np.where(marks[1], sync, MIN_TIME)))
+        self.newest, self.now = int(newest[-1]), int(low[-1])
+        return frozen(low)

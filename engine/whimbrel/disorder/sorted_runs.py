@@ -1,0 +1,104 @@
+"""The runs of an Impatience sort, and the pool of memory in which they lie."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from whimbrel.kernels import Compiled
+from whimbrel.kernels.primitives.sorting import impatience as primitive
+
+Array = np.ndarray[Any, Any]
+
+_insert = Compiled(primitive.insert)
+_cut = Compiled(primitive.cut)
+_merge_pieces = Compiled(primitive.merge_pieces)
+
+_CHUNKS_AT_FIRST = 16
+_RUNS_AT_FIRST = 16
+_LOOSE = 4
+_NONE = np.empty(0, np.int64)
+
+
+class Runs:
+    """Times and numbers of waiting rows, in sorted runs with descending tails (Impatience, ICDE 2018, section III).
+
+    Chunks that were cut off are used again; memory doubles when all are taken and is given back when no row waits.
+    """
+
+    def __init__(self) -> None:
+        rows = _CHUNKS_AT_FIRST * primitive.CHUNK
+        self.times, self.numbers = np.empty(rows, np.int64), np.empty(rows, np.int64)
+        self.after, self.free = np.zeros(_CHUNKS_AT_FIRST, np.int64), np.arange(_CHUNKS_AT_FIRST)
+        self.runs, self.tails = np.zeros(4 * _RUNS_AT_FIRST, np.int64), np.zeros(_RUNS_AT_FIRST, np.int64)
+        self.scalars = np.zeros(4, np.int64)
+        self.scalars[primitive.FREE] = _CHUNKS_AT_FIRST
+
+    def __len__(self) -> int:
+        """How many runs."""
+        return int(self.scalars[primitive.RUNS])
+
+    @property
+    def rows(self) -> int:
+        return int(self.scalars[primitive.ROWS])
+
+    @property
+    def loose(self) -> bool:
+        """Whether most of the memory lies free: then the rows are better put into less."""
+        chunks = len(self.after)
+        return chunks > _CHUNKS_AT_FIRST and _LOOSE * (chunks - int(self.scalars[primitive.FREE])) < chunks
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.times.nbytes + self.numbers.nbytes)
+
+    def ready(self) -> bool:
+        """Whether the compiled kernels can be used now; if not, ask for them."""
+        state = self._state()
+        return all([_insert.ready(0, _NONE, _NONE, *state), _cut.ready(0, *state, _NONE, _NONE, _NONE),
+                    _merge_pieces.ready(0, *[_NONE] * 8)])
+
+    def insert(self, times: Array, numbers: Array) -> None:
+        """Take in rows in the order of arrival."""
+        row = 0
+        while (row := int(_insert(row, times, numbers, *self._state()))) < len(times):
+            self._grow()
+
+    def cut(self, time: int) -> Array:
+        """The numbers of all rows up to a time, in order; they leave."""
+        rows, runs = self.rows, len(self)
+        times, numbers, bounds = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(runs, np.int64)
+        pieces = int(_cut(time, *self._state(), times, numbers, bounds))
+        rows = int(bounds[pieces - 1]) if pieces else 0
+        if pieces < 2:
+            return numbers[:rows]
+        merged = [np.empty(3 * rows, np.int64) for _ in range(2)]
+        begin = int(_merge_pieces(pieces, bounds, times, numbers, *merged,
+                                  *[np.empty(2 * pieces, np.int64) for _ in range(3)]))
+        return merged[1][begin : begin + rows]
+
+    def renumber(self, old: Array, new: Array) -> None:
+        """Give all rows other numbers, in the same order; both ascend."""
+        self.numbers = new[np.minimum(np.searchsorted(old, self.numbers), len(old) - 1)]
+
+    def fork(self) -> Runs:
+        twin = copy.copy(self)
+        vars(twin).update({name: array.copy() for name, array in vars(self).items()})
+        return twin
+
+    def _state(self) -> tuple[Array, ...]:
+        return self.times, self.numbers, self.after, self.free, self.runs, self.tails, self.scalars
+
+    def _grow(self) -> None:
+        if len(self) == len(self.tails):
+            self.runs = np.concatenate([self.runs, np.zeros_like(self.runs)])
+            self.tails = np.concatenate([self.tails, np.zeros_like(self.tails)])
+            return
+        chunks, free = len(self.after), int(self.scalars[primitive.FREE])
+        self.times = np.concatenate([self.times, np.empty_like(self.times)])
+        self.numbers = np.concatenate([self.numbers, np.empty_like(self.numbers)])
+        self.after = np.concatenate([self.after, np.zeros_like(self.after)])
+        self.free = np.concatenate([self.free[:free], np.arange(chunks, 2 * chunks), np.zeros(chunks - free, np.int64)])
+        self.scalars[primitive.FREE] += chunks

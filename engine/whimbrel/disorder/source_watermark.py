@@ -1,0 +1,56 @@
+"""One time for all rows of a source."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from whimbrel.batch import Batch, Mask
+from whimbrel.clock import MIN_TIME
+from whimbrel.disorder.watermark_generator import Moments, Timekeeper
+from whimbrel.kernels import ordered
+
+
+class SourceTime(Timekeeper):
+    """With hw the largest time seen, current = max(current, hw - L, punctuations).
+
+        arrives  1  5  3  9  2     (L = 4)
+        current  1  1  1  5  5
+
+    Parameters
+    ----------
+    latency : int or None
+        L in ticks; None: rows do not move the time.
+    in_order : bool
+        Whether rows are known to come in the order of time.
+    """
+
+    def __init__(self, latency: int | None, *, in_order: bool = False) -> None:
+        super().__init__()
+        self.latency, self.in_order = latency, in_order
+
+    def on_time(self, batch: Batch) -> bool:
+        """Whether nothing has to be judged: rows are in order, or nothing is promised; then they have passed."""
+        sync = batch.sync
+        if self.latency is None and (self.now == MIN_TIME or sync.min() >= self.now):
+            self.newest = max(self.newest, int(sync.max()))
+            return True
+        if self.latency != 0 or sync[0] < max(self.newest, self.now) or not (self.in_order or ordered(batch)):
+            return False
+        self.newest = self.now = int(sync[-1])
+        return True
+
+    def follow(self, batch: Batch, told: Mask | None = None) -> Moments:
+        seen = batch.sync if told is None else np.where(told, MIN_TIME, batch.sync)
+        newest = np.maximum(np.maximum.accumulate(seen), self.newest)
+        current = np.broadcast_to(np.int64(self.now), seen.shape)
+        if self.latency is not None:
+            current = np.maximum(np.maximum(newest, MIN_TIME + self.latency) - self.latency, self.now)
+        if told is not None:
+            current = np.maximum(current, np.maximum.accumulate(np.where(told, batch.sync, MIN_TIME)))
+        self.newest, self.now = int(newest[-1]), int(current[-1])
+        return Moments(current, newest)
+
+    def fork(self) -> SourceTime:
+        return copy.copy(self)

@@ -1,0 +1,141 @@
+"""Bringing evaluated values to another type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as t
+
+from whimbrel.batch import Column, numpy_type
+from whimbrel.clock import format_instant, show_ticks, ticks_per_second
+from whimbrel.errors import KernelError
+from whimbrel.expr import checked_integers as ints
+from whimbrel.expr.decimals import decimal_from, from_decimal
+from whimbrel.expr.nodes import Expr
+from whimbrel.expr.type_predicates import is_plain
+from whimbrel.expr.types import cast_type
+from whimbrel.expr.value import Scope, Value, at_row, from_arrow, from_scalar, integers
+
+
+def as_type(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
+    """The same values at another type; what does not fit is refused in the name of `expr`."""
+    source = value.type
+    if source == target:
+        return value
+    if t.is_null(source):
+        return from_scalar(None, target)
+    cast_type(expr, source, target)
+    if t.is_decimal(target):
+        return decimal_from(value, target, scope, expr)
+    if t.is_decimal(source):
+        return from_decimal(value, target, scope, expr)
+    if is_plain(source) and is_plain(target):
+        return Value(target, _number(value, target, scope, expr), value.valid)
+    if (_ticks(source) and target == pa.int64()) or (source == pa.int64() and _ticks(target)):
+        return Value(target, value.data, value.valid)
+    if (t.is_timestamp(source) and t.is_timestamp(target)) or (t.is_duration(source) and t.is_duration(target)):
+        return _rescaled(value, target, scope, expr)
+    return _by_arrow(value, target, scope, expr)
+
+
+def compared_as(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
+    """The same, to be compared: a date is its midnight, on the clock of the zone that it meets."""
+    if t.is_date(value.type) and t.is_timestamp(target):
+        return _midnights(value, target)
+    return as_type(value, target, scope, expr)
+
+
+def _midnights(value: Value, target: pa.DataType) -> Value:
+    """What a time of this type cannot reach is its first or last tick: every other time compares with that alike."""
+    days = value.data if t.is_date32(value.type) else value.data // np.int64(86_400_000)
+    seconds = days.astype(np.int64) * np.int64(86_400)
+    if target.tz is not None:
+        wall = Value(pa.timestamp("s"), seconds, value.valid)
+        zoned = pc.assume_timezone(wall.arrow(), target.tz, ambiguous="earliest", nonexistent="latest")
+        seconds = np.where(value.valid, from_arrow(zoned).data, 0) if seconds.ndim else from_arrow(zoned).data
+    per_second = np.int64(ticks_per_second(target.unit) or 1)
+    most = np.int64(2**63 - 1) // per_second
+    ticks = np.clip(seconds, -most, most) * per_second
+    ends = np.where(seconds > most, np.int64(2**63 - 1), np.int64(-(2**63)))
+    return Value(target, np.where(np.abs(seconds) > most, ends, ticks), value.valid)
+
+
+def _ticks(type_: pa.DataType) -> bool:
+    return bool(t.is_timestamp(type_) or t.is_duration(type_))
+
+
+def _number(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Any:
+    data = value.data
+    dtype = numpy_type(target)
+    assert dtype is not None
+    if dtype.kind == "b":
+        return data != 0
+    if data.dtype.kind == "b":
+        return data.astype(dtype)
+    if dtype.kind == "f":
+        # By way of double, so that an integer is rounded as compiled code rounds it.
+        return data.astype(dtype) if data.dtype.kind == "f" else data.astype(np.float64).astype(dtype)
+    if data.dtype.kind == "f":
+        data = data.astype(np.float64)
+        fits = (data >= -(2.0**63)) & (data < 2.0**63)
+        scope.refuse(~fits, value.valid, expr, lambda row: _no_value_of(at_row(data, row), target), _NARROW)
+        data = np.where(fits, data, 0.0).astype(np.int64)
+    else:
+        data = integers(value, scope, expr)
+    if dtype != np.int64:
+        limits = np.iinfo(dtype)
+        bad = (data < limits.min) | (data > min(limits.max, 2**63 - 1))
+        scope.refuse(bad, value.valid, expr, lambda row: _no_value_of(at_row(data, row), target), _NARROW)
+    return data.astype(dtype, copy=False)
+
+
+_NARROW = "cast it to a wider type, or leave such rows out: .where(...)"
+
+
+def _no_value_of(value: Any, target: pa.DataType) -> str:
+    return f"integer overflow: {value} does not fit into {target}"
+
+
+def _rescaled(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
+    """To a finer unit exactly, to a coarser one rounding down."""
+    from_second, to_second = ticks_per_second(value.type.unit), ticks_per_second(target.unit)
+    assert from_second is not None
+    assert to_second is not None
+    if from_second == to_second:
+        return Value(target, value.data, value.valid)
+    if from_second > to_second:
+        return Value(target, value.data // np.int64(from_second // to_second), value.valid)
+    data, bad = ints.multiply(value.data, np.int64(to_second // from_second))
+    scope.refuse(bad, value.valid, expr, lambda row: f"integer overflow: {_told(value, row)} is beyond what "
+                 f"{target} can count", "cast what is finer to a coarser unit first, such as us")
+    return Value(target, data, value.valid)
+
+
+def _told(value: Value, row: int) -> str:
+    """A time, or a span, in words."""
+    ticks = at_row(value.data, row)
+    unit = value.type.unit
+    return show_ticks(ticks, unit) if t.is_duration(value.type) else str(format_instant(ticks, unit, value.type.tz))
+
+
+def _by_arrow(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
+    array = value.arrow()
+    try:
+        return _taken(pc.cast(array, target))
+    except pa.ArrowInvalid as error:
+        counts = scope.counts()
+        if not np.all(counts):  # only rows that count may fail
+            nothing = pa.scalar(None, value.type)
+            mask = Column(pa.bool_(), counts).to_arrow() if isinstance(counts, np.ndarray) else pa.scalar(bool(counts))
+            try:
+                return _taken(pc.cast(pc.if_else(mask, array, nothing), target))
+            except pa.ArrowInvalid:
+                pass
+        raise KernelError(f"Cannot cast: {str(error).splitlines()[0]}", where=expr.show()) from None
+
+
+def _taken(data: Any) -> Value:
+    return from_arrow(data) if numpy_type(data.type) is not None else Value(data.type, data)

@@ -1,0 +1,87 @@
+"""Whole-column int64 arithmetic that notices overflow: each operation answers with the result and what wrapped.
+
+Bounds are tried first: most columns are far from the limits, and two passes that only read prove it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whimbrel.expr.scalar_functions import INT_MAX, INT_MIN
+from whimbrel.expr.value import Bits
+
+Ints = NDArray[np.int64] | np.int64
+"""A column, or a scalar that stands for all rows."""
+
+NONE = np.bool_(False)
+
+
+def _fits(*corners: int) -> bool:
+    return min(corners) >= INT_MIN and max(corners) <= INT_MAX
+
+
+def _bounds(x: Ints) -> tuple[int, int]:
+    return int(x.min()), int(x.max())
+
+
+def add(x: Ints, y: Ints) -> tuple[Ints, Bits]:
+    result = x + y
+    if not result.size:
+        return result, NONE
+    (low, high), (least, most) = _bounds(x), _bounds(y)
+    return result, NONE if _fits(low + least, high + most) else ((x ^ result) & (y ^ result)) < 0
+
+
+def subtract(x: Ints, y: Ints) -> tuple[Ints, Bits]:
+    result = x - y
+    if not result.size:
+        return result, NONE
+    (low, high), (least, most) = _bounds(x), _bounds(y)
+    return result, NONE if _fits(low - most, high - least) else ((x ^ y) & (x ^ result)) < 0
+
+
+def multiply(x: Ints, y: Ints) -> tuple[Ints, Bits]:
+    result = x * y
+    if not result.size:
+        return result, NONE
+    (low, high), (least, most) = _bounds(x), _bounds(y)
+    if _fits(low * least, low * most, high * least, high * most):
+        return result, NONE
+    divisor = np.where((y == 0) | (y == -1), 1, y)
+    wrapped = np.where(y == -1, x == INT_MIN, (y != 0) & (result // divisor != x))
+    return result, wrapped
+
+
+def negate(x: Ints) -> tuple[Ints, Bits]:
+    return -x, x == INT_MIN
+
+
+def power(x: Ints, exponent: int) -> tuple[Ints, Bits]:
+    """By squaring, as the scalar form does."""
+    result: Any = np.int64(1)
+    bad: Bits = NONE
+    while True:
+        if exponent & 1:
+            result, wrapped = multiply(result, x)
+            bad = bad | wrapped
+        exponent >>= 1
+        if exponent == 0:
+            return result + np.zeros_like(x), bad
+        x, wrapped = multiply(x, x)
+        bad = bad | wrapped
+
+
+def floor_divide(x: Ints, y: Ints) -> tuple[Ints, Bits, Bits]:
+    """Quotient rounded down, the rows that wrapped, and the rows whose divisor is zero (their result is 0)."""
+    zero = y == 0
+    result = np.where(zero, 0, x // np.where(zero, 1, y))
+    return result, (x == INT_MIN) & (y == -1), zero
+
+
+def modulo(x: Ints, y: Ints) -> tuple[Ints, Bits, Bits]:
+    """Remainder with the sign of the divisor, the rows that wrapped (none), and the rows whose divisor is zero."""
+    zero = y == 0
+    return np.where(zero, 0, x % np.where(zero, 1, y)), NONE, zero

@@ -1,0 +1,74 @@
+"""Strings, in bulk through Arrow; a dictionary-encoded column is computed once per distinct value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.errors import ExpressionError
+from whimbrel.expr.nodes import Call
+from whimbrel.expr.string_search import contains, ends_with, index_of, is_ascii, starts_with
+from whimbrel.expr.value import Value, from_arrow
+
+
+def string_function(expr: Call, x: Value) -> Value:
+    """The functions of ``.str``."""
+    match expr.function, expr.options:
+        case "str.contains", (text, True):
+            return from_arrow(_matched(expr, x, text))
+        case "str.contains", (text, False):
+            return from_arrow(per_distinct(x, lambda s: contains(s, text)))
+        case "str.index_of", (text,):
+            return from_arrow(per_distinct(x, lambda s: index_of(s, text)))
+        case "str.starts_with", (text,):
+            return from_arrow(per_distinct(x, lambda s: starts_with(s, text)))
+        case "str.ends_with", (text,):
+            return from_arrow(per_distinct(x, lambda s: ends_with(s, text)))
+        case "str.length", _:
+            return from_arrow(per_distinct(x, lambda s: (pc.binary_length if is_ascii(s) else pc.utf8_length)(s).cast(
+                pa.int64())))
+        case "str.lower", _:
+            return Value(x.type, per_distinct(x, lambda s: (pc.ascii_lower if is_ascii(s) else pc.utf8_lower)(s)))
+        case _:
+            return Value(x.type, per_distinct(x, lambda s: (pc.ascii_upper if is_ascii(s) else pc.utf8_upper)(s)))
+
+
+def _matched(expr: Call, x: Value, pattern: str) -> Any:
+    try:
+        return per_distinct(x, lambda s: pc.match_substring_regex(s, pattern))
+    except pa.ArrowInvalid as error:
+        raise ExpressionError(f"{pattern!r} is not a pattern: {str(error).splitlines()[0]}", where=expr.show(),
+                              hint="patterns are RE2: no look-around, no back-references") from None
+
+
+def compare_text(compare: Callable[[Any, Any], Any], x: Value, y: Value) -> Value:
+    if isinstance(y.data, pa.Scalar):
+        return from_arrow(per_distinct(x, lambda s: compare(s, y.data)))
+    if isinstance(x.data, pa.Scalar):
+        return from_arrow(per_distinct(y, lambda s: compare(x.data, s)))
+    return from_arrow(compare(x.arrow(), y.arrow()))
+
+
+def concatenate(x: Value, y: Value) -> Value:
+    empty = pa.scalar("", x.type)
+    if isinstance(y.data, pa.Scalar):
+        return Value(x.type, per_distinct(x, lambda s: pc.binary_join_element_wise(s, y.data, empty)))
+    if isinstance(x.data, pa.Scalar):
+        return Value(x.type, per_distinct(y, lambda s: pc.binary_join_element_wise(x.data, s, empty)))
+    return Value(x.type, pc.binary_join_element_wise(x.arrow(), y.arrow(), empty))
+
+
+def per_distinct(x: Value, function: Callable[[Any], Any]) -> Any:
+    """An element-wise Arrow function, called on the dictionary where there is one."""
+    data = x.data
+    if not isinstance(data, pa.DictionaryArray):
+        return function(data)
+    answers = function(data.dictionary)
+    if not pa.types.is_string(answers.type) and not pa.types.is_large_string(answers.type):
+        return answers.take(data.indices)
+    # Two distinct values may have become one: keep the dictionary free of duplicates.
+    encoded = answers.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(encoded.indices.take(data.indices), encoded.dictionary)

@@ -1,0 +1,1 @@
+"""Loops over the states and values of groups."""

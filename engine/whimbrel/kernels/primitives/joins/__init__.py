@@ -1,0 +1,1 @@
+"""Loops that match rows of two streams."""

@@ -1,0 +1,1 @@
+"""Loops over lifetimes: durations, overlaps, chains."""

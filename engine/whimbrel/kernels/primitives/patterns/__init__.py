@@ -1,0 +1,1 @@
+"""Loops over the runs of pattern automata."""

@@ -1,0 +1,1 @@
+"""Loops that filter and scatter rows."""

@@ -1,0 +1,1 @@
+"""Loops that sort times, measure disorder and merge sorted runs."""

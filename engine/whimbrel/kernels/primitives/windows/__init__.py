@@ -1,0 +1,1 @@
+"""Loops over panes, hopping windows, sliding windows and sessions."""

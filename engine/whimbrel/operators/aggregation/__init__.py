@@ -1,0 +1,1 @@
+"""Aggregation by group and window: accumulators, panes, snapshots, results."""

@@ -1,0 +1,399 @@
+"""Aggregates per group and snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.clock import INF, TickUnit, show_ticks
+from whimbrel.errors import ExpressionError, PlanError, near_match
+from whimbrel.expr import (
+    Col,
+    Expr,
+    Keys,
+    Lit,
+    check_key,
+    check_name,
+    check_text,
+    columns_of,
+    key_of,
+    lift,
+    lit,
+    named_words,
+    type_of,
+)
+from whimbrel.kernels import Kernel
+from whimbrel.operators.aggregation.accumulator import Measurement
+from whimbrel.operators.aggregation.fill_windows import Fill
+from whimbrel.operators.aggregation.multiset_accumulator import BagMeasure
+from whimbrel.operators.aggregation.pane_kernel import PaneKernel
+from whimbrel.operators.aggregation.python_accumulator import ObjectMeasure
+from whimbrel.operators.aggregation.result_expressions import (
+    FILLED,
+    Results,
+    WindowBound,
+    columns_in,
+    distinct_aggregates,
+    reduced_in,
+)
+from whimbrel.operators.aggregation.scalar_accumulator import Measure, state_names, state_types
+from whimbrel.operators.aggregation.sketch_accumulator import SketchMeasure
+from whimbrel.operators.aggregation.snapshot_kernel import SnapshotKernel
+from whimbrel.operators.lifetimes.chop import Chop
+from whimbrel.plan import (
+    Aggregate,
+    Apart,
+    Bag,
+    Beat,
+    Exact,
+    Given,
+    Grid,
+    Objects,
+    Operator,
+    Part,
+    Properties,
+    Reach,
+    Sketch,
+    Steps,
+    Wanted,
+    fluent,
+    reads_exactly,
+)
+
+_NOTHING_KNOWN = Properties()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GroupAggregate(Operator):
+    """Reduce the active events of each group to one row per snapshot.
+
+    A snapshot is a maximal period in which the set of active events of a group does not change; every start and every
+    end begins a new one. Empty snapshots give nothing.
+
+        time     0    5    10   15
+        in       a─────────            (a: [0, 10), b: [5, 15))
+                      b─────────
+        out      1────2────1────       (count)
+
+    Parameters
+    ----------
+    keys : tuple of (str, Expr)
+        Names and values to group by; none means one group.
+    measures : tuple of (str, Aggregate)
+        Result columns.
+    condition : Expr, optional
+        Rows for which this is not true are left out; a filter that was moved in here.
+    grid : Grid, optional
+        Adjacent windows that were moved in here: starts are rounded down to the grid, and each group gives one row a
+        window.
+    lead : int
+        With a grid: ticks from a grid point to the start of the result.
+    causal : bool
+        With a grid: whether results are labelled so that none is known before its start.
+    unit : {"s", "ms", "us", "ns"} or None
+        With a grid: what a tick is, for printing.
+    part : Part
+        Whether rows become values; or states, which are merged, and of which :class:`~whimbrel.operators.Finish` makes
+        the same values: the first step may be done in several places.
+    removable : bool, optional
+        The form of the states; None: as the one step at hand needs it.
+    rows : Schema, optional
+        Where states are merged: what rows they are of.
+
+    Notes
+    -----
+    Shapes: at most two rows out per row in. State: with a grid one value per group, otherwise every active event.
+    Source: Barnett et al., Trill (VLDB 2015), section 3; snapshots as in SEMANTICS 5.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5], "until": [10, 15], "x": [2, 3]}, time="at", end="until")
+    >>> for row in events.aggregate(n=wb.count(), total=wb.sum(wb.col.x)).collect().to_pylist():
+    ...     print(row)
+    {'start': 0, 'end': 5, 'n': 1, 'total': 2}
+    {'start': 5, 'end': 10, 'n': 2, 'total': 5}
+    {'start': 10, 'end': 15, 'n': 1, 'total': 3}
+    """
+
+    ends_grouping: ClassVar[bool] = True
+
+    keys: Keys = ()
+    measures: tuple[tuple[str, Aggregate], ...]
+    condition: Expr | None = None
+    grid: Grid | None = None
+    lead: int = 0
+    causal: bool = True
+    unit: TickUnit = None
+    part: Part = Part.WHOLE
+    removable: bool | None = None
+    rows: Schema | None = None
+
+    def schema(self, *upstream: Schema) -> Schema:
+        keys = self._key_fields(upstream[0])
+        rows = self.rows or upstream[0]
+        if self.part is Part.WHOLE:
+            results = self.result_fields(rows)
+        else:
+            results = [field for name, aggregate in self.measures
+                       for field in self._state_fields(name, aggregate, rows)]
+        return upstream[0].with_fields([*keys, *results], where=self.show())
+
+    def _key_fields(self, schema: Schema) -> list[Field]:
+        keys = [Field(name, type_of(expr, schema, where=self.show())) for name, expr in self.keys]
+        for key in keys:
+            check_key(key.name, key.type, self.show())
+        return keys
+
+    def result_fields(self, schema: Schema) -> list[Field]:
+        """The columns of the values, for rows of a schema."""
+        results = []
+        for name, aggregate in self.measures:
+            where = f"aggregate({aggregate.show() if name == aggregate.show() else f'{name}={aggregate.show()}'})"
+            if aggregate.condition is not None:
+                truth = type_of(aggregate.condition, schema, where=where)
+                if not pa.types.is_boolean(truth):
+                    asked = aggregate.condition.show()
+                    raise ExpressionError(f"A condition must be true or false; {asked} is {truth}.",
+                                          where=where, hint="compare it with something, such as `> 0`")
+            input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=where)
+            results.append(Field(name, aggregate.result_type(input_type)))
+        return results
+
+    def _state_fields(self, name: str, aggregate: Aggregate, rows: Schema) -> list[Field]:
+        input_type = None if aggregate.expr is None else type_of(aggregate.expr, rows)
+        steps = aggregate.steps(input_type, removable=bool(self.removable))
+        if isinstance(steps, Steps):
+            return list(map(Field, state_names(name, steps), state_types(steps)))
+        return [Field(name, pa.string() if isinstance(steps, Objects) else pa.list_(input_type))]
+
+    def algebra(self, schema: Schema) -> Iterator[tuple[str, Steps]]:
+        """The algebra of each aggregate; only of those whose states are a few numbers."""
+        for name, steps in self._kept(schema):
+            if isinstance(steps, Steps):
+                yield name, steps
+
+    def _kept(self, schema: Schema) -> Iterator[tuple[str, Steps | Bag | Sketch | Objects]]:
+        """What is kept for each aggregate."""
+        for name, aggregate in self.measures:
+            input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema)
+            yield name, aggregate.steps(input_type, removable=bool(self.removable))
+
+    def to_states(self, schema: Schema, *, removable: bool, keeps: bool = False) -> GroupAggregate | None:
+        """The step from rows of a schema to states; None where states cannot be merged.
+
+        With `keeps` a state may also be a list of all values, in order, but no text.
+        """
+        for _, steps in self._kept(schema):
+            if isinstance(steps, Bag | Sketch) and not keeps:
+                return None
+            if (isinstance(steps, Objects) and keeps) or (isinstance(steps, Steps | Objects) and steps.merge is None):
+                return None
+        return replace(self, part=Part.STATES, removable=removable)
+
+    def to_merged(self, schema: Schema) -> GroupAggregate:
+        """The step that merges the states of rows of a schema, which were made by this one."""
+        keys = tuple((name, Col(name)) for name, _ in self.keys)
+        return replace(self, part=Part.MERGED, rows=schema, keys=keys, condition=None)
+
+    def properties(self, *upstream: Properties) -> Properties:
+        if self.grid is None:
+            return Properties(intervals_only=False, causal=upstream[0].causal, beat=upstream[0].beat, apart=self._apart,
+                              points=upstream[0].points)
+        out = replace(self.grid, offset=self.grid.offset + self.lead)
+        return Properties(duration=self.grid.size, grid=out, causal=self.causal and upstream[0].causal,
+                          beat=Beat(out.hop, out.offset), apart=self._apart)
+
+    @property
+    def _apart(self) -> Apart:
+        """A group has one value at a time."""
+        return Apart(frozenset(name for name, _ in self.keys))
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        if self.part is Part.MERGED:
+            return (frozenset(upstream[0].names),)
+        exprs = [expr for _, expr in self.keys] + [self.condition]
+        for _, aggregate in self.measures:
+            exprs += [aggregate.expr, aggregate.condition]
+        return (frozenset[str]().union(*(columns_of(expr) for expr in exprs if expr is not None)),)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        if self.grid is None:
+            return inputs[0].of_changes()
+        size = self.grid.size
+        return inputs[0].on(Beat(size, self.grid.offset), 0, size, size).shifted(self.lead)
+
+    def partitioned(self, *by: str) -> str | None:
+        return key_of(self.keys, by[0])
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        rows = inputs[0]
+        exact = max(reads_exactly(self), Exact.STARTS if self.reads_starts(rows.schema) else Exact.VALUES)
+        below = wanted.through(dict(self.keys), rows.schema).of_changes(rows.longest, rows.properties.grid)
+        return (below.exactly(exact),)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        known = _known.setdefault(self, {})
+        if upstream in known:
+            return known[upstream].anew()
+        remembers = self.grid is None
+        measures = [self.measurement(name, aggregate, self.rows or upstream[0], remembers=remembers)
+                    for name, aggregate in self.measures]
+        keys = [expr for _, expr in self.keys]
+        if self.grid is None:
+            return SnapshotKernel(self.schema(*upstream), keys, measures, self.condition)
+        kernel = PaneKernel(self.schema(*upstream), self.grid, self.lead, keys, measures, self.condition)
+        if not all(isinstance(measure, Measure) and measure.aggregate.name != "user" for measure in measures):
+            return kernel  # what functions of a user's read may be other than it was
+        known[upstream] = kernel
+        return kernel.anew()
+
+    def measurement(self, name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> Measurement:
+        """The aggregate at work: on a few numbers a group, or on all values of it."""
+        input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
+        removable = remembers if self.removable is None else self.removable
+        steps = aggregate.steps(input_type, removable=removable)
+        if isinstance(steps, Bag):
+            return BagMeasure(name, aggregate, steps, schema, remembers=remembers, part=self.part)
+        if isinstance(steps, Sketch):
+            return SketchMeasure(name, aggregate, steps, schema)
+        if isinstance(steps, Objects):
+            return ObjectMeasure(name, aggregate, steps, schema, remembers=remembers, part=self.part)
+        return Measure(name, aggregate, steps, schema, remembers=remembers, part=self.part)
+
+    def reads_starts(self, schema: Schema) -> bool:
+        """Whether what comes of a row may depend on when it starts within its window."""
+        if self.part is Part.MERGED:
+            return False
+        return any(getattr(aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema),
+                                           removable=False), "timed", True) for _, aggregate in self.measures)
+
+    def in_order(self, schema: Schema) -> bool:
+        """Whether rows must come in the order of their start, also within a window."""
+        if self.part is not Part.WHOLE:
+            return False
+        return any(getattr(steps, "in_order", False) for _, steps in self._kept(schema))
+
+    def notes(self, *upstream: Schema) -> Sequence[str]:
+        if self.part is Part.MERGED:
+            return []
+        return [note for _, aggregate in self.measures
+                for note in aggregate.notes(None if aggregate.expr is None else type_of(aggregate.expr, upstream[0]))]
+
+    def of_nothing(self, schema: Schema) -> tuple[Column, ...]:
+        """One value for each measure: what it says of rows none of which counts."""
+        measures = tuple((name, each.where(lit(False))) for name, each in self.measures)
+        row = Batch(schema, np.zeros(1, np.int64), 1, tuple(Column.nulls(field.type, 1) for field in schema))
+        kernel = GroupAggregate(measures=measures).kernel(schema)
+        return Batch.concat([*kernel.push(row), *kernel.advance(INF)]).columns
+
+    def show(self) -> str:
+        shown = ", ".join(name if name == aggregate.show() else f"{name}={aggregate.show()}"
+                          for name, aggregate in self.measures)
+        keys = named_words(self.keys)
+        verb = {Part.WHOLE: "aggregate", Part.STATES: "states", Part.MERGED: "merge"}[self.part]
+        text = f"{verb}({shown})" if self.measures else f"distinct({keys})"
+        if self.keys and self.measures:
+            text = f"group_by({keys}).{text}"
+        if self.condition is not None:
+            text += f" where {self.condition.show()}"
+        return text if self.grid is None else f"{text} in windows of {show_ticks(self.grid.size, self.unit)}"
+
+
+_known: WeakKeyDictionary[GroupAggregate, dict[tuple[Schema, ...], PaneKernel]] = WeakKeyDictionary()
+"""Kernels that see no rows, of aggregates that are still there: one that runs again is not written again."""
+
+
+@fluent
+def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOWN, /, *unnamed: Expr,
+              emit: Literal["change", "close"] = "change", fill: bool | Mapping[str, Any] = False,
+              **results: Expr) -> Sequence[Operator]:
+    """Reduce each group's active events to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
+
+    Parameters
+    ----------
+    *unnamed
+        There can be none: each result has a name.
+    **results : Aggregate or Expr
+        Result columns, such as ``n=wb.count(), late=wb.count().where(col.late) / wb.count()``.
+    emit : {"change", "close"}
+        With "close" exactly one row for each window on a grid that is not empty, also where nothing changed from
+        one to the next. Sessions have an option of their own.
+    fill : bool or mapping of str to value
+        Rows for empty windows too, from the first window of a group to the last one of the stream that has a row of
+        any group: True for what aggregates say of no rows (a count of 0, no mean), a mapping for other values of
+        some columns.
+    """
+    if unnamed:
+        given = ", ".join(each.show() if isinstance(each, Expr) else repr(each) for each in unnamed)
+        raise PlanError("A result has no name.", where=f"aggregate({given})",
+                        hint="give each a name, such as aggregate(n=wb.count())")
+    _check(emit, fill, results, [name for name, _ in keys], schema)
+    asked = [part for expr in results.values() for part in reduced_in(expr)]
+    bounded = [part for part in asked if isinstance(part, WindowBound)]
+    filling = fill is not False
+    grid = known.grid
+    if grid is None and (bounded or filling or emit == "close"):
+        asks = bounded[0].show() if bounded else 'emit="close"' if emit == "close" else f"fill={fill!r}"
+        raise PlanError(f"{asks} asks for windows on a grid, and here are none.", where="aggregate(...)",
+                        hint='Put it right after tumbling_window(...) or hopping_window(...); sessions have '
+                             'session_window(..., emit="close").')
+    constants = tuple((name, Lit(value)) for name, value in fill.items()) if isinstance(fill, Mapping) else ()
+    plain = tuple((name, each) for name, each in results.items() if isinstance(each, Aggregate))
+    computed = len(plain) < len(results) or bool(constants)
+    measures = tuple(distinct_aggregates(list(results.values()))) if computed else plain
+    reduce = GroupAggregate(keys=keys, measures=measures)
+    chain: list[Operator] = [reduce]
+    if grid is not None and (bounded or filling or emit == "close"):
+        if grid.hop < grid.size:
+            chain.append(Chop(period=grid.hop, offset=grid.offset, unit=schema.unit))
+        if filling:
+            chain.append(Fill(keys=len(keys), nothing=reduce.of_nothing(schema), grid=grid, unit=schema.unit,
+                              marked=FILLED if constants else None))
+    if computed:
+        chain.append(Results(keys=tuple(name for name, _ in keys), columns=tuple(results.items()),
+                             bounds=(0, 0) if grid is None else grid.bounds, constants=constants))
+    return chain
+
+
+def _check(emit: Any, fill: Any, results: Mapping[str, Any], keys: Sequence[str], schema: Schema) -> None:
+    """Refuse what is not a result, and options that are not what they should be."""
+    for name, option in (("emit", emit), ("fill", fill)):
+        if isinstance(option, Expr):
+            raise PlanError(f"{name!r} is an option of aggregate(), not a column.",
+                            where=f"aggregate({name}={option.show()})", hint="choose another name for the result")
+    if emit not in ("change", "close"):
+        raise PlanError(f"Results are shown on 'change' or on 'close', not {emit!r}.",
+                        where=f"aggregate(emit={emit!r})", hint='"close" gives one row for each window')
+    if not isinstance(fill, bool | Mapping):
+        raise PlanError(f"fill is {fill!r}.", where=f"aggregate(fill={fill!r})", hint='True, or such as {"n": 0}')
+    if not results:
+        raise PlanError("aggregate() needs at least one aggregate.", where="aggregate()",
+                        hint="such as aggregate(n=wb.count())")
+    for name, expr in results.items():
+        where = f"aggregate({name}=...)"
+        check_name(name, "aggregate")
+        if not isinstance(expr, Expr):
+            raise PlanError(f"{name}={expr!r} is not an aggregate.", where=where, hint="such as wb.sum(col.x)")
+        for part in reduced_in(expr):
+            for given in vars(part).values():
+                check_text(given, schema.names, where=f"aggregate({name}={part.show()})")
+        single = [column for column in columns_in(expr) if column not in keys]
+        if single or not any(True for _ in reduced_in(expr)):
+            raise PlanError(f"{name}={expr.show()} is not an aggregate.", where=where,
+                            hint=f"a result speaks of many rows: such as wb.sum(col.{single[0]})" if single
+                            else "such as wb.sum(col.x)")
+    if isinstance(fill, Mapping):
+        for name, value in fill.items():
+            if not isinstance(lift(value), Lit):
+                raise PlanError(f"An empty window has no {lift(value).show()}.", where=f"aggregate(fill={fill!r})",
+                                hint='fill with plain values, such as {"n": 0}')
+            if name not in results:
+                raise PlanError(f"There is no result {name!r} to fill.", where=f"aggregate(fill={fill!r})",
+                                hint=near_match(name, list(results)))

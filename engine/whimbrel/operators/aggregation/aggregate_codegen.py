@@ -1,0 +1,336 @@
+"""Source text of aggregation: thin glue that binds a query's expressions and aggregates to handwritten primitives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from whimbrel.kernels import Compiled, load_text
+from whimbrel.plan import Aggregate, Part, Steps
+
+Functions = dict[str, Callable[..., Any]]
+
+SHOW = "from whimbrel.kernels.primitives.aggregation.write_value import show"
+"""How a loop writes a value that may be missing."""
+
+_OF = {Part.WHOLE: "state", Part.STATES: "state, shown as it is,", Part.MERGED: "merged state"}
+
+
+def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
+    """The loop that applies a schedule of operations to the state of one aggregate."""
+    stacks = two_stacks(steps)
+    roles = ["accumulate", "deaccumulate"]
+    roles += ([] if shows_states(steps, part) else ["result"]) + (["merge"] if stacks else ["spoiled"])
+    imports, functions = bind_steps(steps, "", roles)
+    fields = range(len(steps.init))
+    state = ", ".join(f"state{field}" for field in fields)
+    columns = range(len(steps.init) if part is Part.MERGED else steps.inputs)
+    shown = outputs(steps, part)
+    entering = _row("value", "row", steps, part, "start")
+    lines = [
+        comment(f"Replays a schedule of operations on the {_OF[part]} of {aggregate.name}."),
+        "",
+        "import numpy as np",
+        *imports,
+        *([] if shows_states(steps, part) else [SHOW]),
+        "from whimbrel.kernels.primitives.hashing.hash_table import index",
+        "",
+        "",
+        f"def replay(first, count, kind, who, which, slot, target, {_each('value', columns)}, valid,",
+        f"           {_each('held', columns)}, held_valid, moment, held_sync, held_other, head, after, before, stale,",
+        f"           {_each('shown', outputs(steps, part))}, shown_valid, {out_names(steps, part)}, out_valid,",
+        "           start, held_start,",
+        *([f"           front, last, newest, newer, {_suffixes(steps)},"] if stacks else []),
+        f"           {state}):",
+        "    for step in range(first, count):",
+        "        operation = kind[step]",
+        "        group = index(who[step])",
+        "        if operation == 0:  # the row enters",
+        "            row = index(which[step])",
+        "            counts = valid.shape[0] == 0 or valid[row]",
+        "            if held0.shape[0]:",
+        f"                {into('held', 'slot[step]', columns)} = {into('value', 'row', columns)}",
+        "                held_valid[slot[step]] = counts",
+        *(["                held_start[slot[step]] = start[row]"] if steps.timed else []),
+        *(_enter_stack() if stacks else []),
+        "            if counts:",
+        f"                {stored('state', 'group', fields, f'accumulate({_load(steps)}, {entering})')}",
+        "        elif operation == 1:  # the row leaves",
+        *_leave(steps, part),
+        "        elif operation == 2:  # the value is shown",
+        *(_recompute(steps, part) if steps.deaccumulate is None else []),
+        *(_both_stacks(steps) if stacks else [f"            state = {_load(steps)}"]),
+        *(_recompute_spoiled(steps, part) if steps.spoiled is not None else []),
+        "            to = target[step]",
+        *_show(steps, part),
+        "            if shown_valid.shape[0]:",
+        f"                {into('shown', 'group', shown)} = {into('out', 'to', shown)}",
+        "                shown_valid[group] = out_valid[to]",
+        "        elif operation == 3:  # what was shown ends",
+        f"            {into('out', 'target[step]', shown)} = {into('shown', 'group', shown)}",
+        "            out_valid[target[step]] = shown_valid[group]",
+        "        else:  # the group is empty",
+        f"            {into('state', 'group', fields)} = {literals(steps)}",
+        "            stale[group] = False",
+        *(["            if front.shape[0]:", "                front[group], newest[group] = -1, -1"] if stacks else []),
+        "",
+    ]
+    return load_text("\n".join(lines), "replay", functions)
+
+
+def finish_function(aggregate: Aggregate, steps: Steps) -> Compiled:
+    """The loop that makes values of states."""
+    imports, functions = bind_steps(steps, "", ("result",))
+    fields = range(len(steps.init))
+    text = "\n".join([
+        comment(f"Makes values of states of {aggregate.name}."),
+        "",
+        *imports,
+        SHOW,
+        "",
+        "",
+        f"def finish({_each('state', fields)}, out, out_valid):",
+        "    for row in range(out.shape[0]):",
+        f"        out_valid[row] = show(result({tuple_of('state', 'row', fields)}), out, row)",
+        "",
+    ])
+    return load_text(text, "finish", functions)
+
+
+def slopes_function(aggregate: Aggregate, steps: Steps) -> Compiled:
+    """The loop that makes values of states, and says how much each value grows with each field, by changing it."""
+    imports, functions = bind_steps(steps, "", ("result",))
+    fields = range(len(steps.init))
+    lines = [
+        comment(f"Makes values of states of {aggregate.name}, and sees what they depend on."),
+        "",
+        *imports,
+        SHOW,
+        "",
+        "",
+        f"def slopes({_each('state', fields)}, {_each('step', fields)}, {_each('varies', fields)}, out, out_valid,",
+        f"           {_each('slope', fields)}):",
+        "    for row in range(out.shape[0]):",
+        f"        out_valid[row] = show(result({tuple_of('state', 'row', fields)}), out, row)",
+    ]
+    for field in fields:
+        moved = " ".join(f"state{at}[row]{f' + step{at}[row]' if at == field else ''}," for at in fields)
+        lines += [
+            f"        slope = 0.0  # of field {field}",
+            f"        if varies{field} and out_valid[row] and show(result(({moved})), slope{field}, row):",
+            f"            slope = (slope{field}[row] - out[row]) / step{field}[row]",
+            f"        slope{field}[row] = slope if slope - slope == 0 else 0.0  # not a finite number",
+        ]
+    return load_text("\n".join([*lines, ""]), "slopes", functions)
+
+
+def merge_function(aggregate: Aggregate, steps: Steps) -> Compiled:
+    """The loop that merges states, each into that of its group."""
+    imports, functions = bind_steps(steps, "", ("merge",))
+    fields = range(len(steps.init))
+    both = f"merge({_load(steps)}, {tuple_of('given', 'row', fields)})"
+    lines = [
+        comment(f"Merges states of {aggregate.name}."),
+        "",
+        *imports,
+        "",
+        "",
+        f"def merged(groups, {_each('given', fields)}, {_each('state', fields)}):",
+        "    for row in range(groups.shape[0]):",
+        "        group = groups[row]",
+        f"        {stored('state', 'group', fields, both)}",
+    ]
+    return load_text("\n".join([*lines, ""]), "merged", functions)
+
+
+def outputs(steps: Steps, part: Part) -> range:
+    """The columns that an aggregate makes: its value, or the fields of its state."""
+    return range(len(steps.init)) if shows_states(steps, part) else range(1)
+
+
+def shows_states(steps: Steps, part: Part) -> bool:
+    """Whether what is shown is states: they are asked for, or become values as whole columns later."""
+    return part is not Part.WHOLE or steps.columns is not None
+
+
+def out_names(steps: Steps, part: Part) -> str:
+    """Where they are written, as parameters of a loop."""
+    return _each("out", outputs(steps, part))
+
+
+def two_stacks(steps: Steps) -> bool:
+    """Whether rows that leave in the order they came need no recomputation, though none can be taken back."""
+    return steps.deaccumulate is None and steps.merge is not None
+
+
+def comment(text: str) -> str:
+    """A user's words as a comment: on one line, whatever they hold, so that they can never be code."""
+    return "# " + " ".join(text.split())
+
+
+def literal(number: float) -> str:
+    """A number of a state as source text."""
+    if isinstance(number, float) and not math.isfinite(number):
+        return "np.nan" if math.isnan(number) else "np.inf" if number > 0 else "-np.inf"
+    return repr(number)
+
+
+def literals(steps: Steps) -> str:
+    """The state of no rows."""
+    return ", ".join(map(literal, steps.init))
+
+
+def tuple_of(name: str, place: str, fields: Sequence[int]) -> str:
+    """A state that lies in one array for each field."""
+    inside = into(name, place, fields)
+    return f"({inside},)" if len(fields) == 1 else f"({inside})"
+
+
+def into(name: str, place: str, fields: Sequence[int]) -> str:
+    """Where the fields of a state are, to be assigned to."""
+    return ", ".join(f"{name}{field}[{place}]" for field in fields)
+
+
+def stored(name: str, place: str, fields: Sequence[int], state: str) -> str:
+    """The assignment of a state to its fields."""
+    return f"{into(name, place, fields)} = {state}{'[0]' if len(fields) == 1 else ''}"
+
+
+def bind_steps(steps: Steps, suffix: str, roles: Sequence[str]) -> tuple[list[str], Functions]:
+    """Import lines for the steps of an aggregate; functions that cannot be imported are handed over instead."""
+    imported: dict[str, list[str]] = {}
+    functions: Functions = {}
+    for role in roles:
+        function = getattr(steps, role)
+        if function is None:
+            continue
+        # Machine code is kept under a name that covers the text of the engine's own functions only.
+        if not function.__module__.startswith("whimbrel.aggregates.") or "<" in function.__qualname__:
+            functions[f"{role}{suffix}"] = function
+        else:
+            imported.setdefault(function.__module__, []).append(f"{function.__name__} as {role}{suffix}")
+    return [f"from {module} import {', '.join(names)}" for module, names in imported.items()], functions
+
+
+def _each(name: str, columns: Sequence[int]) -> str:
+    return ", ".join(f"{name}{column}" for column in columns)
+
+
+def _row(name: str, place: str, steps: Steps, part: Part, start: str) -> str:
+    """What a row brings: its values and maybe its start, or the state of many rows."""
+    if part is not Part.MERGED:
+        return into(name, place, range(steps.inputs)) + (f", {start}[{place}]" if steps.timed else "")
+    return tuple_of(name, place, range(len(steps.init)))
+
+
+def _show(steps: Steps, part: Part) -> list[str]:
+    if shows_states(steps, part):
+        return [f"            {stored('out', 'to', outputs(steps, part), 'state')}", "            out_valid[to] = True"]
+    return ["            out_valid[to] = show(result(state), out0, to)"]
+
+
+def _load(steps: Steps) -> str:
+    return tuple_of("state", "group", range(len(steps.init)))
+
+
+def _suffixes(steps: Steps) -> str:
+    return ", ".join(f"suffix{field}" for field in range(len(steps.init)))
+
+
+def _leave(steps: Steps, part: Part) -> Sequence[str]:
+    if two_stacks(steps):
+        return _leave_stack(steps, part)
+    lines = ["            if held_valid[slot[step]]:"]
+    if steps.deaccumulate is None:
+        return [*lines, "                stale[group] = True"]
+    row = _row("held", "slot[step]", steps, part, "held_start")
+    taken = stored("state", "group", range(len(steps.init)), f"deaccumulate({_load(steps)}, {row})")
+    return [*lines, f"                {taken}"]
+
+
+def _enter_stack() -> Sequence[str]:
+    """The back stack is the state of the group. A row that leaves before an earlier one ends the order of the group."""
+    return [
+        "            if front.shape[0]:",
+        "                place, before = index(slot[step]), newest[group]",
+        "                if front[group] != -2 and before >= 0 and held_other[place] < held_other[before]:",
+        "                    front[group], stale[group] = -2, True",
+        "                newest[group] = place",
+    ]
+
+
+def _leave_stack(steps: Steps, part: Part) -> Sequence[str]:
+    """Pop the front stack; where it is empty, turn the back stack over: each slot gets the merge from it to the newest.
+
+    All that end at one moment leave with the first of them, so that their order among each other does not matter.
+    """
+    fields = range(len(steps.init))
+    fresh = f"({literals(steps)},)"
+    held = _row("held", "place", steps, part, "held_start")
+    return [
+        "            if front[group] == -2:",
+        "                if held_valid[slot[step]]:",
+        "                    stale[group] = True",
+        "            else:",
+        "                now, top = held_other[slot[step]], front[group]",
+        "                while top >= 0 and held_other[top] <= now:",
+        "                    top = -1 if top == last[group] else newer[top]",
+        "                if top < 0:",
+        f"                    state = {fresh}",
+        "                    place = newest[group]",
+        "                    while place >= 0 and held_other[place] > now:",
+        "                        if held_valid[place]:",
+        f"                            state = merge(accumulate({fresh}, {held}), state)",
+        f"                        {stored('suffix', 'place', fields, 'state')}",
+        "                        if top < 0:",
+        "                            last[group] = place",
+        "                        else:",
+        "                            newer[place] = top",
+        "                        top, place = place, after[place]",
+        "                    newest[group] = -1 if top < 0 else newest[group]",
+        f"                    {into('state', 'group', fields)} = {literals(steps)}",
+        "                front[group] = top",
+    ]
+
+
+def _both_stacks(steps: Steps) -> Sequence[str]:
+    top = tuple_of("suffix", "front[group]", range(len(steps.init)))
+    return [
+        f"            state = {_load(steps)}",
+        "            if front.shape[0] and front[group] >= 0:",
+        f"                state = merge({top}, state)",
+    ]
+
+
+def _recompute(steps: Steps, part: Part) -> Sequence[str]:
+    """A row cannot be taken back: compute the group afresh."""
+    return ["            if stale[group]:", *_afresh(steps, part), "                stale[group] = False"]
+
+
+def _recompute_spoiled(steps: Steps, part: Part) -> Sequence[str]:
+    return [
+        "            if spoiled(state):",
+        "                if head.shape[0] == 0:",
+        "                    return step  # the rows of a group do not hang together yet",
+        *_afresh(steps, part),
+    ]
+
+
+def _afresh(steps: Steps, part: Part) -> Sequence[str]:
+    """The state of the rows of a group that are active at this moment; if order matters, from the oldest one on."""
+    oldest = [
+        "                while place >= 0 and after[place] >= 0:",
+        "                    place = after[place]",
+    ] if steps.in_order else []
+    return [
+        "                now = moment[target[step]]",
+        f"                state = ({literals(steps)},)",
+        "                place = head[group]",
+        *oldest,
+        "                while place >= 0:",
+        "                    if held_valid[place] and held_sync[place] <= now < held_other[place]:",
+        f"                        state = accumulate(state, {_row('held', 'place', steps, part, 'held_start')})",
+        f"                    place = {'before' if steps.in_order else 'after'}[place]",
+        f"                {stored('state', 'group', range(len(steps.init)), 'state')}",
+    ]

@@ -1,0 +1,200 @@
+"""Rows for empty windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Field, Schema, frozen
+from whimbrel.clock import INF, MIN_TIME, TickUnit, quote_ticks
+from whimbrel.errors import KernelError
+from whimbrel.kernels import PORTION_ROWS, Compiled, Kernel, KeyTable
+from whimbrel.kernels.primitives.windows.fill import NOW, SEEN, UNKNOWN, USED, fill_windows
+from whimbrel.operators.aggregation.scalar_accumulator import extend
+from whimbrel.plan import EVERYTHING, Exact, Given, Grid, Operator, Properties, Wanted
+
+Array = np.ndarray[Any, Any]
+
+_fill = Compiled(fill_windows)
+_NONE = frozen(np.empty(0, np.int64))
+_NO_GROUPS = frozen(np.empty(0, np.int32))
+ROOM_ROWS = 4096
+MOST_ROWS = 1 << 27
+"""More rows than this for one gap are a mistake, not an answer."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fill(Operator):
+    """Give every group a row in every window, from its first one on: what it says when nothing happened.
+
+        time     0    5    10   15   20
+        in       2────          1────         (count per 5: a row of one group)
+        out      2────0────0────1────         (fill=True)
+
+    A group begins with its first row. A row is made for a window only when there is a row (of any group) in that window
+    or a later one, never because time passed; so all groups end with the last window of the stream that has a row.
+
+    Parameters
+    ----------
+    keys : int
+        So many of the first columns are keys.
+    nothing : tuple of Column
+        One value for each of the other columns.
+    grid : Grid
+        The windows.
+    marked : str, optional
+        A column to add that is true for the rows that are made.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is, for printing.
+
+    Notes
+    -----
+    Whether an empty window is shown depends on what comes later, so the result looks ahead, in either labelling.
+    Shapes: a row for each group and window. State: one entry for each group that was ever seen.
+    Source: gap filling on the window grid, SEMANTICS 5.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1, 15]}, time="at")
+    >>> events.tumbling_window(5).aggregate(n=wb.count(), fill=True).collect().to_pylist()[1:]
+    [{'start': 5, 'end': 10, 'n': 0}, {'start': 10, 'end': 15, 'n': 0}, {'start': 15, 'end': 20, 'n': 1}]
+    """
+
+    keys: int
+    nothing: tuple[Column, ...]
+    grid: Grid
+    marked: str | None = None
+    unit: TickUnit = None
+
+    ends_grouping: ClassVar[bool] = True
+
+    def schema(self, *upstream: Schema) -> Schema:
+        mark = [] if self.marked is None else [Field(self.marked, pa.bool_())]
+        return upstream[0].with_fields([*upstream[0], *mark], where=self.show())
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return Properties(duration=self.grid.step, causal=False, apart=upstream[0].no_period())
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        if wanted.result and not wanted.starting and wanted.exact is Exact.VALUES:
+            return (wanted.only(inputs[0].schema.names[: self.keys]),)
+        return (EVERYTHING,)  # where rows are made depends on the first and on the last row of all
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return FillKernel(self, upstream[0], self.schema(*upstream))
+
+    def show(self) -> str:
+        return f"fill(every {quote_ticks(self.grid.hop, self.unit)})"
+
+
+class FillKernel(Kernel):
+    """Knows which groups there are, and which of them have a row in the open window."""
+
+    def __init__(self, fill: Fill, schema: Schema, out_schema: Schema) -> None:
+        self.fill, self.out_schema = fill, out_schema
+        self.keys = KeyTable([field.type for field in schema.fields[: fill.keys]])
+        self.state = np.zeros(4, np.int64)
+        self.state[NOW] = MIN_TIME
+        self.groups = np.full(64, UNKNOWN, np.int8)
+        self.open = False
+        self.todo: list[list[Any]] = []
+        """Rows that are to be shown, their groups, and the row that is next."""
+        self.told = MIN_TIME
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        batch = batch.compact()
+        if not len(batch):
+            return []
+        groups = self.keys.ids(batch.columns[: self.fill.keys], len(batch))
+        if len(self.keys) > len(self.groups):
+            self.groups = extend(self.groups, 2 * len(self.keys), UNKNOWN)
+        self.todo.append([batch, frozen(groups), 0])
+        return self.next_portion() if len(self.todo) == 1 else []
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        self.told = frontier
+        if self.todo:
+            self.frontier = min(frontier, int(self.state[NOW]))
+            return []
+        return self._close()
+
+    @property
+    def more(self) -> bool:
+        return bool(self.todo)
+
+    @property
+    def growing(self) -> str:
+        return f"a gap of windows is filled for {int(self.state[SEEN]):,} groups"
+
+    def next_portion(self) -> list[Batch]:
+        out, room = list[Batch](), PORTION_ROWS
+        while self.todo and room > 0:
+            batch, groups, row = self.todo[0]
+            if row == 0:
+                self._check(int(batch.sync[-1]))
+            made, row = self._run(batch, groups, MIN_TIME, row, room)
+            out, room = out + made, room - sum(map(len, made))
+            self.todo[0][2] = row
+            if row > len(batch):
+                self.todo.pop(0)
+        self.open = True
+        if not self.todo:
+            return out + (self._close() if self.told > MIN_TIME else [])
+        self.frontier = min(self.told, int(self.state[NOW]))
+        return out
+
+    def _close(self) -> list[Batch]:
+        """Fill up the open window, if it is over."""
+        out: list[Batch] = []
+        if self.open and self.told > self.state[NOW]:
+            self.open = False
+            rows = Batch.empty(self.out_schema.select(self.out_schema.names[: len(self._columns)]))
+            out, _ = self._run(rows, _NO_GROUPS, int(self.state[NOW]) + self.fill.grid.hop)
+        held = self.told != INF and self.state[SEEN] > 0
+        self.frontier = min(self.told, int(self.state[NOW])) if held else self.told
+        return out
+
+    @property
+    def buffered_rows(self) -> int:
+        return int(self.state[SEEN])
+
+    @property
+    def _columns(self) -> tuple[Field, ...]:
+        return self.out_schema.fields[: len(self.out_schema.fields) - (self.fill.marked is not None)]
+
+    def _check(self, time: int) -> None:
+        groups = int(self.state[SEEN])
+        windows = (time - int(self.state[NOW])) // self.fill.grid.hop if groups else 0
+        if windows * groups > MOST_ROWS:
+            raise KernelError(f"A gap of {windows:,} windows in {groups:,} groups is too long to be filled.",
+                              where=self.fill.show(), hint="longer hops, or no fill=")
+
+    def _run(self, batch: Batch, groups: Array, until: int, row: int = 0,
+             room: int = MOST_ROWS) -> tuple[list[Batch], int]:
+        """Rows as they are and rows that are made, at most about `room` of them, and the row that is next."""
+        out: list[Batch] = []
+        time, source = np.empty(ROOM_ROWS, np.int64), np.empty(ROOM_ROWS, np.int64)
+        while row <= len(batch) and room > 0:
+            self.state[USED] = 0
+            row = int(_fill(row, batch.sync, groups, until, self.fill.grid.hop, self.state, self.groups, time, source))
+            if rows := int(self.state[USED]):
+                out.append(self._batch(batch, time[:rows].copy(), source[:rows]))
+                room -= rows
+        return out, row
+
+    def _batch(self, batch: Batch, time: Array, source: Array) -> Batch:
+        made = source < 0
+        groups, given = -1 - source[made], source[~made]
+        none = np.zeros(len(groups), np.int64)
+        columns = [*self.keys.values(groups), *(value.take(none) for value in self.fill.nothing)]
+        place = np.empty(len(source), np.int64)
+        place[~made], place[made] = np.arange(len(given)), len(given) + np.arange(len(groups))
+        both = [Column.concat([old.take(given), new]).take(place)
+                for old, new in zip(batch.columns, columns, strict=True)]
+        if self.fill.marked is not None:
+            both.append(Column(pa.bool_(), made))
+        return Batch(self.out_schema, time, self.fill.grid.step, tuple(both))

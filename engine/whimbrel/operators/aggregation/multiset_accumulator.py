@@ -1,0 +1,223 @@
+"""An aggregate that keeps every value of a group in order: one bag per group, all bags in one pool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type, scaled, unscaled
+from whimbrel.expr import evaluate, predicate, type_of
+from whimbrel.kernels import Compiled
+from whimbrel.kernels.interpolation import as_float, as_integer, between_floats, between_integers, between_unscaled
+from whimbrel.kernels.primitives.aggregation import multisets
+from whimbrel.operators.aggregation.accumulator import Inputs, Measurement, Remembered
+from whimbrel.operators.aggregation.multiset_values import FixedValues, WordValues
+from whimbrel.operators.aggregation.operation_log import Outs, Schedule
+from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, NO_MASK, extend
+from whimbrel.plan import Aggregate, Bag, Part
+
+Array = np.ndarray[Any, Any]
+
+_replay = Compiled(multisets.replay_bags)
+_repack = Compiled(multisets.repack)
+_NONE = frozen(np.empty(0, np.int64))
+PLACES_AT_FIRST = 64
+
+
+class BagMeasure(Measurement):
+    """The bags of one aggregate, what was shown of them, and the replay that moves them.
+
+    Parameters
+    ----------
+    name : str
+        The result column.
+    aggregate : Aggregate
+    bag : Bag
+        What is kept and shown.
+    schema : Schema
+        Of the input.
+    remembers : bool
+        Whether rows also leave their group, so that their values must be kept until then.
+    part : Part
+        Whether it makes values of rows, or states, which are lists of all values in order.
+    """
+
+    def __init__(self, name: str, aggregate: Aggregate, bag: Bag, schema: Schema, *, remembers: bool,
+                 part: Part = Part.WHOLE) -> None:
+        assert aggregate.expr is not None
+        input_type = type_of(aggregate.expr, schema, where=aggregate.show())
+        self.type = aggregate.result_type(input_type)
+        if part is Part.STATES:
+            bag, self.type = Bag(multisets.ALL), pa.list_(input_type)
+        self.name, self.aggregate, self.bag = name, aggregate, bag
+        self.out_dtypes = [np.dtype(np.int64)]
+        self.values = WordValues(input_type) if numpy_type(input_type) is None else FixedValues(input_type)
+        self.one = not remembers and bag.choice in (multisets.LOWEST, multisets.HIGHEST)
+        groups, slots = (GROUPS_AT_FIRST, GROUPS_AT_FIRST) if remembers else (0, 0)
+        self.sizes = np.zeros(6, np.int64)
+        self.items = np.zeros(PLACES_AT_FIRST, np.int64)
+        self.starts = np.zeros(PLACES_AT_FIRST if bag.timed else 0, np.int64)
+        self.first, self.length, self.room, self.tidy = (np.zeros(GROUPS_AT_FIRST, np.int64) for _ in range(4))
+        self.shown = np.zeros(PLACES_AT_FIRST if remembers else 0, np.int64)
+        self.shown_first, self.shown_length, self.shown_room = (np.zeros(groups, np.int64) for _ in range(3))
+        self.shown_valid = np.zeros(groups, np.bool_)
+        self.held, self.held_valid = np.zeros(slots, np.int64), np.zeros(slots, np.bool_)
+        self.held_start = np.zeros(slots if bag.timed else 0, np.int64)
+        self.told = np.zeros(PLACES_AT_FIRST, np.int64)
+
+    def grow_groups(self, groups: int) -> None:
+        for name in ("first", "length", "room", "tidy"):
+            setattr(self, name, extend(getattr(self, name), groups, 0))
+        if len(self.shown_first):
+            for name in ("shown_first", "shown_length", "shown_room", "shown_valid"):
+                setattr(self, name, extend(getattr(self, name), groups, 0))
+
+    def grow_slots(self, slots: int) -> None:
+        self.held, self.held_valid = extend(self.held, slots, 0), extend(self.held_valid, slots, 0)
+        if self.bag.timed:
+            self.held_start = extend(self.held_start, slots, 0)
+
+    def read(self, batch: Batch) -> Inputs:
+        if isinstance(self.values, WordValues) and len(self.values.words) > self.values.limit:
+            self._forget_words(self.values)
+        aggregate = self.aggregate
+        assert aggregate.expr is not None
+        valid = None
+        if aggregate.condition is not None:
+            valid = predicate(aggregate.condition, batch)
+            batch = batch.with_absent(~valid)
+        column = evaluate(aggregate.expr, batch)
+        if column.valid is not None or not column.fixed:
+            there = column.validity()
+            valid = there if valid is None else valid & there
+        return ((self.values.encode(column),), NO_MASK if valid is None else frozen(valid),
+                batch.first_start if self.bag.timed else _NONE)
+
+    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs, first: int = 0) -> None:
+        given, valid, start = inputs
+        values = given[0] if given else _NONE
+        out, out_valid = outs
+        bag, count = self.bag, schedule.operations
+        self.sizes[multisets.TOLD] = 0
+        step = first
+        while True:
+            step = int(_replay(
+                step, count, schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target,
+                values, valid, start, self.held, self.held_valid, self.held_start,
+                self.items, self.starts, self.first, self.length, self.room, self.tidy,
+                self.shown, self.shown_first, self.shown_length, self.shown_room, self.shown_valid,
+                self.sizes, self.values.rank, self.values.by_rank, bag.choice, bag.share, bag.whole, self.one,
+                self.told, out, out_valid))
+            if step == count:
+                return
+            self._make_room()
+
+    def columns(self, outs: Outs, rows: int, storage: Storage | None = None) -> list[Column]:
+        ends, valid = (array[:rows] for array in outs)
+        return [self._column(ends, valid)]
+
+    def _column(self, ends: Array, valid: Mask) -> Column:
+        told = self.told[: ends[-1] if len(ends) else 0]
+        match self.bag.choice:
+            case multisets.DISTINCT:
+                return Column(pa.int64(), told.copy())
+            case multisets.ALL:
+                return self._lists(ends, self.values.decode(told))
+            case multisets.TOP | multisets.TOP_WITH_TIES:
+                return self._ranked(ends, told)
+            case multisets.BETWEEN:
+                return self._between(told, valid)
+        return self.values.decode(told, None if valid.all() else valid.copy())
+
+    def fork(self) -> BagMeasure:
+        twin = object.__new__(BagMeasure)
+        twin.__dict__.update({name: value.copy() if isinstance(value, np.ndarray) else value
+                              for name, value in vars(self).items()})
+        twin.values = self.values.fork()
+        return twin
+
+    def state_parts(self) -> dict[str, Any]:
+        """All but what the last replay told."""
+        return {name: value for name, value in vars(self).items() if name != "told"}
+
+    def _lists(self, ends: Array, items: Column) -> Column:
+        offsets = Column(pa.int32(), np.append(0, ends).astype(np.int32)).to_arrow()
+        return Column(self.type, pa.ListArray.from_arrays(offsets, items.to_arrow()))
+
+    def _ranked(self, ends: Array, told: Array) -> Column:
+        """Lists of rank and value: as many values are larger as the rank says, less one."""
+        begins = np.append(0, ends[:-1])
+        place = np.arange(len(told))
+        begin = np.repeat(begins, ends - begins)
+        new = np.append(True, told[1:] != told[:-1])[: len(told)] | (place == begin)
+        ranks = np.maximum.accumulate(np.where(new, place, 0)) - begin + 1
+        pairs = pa.StructArray.from_arrays([Column(pa.int64(), ranks).to_arrow(), self.values.decode(told).to_arrow()],
+                                           fields=list(self.type.value_type))
+        return self._lists(ends, Column(self.type.value_type, pairs))
+
+    def _between(self, told: Array, valid: Mask) -> Column:
+        below, above, rest = (np.ascontiguousarray(part) for part in told.reshape(-1, 3).T)
+        low = self.values.decode(below)
+        if pa.types.is_decimal(self.type):
+            return self._between_decimals(low, self.values.decode(above), rest, valid)
+        if pa.types.is_floating(low.type):
+            first, last = (np.asarray(each.values).astype(np.float64) for each in (low, self.values.decode(above)))
+            between = between_floats(first, last, rest, self.bag.whole)
+        else:
+            place = between_integers(below, above, rest, self.bag.whole)
+            if not pa.types.is_floating(self.type):  # of times it is a time
+                return FixedValues(self.type).decode(as_integer(*place, self.bag.whole),
+                                                     None if valid.all() else valid.copy())
+            between = as_float(*place, self.bag.whole, turned=pa.types.is_uint64(low.type))
+        return Column(pa.float64(), between, None if valid.all() else valid.copy())
+
+    def _between_decimals(self, low: Column, high: Column, rest: Array, valid: Mask) -> Column:
+        found = between_unscaled(unscaled(low.to_arrow()), unscaled(high.to_arrow()), rest.tolist(), self.bag.whole,
+                                 self.type.scale - low.type.scale)
+        there = valid.tolist()
+        return Column(self.type, pc.if_else(
+            Column(pa.bool_(), valid.copy()).to_arrow(),
+            scaled([value if each else 0 for value, each in zip(found, there, strict=True)], self.type),
+            pa.scalar(None, self.type)))
+
+    def _make_room(self) -> None:
+        """Give the replay the room that it stopped for."""
+        sizes = self.sizes
+        if sizes[multisets.MORE_ITEMS]:
+            self.items, self.starts = self._repacked(
+                self.items, self.starts, self.first, self.length, self.room, multisets.USED,
+                int(sizes[multisets.MORE_ITEMS]))
+        if sizes[multisets.MORE_SHOWN]:
+            self.shown, _ = self._repacked(self.shown, np.empty(0, np.int64), self.shown_first, self.shown_length,
+                                           self.shown_room, multisets.SHOWN_USED, int(sizes[multisets.MORE_SHOWN]))
+        if sizes[multisets.MORE_TOLD]:
+            self.told = extend(self.told, 2 * len(self.told) + int(sizes[multisets.MORE_TOLD]), 0)
+        sizes[multisets.MORE_ITEMS] = sizes[multisets.MORE_SHOWN] = sizes[multisets.MORE_TOLD] = 0
+
+    def _repacked(self, items: Array, starts: Array, first: Array, length: Array, room: Array, used: int,
+                  more: int) -> tuple[Array, Array]:
+        places = max(PLACES_AT_FIRST, 3 * int(length.sum()) + 2 * more)
+        packed, packed_starts = np.zeros(places, np.int64), np.zeros(places if len(starts) else 0, np.int64)
+        self.sizes[used] = _repack(items, starts, first, length, room, packed, packed_starts)
+        return packed, packed_starts
+
+    def _forget_words(self, values: WordValues) -> None:
+        """Keep only the words that a bag holds, or that were shown and have not ended."""
+        kept, shown = _places(self.first, self.length), _places(self.shown_first, self.shown_length)
+        words = self.bag.choice != multisets.DISTINCT
+        known = len(values.words)
+        live = np.unique(np.concatenate([self.items[kept], self.shown[shown] if words else _NONE]))
+        moved = values.keep_only(live)
+        self.items[kept] = moved[self.items[kept]]
+        if words:
+            self.shown[shown] = moved[self.shown[shown]]
+        self.held = moved[np.clip(self.held, 0, known - 1)]  # what left long ago may name words that are no more
+
+
+def _places(first: Array, length: Array) -> Array:
+    """Where the values of all groups lie."""
+    ends = np.cumsum(length)
+    return np.repeat(first - ends + length, length) + np.arange(ends[-1] if len(ends) else 0)

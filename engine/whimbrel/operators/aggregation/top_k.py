@@ -1,0 +1,215 @@
+"""The rows of largest value per snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.batch import Batch, Column, Field, Schema, numpy_type
+from whimbrel.clock import INF
+from whimbrel.errors import ExpressionError, PlanError
+from whimbrel.expr import Col, Condition, Expr, Keys, check_name, columns_of, evaluate, key_of, trace, type_of
+from whimbrel.kernels import Kernel, KeyTable
+from whimbrel.operators.aggregation.multiset_values import FixedValues
+from whimbrel.plan import Exact, Given, Operator, Properties, Reach, Wanted, fluent, is_ordered, reads_exactly
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TopK(Operator):
+    """Keep, while they are, the rows of the k largest values among the active events of each group.
+
+        time     0    5    10   15
+        in       2─────────
+                      3────────
+        out      2────                 (top_k(1, by=col.x): [0, 5), [5, 10), [10, 15))
+                      3────
+                           3────
+
+    Parameters
+    ----------
+    k : int, > 0
+    by : Expr
+        What rows are ordered by; rows where it is null are passed over.
+    descending : bool
+        Whether the largest are first.
+    ties : bool
+        Whether all rows of the last rank are kept; otherwise the other columns decide, in their order, then the start.
+    rank : str
+        The column of the rank: one more than the rows before it, as RANK in SQL.
+    keys : tuple of (str, Expr)
+        Groups; none means all events together.
+
+    Notes
+    -----
+    The lifetime of a result is the snapshot that it speaks of; equal neighbours stay separate. Shapes: up to k rows a
+    snapshot, more with ties. State: the active events. Work: the active events at every time at which one begins or
+    ends; at the windows only, behind a tumbling window.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1, 2], "x": [2, 5, 5], "n": ["a", "b", "c"]}, time="at").select("x", "n")
+    >>> events.tumbling_window(10).top_k(1, by=wb.col.x).collect().to_pylist()
+    [{'start': 0, 'end': 10, 'x': 5, 'n': 'b', 'rank': 1}, {'start': 0, 'end': 10, 'x': 5, 'n': 'c', 'rank': 1}]
+    """
+
+    k: int
+    by: Expr
+    descending: bool = True
+    ties: bool = True
+    rank: str = "rank"
+    keys: Keys = ()
+
+    def schema(self, *upstream: Schema) -> Schema:
+        where = self.show()
+        if self.k < 1:
+            raise PlanError("k must be at least 1.", where=where, hint="such as top_k(3, by=col.x)")
+        type_ = type_of(self.by, upstream[0], where=where)
+        if not is_ordered(type_):
+            raise ExpressionError(f"{self.by.show()} is {type_}, which has no order.", where=where,
+                                  hint="order by numbers, bools, times or texts")
+        for _, expr in self.keys:
+            type_of(expr, upstream[0], where=where)
+        return upstream[0].with_fields([*upstream[0], Field(self.rank, pa.int64())], where=where)
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return Properties(intervals_only=False, causal=upstream[0].causal, apart=upstream[0].no_period(),
+                          points=upstream[0].points)
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        if not self.ties:
+            return (frozenset(upstream[0].names),)
+        read = frozenset[str]().union(*map(columns_of, (self.by, *(expr for _, expr in self.keys))))
+        return (wanted - {self.rank} | read,)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0].of_changes()
+
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if key_of(self.keys, by[0]) else None
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        keys = [expr.name for _, expr in self.keys if isinstance(expr, Col)]
+        below = wanted.only(keys).of_changes(inputs[0].longest, inputs[0].properties.grid)
+        exact = max(reads_exactly(self), Exact.VALUES if self.ties else Exact.STARTS)
+        return (below.exactly(exact),)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return TopKKernel(self, upstream[0], self.schema(*upstream))
+
+    def show(self) -> str:
+        options = "" if self.descending else ", descending=False"
+        options += "" if self.ties else ", ties=False"
+        options += "" if self.rank == "rank" else f", rank={self.rank!r}"
+        text = f"top_k({self.k}, by={self.by.show()}{options})"
+        return text if not self.keys else f"group_by({', '.join(name for name, _ in self.keys)}).{text}"
+
+
+@fluent
+def top_k(schema: Schema, k: int, by: Condition | str, *, descending: bool = True, ties: bool = True,
+          rank: str = "rank", keys: Keys = ()) -> TopK:
+    """Keep the rows of the k largest values per snapshot and group. See :class:`whimbrel.operators.TopK`.
+
+    Parameters
+    ----------
+    k : int
+    by : Expr, callable or str
+        What rows are ordered by, or the name of a column.
+    descending : bool
+        False: the smallest instead.
+    ties : bool
+        Whether all rows of the last rank are kept, so that there may be more than k.
+    rank : str
+        The name of the column with the rank.
+    """
+    check_name(rank, "top_k")
+    return TopK(k=k, by=trace(by, where="top_k(by=...)", names=True), descending=descending, ties=ties, rank=rank,
+                keys=keys)
+
+
+class TopKKernel(Kernel):
+    """Active rows with their group; where one begins or ends, the groups it concerns are ranked anew."""
+
+    def __init__(self, operator: TopK, upstream: Schema, schema: Schema) -> None:
+        self.operator, self.schema = operator, schema
+        self.waiting: list[Batch] = []
+        self.active = Batch.empty(upstream)
+        self.shown = Batch.empty(schema)
+        self.groups = KeyTable([type_of(expr, upstream) for _, expr in operator.keys])
+        self.active_groups = self.shown_groups = np.empty(0, np.int64)
+        self.next_id = 0
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        self.waiting.append(batch.compact())
+        return []
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        self.frontier = frontier
+        rows = Batch.concat([Batch.empty(self.active.schema), *self.waiting])
+        cut = len(rows) if frontier == INF else int(np.searchsorted(rows.sync, frontier, "left"))
+        self.waiting = [rows.slice(cut, len(rows))] if cut < len(rows) else []
+        rows = rows.slice(0, cut)
+        groups = np.asarray(self.groups.ids([evaluate(expr, rows) for _, expr in self.operator.keys], cut), np.int64)
+        times = np.unique(np.concatenate([rows.sync, rows.other, self.active.other]))
+        out: list[Batch] = []
+        for time in times[(times < frontier) & (times < INF)].tolist():
+            first, last = np.searchsorted(rows.sync, time, "left"), np.searchsorted(rows.sync, time, "right")
+            out += self._instant(time, rows.slice(int(first), int(last)), groups[first:last])
+        return out
+
+    @property
+    def buffered_rows(self) -> int:
+        return len(self.active) + sum(map(len, self.waiting))
+
+    def _instant(self, time: int, new: Batch, new_groups: Array) -> list[Batch]:
+        left = self.active.other == time
+        changed = np.unique(np.concatenate([self.active_groups[left], new_groups]))
+        stays = np.flatnonzero(~left)
+        self.active = Batch.concat([self.active.take(stays), new])
+        self.active_groups = np.concatenate([self.active_groups[stays], new_groups])
+        over = np.isin(self.shown_groups, changed)
+        ended = self.shown.take(np.flatnonzero(over))
+        ended = Batch(self.schema, np.full(len(ended), time), ended.sync, ended.columns, ids=ended.ids)
+        ranked, groups = self._ranked(time, np.flatnonzero(np.isin(self.active_groups, changed)))
+        self.shown = Batch.concat([self.shown.take(np.flatnonzero(~over)), ranked])
+        self.shown_groups = np.concatenate([self.shown_groups[~over], groups])
+        return [batch for batch in (ended, ranked) if len(batch)]
+
+    def _ranked(self, time: int, places: Array) -> tuple[Batch, Array]:
+        """Start edges of the best of these rows, and their groups."""
+        op, rows, groups = self.operator, self.active.take(places), self.active_groups[places]
+        values = evaluate(op.by, rows)
+        order_by = _ranks(values) if op.descending else ~_ranks(values)
+        there = np.flatnonzero(values.validity() if values.fixed else np.asarray(pc.is_valid(values.to_arrow())))
+        if op.ties:
+            order = there[np.lexsort((order_by[there], groups[there]))]
+        else:
+            named = {str(number): column.to_arrow() for number, column in enumerate(rows.columns)}
+            table = pa.table({"group": groups, "by": order_by} | named | {"first": rows.first_start})
+            sort_keys = [(name, "ascending") for name in table.column_names]
+            order = np.asarray(Column.from_arrow(pc.sort_indices(table, sort_keys)).values).astype(np.int64)
+            order = order[np.isin(order, there)]
+        group, value = groups[order], order_by[order]
+        begins = np.searchsorted(group, group, "left")
+        same = np.append(True, (group[1:] != group[:-1]) | (value[1:] != value[:-1]))[: len(order)]
+        rank = np.maximum.accumulate(np.where(same, np.arange(len(order)), 0)) - begins + 1
+        kept = np.flatnonzero(rank <= op.k) if op.ties else np.flatnonzero(np.arange(len(order)) - begins < op.k)
+        best = rows.take(order[kept])
+        ids = self.next_id + np.arange(len(kept))
+        self.next_id += len(kept)
+        columns = (*best.columns, Column(pa.int64(), rank[kept].astype(np.int64)))
+        ends = np.full(len(kept), INF, np.int64)
+        return Batch(self.schema, np.full(len(kept), time), ends, columns, ids=ids), group[kept]
+
+
+def _ranks(values: Column) -> Array:
+    """Integers that are smaller for larger values; equal for equal ones."""
+    if numpy_type(values.type) is not None:
+        return ~FixedValues(values.type).encode(values)
+    return np.asarray(pc.rank(values.to_arrow(), "descending", tiebreaker="min")).astype(np.int64)

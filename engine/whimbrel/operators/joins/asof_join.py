@@ -1,0 +1,175 @@
+"""Events with the value that another stream had, or will have, when they start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from whimbrel.batch import Schema
+from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, quote_ticks
+from whimbrel.errors import PlanError
+from whimbrel.kernels import Kernel
+from whimbrel.kernels.primitives.joins import asof
+from whimbrel.operators.joins.asof_kernel import AsofKernel
+from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, key_pairs
+from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, earlier, fluent, later
+
+__all__ = ["Direction"]
+
+Direction = Literal["backward", "forward", "nearest"]
+"""Where an as-of join looks for the right start: up to the left one, from it on, or both ways."""
+
+_DIRECTIONS: dict[str, int] = {"backward": asof.BACKWARD, "forward": asof.FORWARD, "nearest": asof.NEAREST}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AsofJoin(Operator):
+    """Give each left event the right one whose start is nearest to its own, in one direction or both.
+
+        time     0    5    10   15
+        left        a──────            (a: [3, 10), b: [9, 12))
+                          b──
+        right    c                     (c: [0, 1), d: [7, 8))
+                        d
+        out         ac─────            (backward: the latest right start up to the left one)
+                          bd─
+
+    Parameters
+    ----------
+    on : tuple of (str, str)
+        Pairs of key columns, left and right. None: all events have one key.
+    tolerance : int, optional
+        Most ticks between the two starts. Forward and nearest need one: a left event waits so long for a right one.
+    direction : {"backward", "forward", "nearest"}
+        An equal start is a match in every direction, unless it is `strict`; of two equally near ones the earlier one is
+        taken.
+    strict : bool
+        Whether an equal start is no match.
+    nulls_equal : bool
+        Whether a null key matches a null key. Without it a null key matches nothing.
+    suffix : str
+        Added to right columns whose name the left has too.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is, for printing.
+
+    Notes
+    -----
+    Left lifetimes are kept; right ends do not matter. A left event without a match gets nulls. Right events of one
+    key that start at the same time have no order, so that each of them gives a row. Shapes: one row per left event,
+    but for that; left columns, then right columns without the keys of the same name. State: per key the latest right
+    event within the tolerance, and whatever one side is ahead of the other.
+    Source: a clip and a join in Trill (VLDB 2015), section 3.3; named as in Polars and pandas.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> trades = wb.from_arrow({"at": [3, 9], "n": [100, 200]}, time="at").select("n")
+    >>> quotes = wb.from_arrow({"at": [0, 7], "price": [1.5, 2.5]}, time="at").select("price")
+    >>> trades.asof_join(quotes).collect().to_pylist()
+    [{'start': 3, 'end': 4, 'n': 100, 'price': 1.5}, {'start': 9, 'end': 10, 'n': 200, 'price': 2.5}]
+
+    The price before that of the same instant:
+
+    >>> quotes.asof_join(quotes, strict=True).collect().to_pylist()[1]
+    {'start': 7, 'end': 8, 'price': 2.5, 'price_right': 1.5}
+    """
+
+    arity: ClassVar[int] = 2
+
+    on: Pairs = ()
+    tolerance: int | None = None
+    direction: Direction = "backward"
+    strict: bool = False
+    nulls_equal: bool = False
+    suffix: str = "_right"
+    unit: TickUnit = None
+
+    @property
+    def row(self) -> JoinedRow:
+        """What the rows of the result look like."""
+        return JoinedRow(self.on, self.suffix)
+
+    def schema(self, *upstream: Schema) -> Schema:
+        left, right = upstream
+        self.row.check(left, right, where=self.show())
+        return self.row.schema(left, right, where=self.show())
+
+    def properties(self, *upstream: Properties) -> Properties:
+        left, backward = upstream[0], self.direction == "backward"
+        beat = left.beat
+        if beat is not None and not backward and (self.tolerance is None or self.tolerance >= beat.hop):
+            beat = None  # it looks further ahead than to the next point
+        return replace(left, intervals_only=True, causal=all(known.causal for known in upstream) and backward,
+                       beat=beat, starts_only=False, packed=True, apart=left.no_period())
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        left, right = upstream
+        return self.row.needs(wanted, None, left, right)
+
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if by in self.on else None
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        left, right = inputs
+        mine, theirs = self.row.sides(wanted, left.schema, right.schema, (0,))
+        first = wanted.start
+        if not wanted.starting:
+            mine = mine.exactly(Exact.STARTS)
+            first = earlier(first, INF if left.longest is None else left.longest - 1)
+        tolerance = INF if self.tolerance is None else self.tolerance
+        start = first if self.direction == "forward" else earlier(first, tolerance)
+        end = wanted.end if self.direction == "backward" else later(wanted.end, tolerance)
+        found = theirs.starts(start, end)
+        if self.direction == "backward" and self.row.pinned(theirs):
+            found = replace(found, latest_before=first if self.strict else later(first, 1))
+        return mine, found
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        left, right = upstream
+        tolerance = INF if self.tolerance is None else self.tolerance
+        return AsofKernel(self.row, (left, right), self.schema(left, right), _DIRECTIONS[self.direction], tolerance,
+                          strict=self.strict, nulls_equal=self.nulls_equal)
+
+    def show(self) -> str:
+        words = [self.row.show()] if self.on else []
+        words += [f"tolerance={quote_ticks(self.tolerance, self.unit)}"] if self.tolerance is not None else []
+        words += [f"direction={self.direction!r}"] if self.direction != "backward" else []
+        words += ["strict=True"] if self.strict else []
+        words += ["nulls_equal=True"] if self.nulls_equal else []
+        return f"asof_join({', '.join(words)})"
+
+
+@fluent
+def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance: Duration | None = None,
+              direction: Direction = "backward", strict: bool = False, nulls_equal: bool = False,
+              suffix: str = "_right") -> AsofJoin:
+    """Give each event the latest right one up to its start. See :class:`whimbrel.operators.AsofJoin`.
+
+    Parameters
+    ----------
+    right : Stream
+    on : str, list of str, or dict, optional
+        Key columns; a dict pairs left names with right ones.
+    tolerance : str, timedelta or int, optional
+        Most time between the two starts.
+    direction : {"backward", "forward", "nearest"}
+        The latest right start up to the left one, the first from it on, or the nearer of the two.
+    strict : bool
+        True: an equal start is no match, so that an event sees what held before it. By default it is one.
+    nulls_equal : bool
+        True: a null key matches a null key. By default it matches nothing, as in SQL.
+    suffix : str
+        Added to right columns whose name the left has too.
+    """
+    if direction not in _DIRECTIONS:
+        raise PlanError(f"An as-of join looks 'backward', 'forward' or to the 'nearest', not {direction!r}.",
+                        where=f"asof_join(direction={direction!r})", hint="backward sees the latest value so far")
+    ticks = None if tolerance is None else duration_ticks(tolerance, schema.unit, where="asof_join(tolerance=...)")
+    if ticks is None and direction != "backward":
+        raise PlanError(f"An as-of join that looks {direction} needs a tolerance: how long an event waits for a match.",
+                        where=f"asof_join(direction={direction!r})", hint="such as tolerance=10")
+    if ticks is not None and ticks < 0:
+        raise PlanError("A tolerance cannot be less than nothing.", where=f"asof_join(tolerance={tolerance!r})",
+                        hint="how far back a match may be, such as 10; without one, as far as there are rows")
+    return AsofJoin(on=() if on is None else key_pairs(on, "asof_join"), tolerance=ticks, direction=direction,
+                    strict=strict, nulls_equal=nulls_equal, suffix=suffix, unit=schema.unit)

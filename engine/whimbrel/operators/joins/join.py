@@ -1,0 +1,169 @@
+"""Temporal join: equal keys and overlapping lifetimes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from whimbrel.batch import Schema
+from whimbrel.errors import PlanError
+from whimbrel.expr import Condition, Expr
+from whimbrel.kernels import Kernel
+from whimbrel.operators.joins.join_kernel import JoinKernel
+from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, key_pairs, traced
+from whimbrel.plan import HIDDEN, Exact, Given, Operator, Properties, Reach, Wanted, fluent
+
+__all__ = ["How"]
+
+How = Literal["inner", "left", "right", "full"]
+"""Which events without a partner a join keeps."""
+
+_LONELY_SIDES: dict[str, tuple[int, ...]] = {"inner": (), "left": (0,), "right": (1,), "full": (0, 1)}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Join(Operator):
+    """Pair events of two streams that have equal keys and are active at the same time.
+
+        time     0    5    10   15
+        left     a─────────
+        right         b─────────
+        out           ab───            ([max(starts), min(ends)))
+        left     a────ab───            (how="left": a alone before, with nulls for b)
+        full     a────ab───b────       (how="full")
+
+    Parameters
+    ----------
+    on : tuple of (str, str)
+        Pairs of key columns, left and right. None: every pair that overlaps.
+    how : {"inner", "left", "right", "full"}
+        Besides the pairs: the parts of lifetimes, left, right or both, in which an event has no partner. The columns
+        of the other side are null there, except keys of the same name on both sides, which keep their value.
+    condition : Expr, optional
+        Part of what makes a pair, over the columns of the joined row; null counts as false.
+    suffix : str
+        Added to right columns whose name the left has too.
+    nulls_equal : bool
+        Whether a null key matches a null key. Without it a null key matches nothing.
+
+    Notes
+    -----
+    Shapes: one row per overlapping pair, one per part without a partner; left columns, then right columns without the
+    keys of the same name. An outer join says that an event has no partner when time has moved past the instant, and
+    how long that lasts when it is known. State: the active events of both sides.
+    Source: Trill (VLDB 2015), section 3.3.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> left = wb.from_arrow({"at": [0], "until": [10], "k": ["a"], "x": [1]}, time="at", end="until")
+    >>> right = wb.from_arrow({"at": [5], "until": [15], "k": ["a"], "y": [2]}, time="at", end="until")
+    >>> left.select("k", "x").join(right.select("k", "y"), on="k").collect().to_pylist()
+    [{'start': 5, 'end': 10, 'k': 'a', 'x': 1, 'y': 2}]
+    >>> for row in left.select("k", "x").join(right.select("k", "y"), on="k", how="full").collect().to_pylist():
+    ...     print(row)
+    {'start': 0, 'end': 5, 'k': 'a', 'x': 1, 'y': None}
+    {'start': 5, 'end': 10, 'k': 'a', 'x': 1, 'y': 2}
+    {'start': 10, 'end': 15, 'k': 'a', 'x': None, 'y': 2}
+    """
+
+    arity: ClassVar[int] = 2
+
+    on: Pairs
+    how: How = "inner"
+    condition: Expr | None = None
+    suffix: str = "_right"
+    nulls_equal: bool = False
+
+    @property
+    def row(self) -> JoinedRow:
+        """What the rows of the result look like."""
+        return JoinedRow(self.on, self.suffix)
+
+    def schema(self, *upstream: Schema) -> Schema:
+        left, right = upstream
+        self.row.check_condition(self.condition, left, right, where=self.show())
+        return self.row.schema(left, right, where=self.show())
+
+    def properties(self, *upstream: Properties) -> Properties:
+        points = [known.points for known in upstream]
+        kept = {"inner": any(points), "left": points[0], "right": points[1], "full": all(points)}  # what is in both
+        return Properties(intervals_only=self.how == "inner", causal=all(known.causal for known in upstream),
+                          points=kept[self.how])
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        left, right = upstream
+        return self.row.needs(wanted, self.condition, left, right)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        both = inputs[0].beside(inputs[1])
+        return None if both is None else both.of_changes()
+
+    def partitioned(self, *by: str) -> str | None:
+        if by not in self.on:
+            return None
+        return by[0] if self.how in ("inner", "left") else HIDDEN  # a right row alone has no left column
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        left, right = inputs
+        kept = {"inner": (0, 1), "left": (0,), "right": (1,), "full": ()}[self.how]
+        sides = self.row.sides(wanted, left.schema, right.schema, kept)
+        if self.how != "inner":
+            longest = None if left.longest is None or right.longest is None else max(left.longest, right.longest)
+            return tuple(side.of_changes(longest) for side in sides)
+        exact = Exact.LIFETIMES if wanted.starting else wanted.exact
+        return tuple(side.during(wanted.start, wanted.end, exact) for side in sides)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        left, right = upstream
+        return JoinKernel(self.row, (left, right), self.schema(left, right), self.condition, _LONELY_SIDES[self.how],
+                          nulls_equal=self.nulls_equal)
+
+    def show(self) -> str:
+        words = [self.row.show()] if self.on else []
+        words += [f"how={self.how!r}"] if self.how != "inner" else []
+        words += [f"where={self.condition.show()}"] if self.condition is not None else []
+        words += ["nulls_equal=True"] if self.nulls_equal else []
+        return f"{'join' if self.on else 'cross_join'}({', '.join(words)})"
+
+
+@fluent
+def join(schema: Schema, right: Schema, on: On, *, how: How = "inner", where: Condition | None = None,
+         suffix: str = "_right", nulls_equal: bool = False) -> Join:
+    """Pair events that have equal keys and are active at the same time. See :class:`whimbrel.operators.Join`.
+
+    Parameters
+    ----------
+    right : Stream
+    on : str, list of str, or dict
+        Key columns; a dict pairs left names with right ones.
+    how : {"inner", "left", "right", "full"}
+        Whether the times at which an event has no partner are kept, with nulls for the other side.
+    where : Expr or callable, optional
+        Part of what makes a pair, over the columns of the joined row, such as ``col.price < col.price_right``.
+    suffix : str
+        Added to right columns whose name the left has too.
+    nulls_equal : bool
+        True: a null key matches a null key. By default it matches nothing, as in SQL.
+    """
+    if how not in _LONELY_SIDES:
+        raise PlanError(f"A join is 'inner', 'left', 'right' or 'full', not {how!r}.", where=f"join(how={how!r})",
+                        hint='"full" keeps both sides' if how in ("outer", "full outer") else
+                        "events with or without a partner: semi_join, anti_join")
+    return Join(on=key_pairs(on, "join"), how=how, condition=traced(where, "join"), suffix=suffix,
+                nulls_equal=nulls_equal)
+
+
+@fluent
+def cross_join(schema: Schema, right: Schema, *, where: Condition | None = None, suffix: str = "_right") -> Join:
+    """Pair all events that are active at the same time. See :class:`whimbrel.operators.Join`.
+
+    Parameters
+    ----------
+    right : Stream
+    where : Expr or callable, optional
+        Only pairs for which this is true, over the columns of the joined row.
+    suffix : str
+        Added to right columns whose name the left has too.
+    """
+    return Join(on=(), condition=traced(where, "cross_join"), suffix=suffix)

@@ -1,0 +1,98 @@
+"""Let each event last longer, or less long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from whimbrel.batch import Batch, Schema
+from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, quote_ticks
+from whimbrel.kernels import Kernel, Stateless
+from whimbrel.operators.lifetimes.lifetime import end_after
+from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, earlier, fluent
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Extend(Operator):
+    """Move the end of each event; its start stays.
+
+        time     0    5    10
+        in       a────  b──            (a: [0, 5), b: [7, 10))
+        out      a───────              (3: [0, 8), [7, 13))
+                        b─────
+        out      a─                    (-3: [0, 2), and b is deleted)
+
+    Parameters
+    ----------
+    by : int
+        Ticks to move the end by; with a negative amount an event whose duration is not positive any more is deleted.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is, for printing.
+
+    Notes
+    -----
+    An event without a known end keeps having none; one that would end beyond the last tick of int64 has none, either,
+    and is true to the end of time. Whether an event that is shortened is true depends on an end that is yet to come, so
+    a negative amount looks ahead. Shapes: at most one row out per row in. State: none.
+    Source: Trill (VLDB 2015), section 3.1 (ExtendLifetime).
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 7], "until": [5, 10], "x": [2, 3]}, time="at", end="until").select("x")
+    >>> events.extend(3).collect().to_pylist()
+    [{'start': 0, 'end': 8, 'x': 2}, {'start': 7, 'end': 13, 'x': 3}]
+    >>> events.extend(-3).collect().to_pylist()
+    [{'start': 0, 'end': 2, 'x': 2}]
+    """
+
+    row_by_row: ClassVar[bool] = True
+
+    by: int
+    unit: TickUnit = None
+
+    def schema(self, *upstream: Schema) -> Schema:
+        return upstream[0]
+
+    def properties(self, *upstream: Properties) -> Properties:
+        known = upstream[0]
+        duration = None if known.duration is None or known.duration + self.by <= 0 else known.duration + self.by
+        return Properties(duration=duration, causal=known.causal and self.by >= 0)
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        return (wanted,)
+
+    def partitioned(self, *by: str) -> str | None:
+        return by[0]
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        if wanted.starting and wanted.exact < Exact.LIFETIMES and self.by >= 0:
+            return (wanted.starts(wanted.start, wanted.end),)
+        return (wanted.during(earlier(wanted.start, max(self.by, 0)), wanted.end, Exact.LIFETIMES),)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return ExtendKernel(self.by)
+
+    def show(self) -> str:
+        return f"extend({quote_ticks(self.by, self.unit)})"
+
+
+@fluent
+def extend(schema: Schema, by: Duration) -> Extend:
+    """Move the end of each event, later or (negative) earlier. See :class:`whimbrel.operators.Extend`."""
+    return Extend(by=duration_ticks(by, schema.unit, where=f"extend({by!r})"), unit=schema.unit)
+
+
+class ExtendKernel(Stateless):
+    """Moves ends that are known."""
+
+    def __init__(self, by: int) -> None:
+        self.by = by
+
+    def apply(self, batch: Batch) -> Batch:
+        other = batch.other
+        end = np.where(other == INF, INF, end_after(other, np.full(len(other), self.by)))
+        batch = batch.having(ends=end, ids=None)
+        return batch if self.by >= 0 else batch.take(np.flatnonzero(end > batch.sync))

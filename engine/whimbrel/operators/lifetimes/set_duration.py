@@ -1,0 +1,70 @@
+"""Let each event last as long as one says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whimbrel.batch import Schema
+from whimbrel.clock import INF, quote_ticks
+from whimbrel.errors import PlanError
+from whimbrel.operators.lifetimes.alter_lifetime import AlterLifetime
+from whimbrel.operators.lifetimes.lifetime import Span, span
+from whimbrel.operators.windows.window import SlidingWindow
+from whimbrel.plan import Operator, fluent
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SetDuration(SlidingWindow):
+    """Let each event last equally long from its start: what a sliding window does, in other words.
+
+        time     0    5    10   15
+        in       a────────     b        (a: [0, 9), b: [11, 12))
+        out      a────         b────    (5: [0, 5), [11, 16))
+
+    Parameters
+    ----------
+    size : int, > 0
+        Ticks that an event lasts.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is, for printing.
+
+    Notes
+    -----
+    The incoming duration is ignored. A duration that is computed from the columns makes an
+    :class:`~whimbrel.operators.AlterLifetime`. Shapes: one row out per row in. State: none.
+    Source: Trill (VLDB 2015), section 3.1 (AlterEventDuration).
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 11], "x": [2, 0]}, time="at").select("x")
+    >>> events.set_duration(5).collect().to_pylist()
+    [{'start': 0, 'end': 5, 'x': 2}, {'start': 11, 'end': 16, 'x': 0}]
+    >>> events.set_duration(wb.col.x).collect().to_pylist()
+    [{'start': 0, 'end': 2, 'x': 2}]
+    """
+
+    def schema(self, *upstream: Schema) -> Schema:
+        if self.size <= 0:
+            raise PlanError("A duration must be longer than nothing.", where=self.show(),
+                            hint='such as "5m", or 5 where time counts plain integers')
+        return upstream[0]
+
+    def show(self) -> str:
+        return f"set_duration({quote_ticks(self.size, self.unit)})"
+
+
+@fluent
+def set_duration(schema: Schema, duration: Span | None) -> Operator:
+    """Let each event last so long from its start. See :class:`whimbrel.operators.SetDuration`.
+
+    Parameters
+    ----------
+    duration : str, timedelta, int, Expr, callable or None
+        An expression may read ``col.start`` and ``col.end``; an event whose duration is not positive is deleted.
+        None or null is no known end.
+    """
+    length = span(duration, schema, where="set_duration()")
+    if isinstance(length, int) and length != INF:
+        return SetDuration(size=length, unit=schema.unit)
+    return AlterLifetime(duration=length, method="set_duration", unit=schema.unit)

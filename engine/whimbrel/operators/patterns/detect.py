@@ -1,0 +1,342 @@
+"""Patterns of events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import pyarrow as pa
+
+from whimbrel.batch import Field, Schema, logical_type
+from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks
+from whimbrel.errors import ExpressionError, PlanError, SchemaError, near_match
+from whimbrel.expr import (
+    REGISTER,
+    Column,
+    Expr,
+    Keys,
+    Remembered,
+    check_name,
+    columns_of,
+    key_of,
+    lifetime_of,
+    lift,
+    named_columns,
+    registers_of,
+    type_of,
+)
+from whimbrel.kernels import Kernel
+from whimbrel.operators.lifetimes.lifetime import show_span
+from whimbrel.operators.patterns.detect_kernel import DetectKernel
+from whimbrel.operators.patterns.pattern import AllAtOnce, Automaton, Pattern
+from whimbrel.operators.patterns.register_codegen import Slot, path_text
+from whimbrel.operators.patterns.register_kernel import PathKernel
+from whimbrel.plan import (
+    LOOKAHEAD_HINT,
+    Beat,
+    Exact,
+    Given,
+    Operator,
+    Properties,
+    Wanted,
+    earlier,
+    fluent,
+    reads_exactly,
+)
+
+__all__ = ["Beginning", "Outputs", "Simultaneous"]
+
+Simultaneous = Literal["discard", "in_order"]
+
+Beginning = Mapping[str, Any]
+"""What a register holds at the begin of a run: values by name, or pyarrow types for null."""
+
+Outputs = Mapping[str, Column]
+"""Further columns of a result, by name."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Detect(Operator):
+    """Find consecutive events of a key that match a pattern.
+
+        time     0    5    10   15
+        in       a    b    a    b      (pattern: a then b, within 10)
+        out           ├────┤           (a at 0, b at 5: [5, 10))
+                                ├────  (a at 10, b at 15: [15, 20))
+
+    Parameters
+    ----------
+    pattern : Pattern
+    within : int, > 0
+        A run that began at t accepts events before t + within. At ``INF`` it has no limit, and matches have no end.
+    register : tuple of (str, type, value)
+        What every run remembers at its begin, by name.
+    skip : bool
+        Whether a run waits for the next event that fits, instead of ending at one that does not.
+    overlapping : bool
+        Whether a run may begin at an event that moved another one on.
+    simultaneous : {"discard", "in_order"}
+        What happens to events of one key at one time.
+    output : tuple of (str, Expr)
+        Further columns of the result, over what the run remembers at its end.
+    keys : tuple of (str, Expr)
+        Events are consecutive within a key; none means all events together.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is, for printing.
+
+    Notes
+    -----
+    Contiguity is strict: an event that fits nowhere ends the run, unless it may `skip`. Every event that completes the
+    pattern is a match, with the lifetime [time of that event, begin + within). Events of one key at the same time have
+    no order: they are passed over, and the key's runs end, unless they are declared to be ``in_order``, or the pattern
+    has an ``all_at_once``: then what happens at one time moves a run once, and counts once. Several events move runs
+    only by ``all_at_once``; for every other part of the pattern they fit nowhere.
+
+    Results hold the keys, `first_time` (when the run began), `events` (how many it matched), the registers, and the
+    `output`. Matches that agree in the registers and in what the output reads are one, whatever ways of reading the
+    pattern led to them. With neither a register nor columns of matched events nor `skip`, a run is its
+    begin and a set of states, and there are never more runs than events; otherwise it is one way through the pattern.
+    ``overlapping=False`` lets no run begin at an event that moved another one, completing it included.
+
+    Shapes: any number of rows out per row in. State: the runs of each key, and events at the newest time.
+    Source: Trill's regular expressions (VLDB 2015 and its open source, Afa).
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 5, 10, 15], "kind": ["a", "b", "a", "b"]}, time="at")
+    >>> pattern = wb.sequence(first=wb.col.kind == "a", second=wb.col.kind == "b")
+    >>> for match in events.detect(pattern, within=10).collect().to_pylist():
+    ...     print(match)
+    {'start': 5, 'end': 10, 'first_time': 0, 'events': 2}
+    {'start': 15, 'end': 20, 'first_time': 10, 'events': 2}
+
+    Runs that remember: a rise to more than twice the price at its begin, whatever lies between.
+
+    >>> prices = wb.from_arrow({"at": [0, 1, 2, 3], "price": [10, 12, 9, 21]}, time="at")
+    >>> rise = wb.sequence(low=wb.col.price > 0, high=wb.col.price > 2 * wb.last_of("low").price)
+    >>> found = prices.detect(rise, within=3, skip=True, output={"from_price": wb.first_of("low").price})
+    >>> found.select("first_time", "from_price").collect().to_pylist()
+    [{'start': 3, 'end': 5, 'first_time': 2, 'from_price': 9}]
+    """
+
+    ends_grouping: ClassVar[bool] = True
+
+    pattern: Pattern
+    within: int
+    register: tuple[tuple[str, pa.DataType, Any], ...] = ()
+    skip: bool = False
+    overlapping: bool = True
+    simultaneous: Simultaneous = "discard"
+    output: Keys = ()
+    keys: Keys = ()
+    unit: TickUnit = None
+
+    def schema(self, *upstream: Schema) -> Schema:
+        schema, where = upstream[0], self.show()
+        if self.within <= 0:
+            raise PlanError("within must be longer than nothing.", where=where,
+                            hint='give a duration, such as within="1h", or None for no limit')
+        if self.simultaneous not in ("discard", "in_order"):
+            raise PlanError(f"Simultaneous events are 'discard' or 'in_order', not {self.simultaneous!r}.", where=where,
+                            hint="events of one key and time are left out, or taken as they come")
+        slots = self._slots(schema)
+        beside = _with_slots(schema, slots)
+        for event in Automaton.of(self.pattern).events:
+            type_ = type_of(event.condition, beside, where=where)
+            if not pa.types.is_boolean(type_):
+                raise ExpressionError(f"A condition must be true or false; {event.condition.show()} is {type_}.",
+                                      where=where, hint="compare it with something, such as `> 0`")
+            if isinstance(event, AllAtOnce) and self.simultaneous == "in_order":
+                raise PlanError("Events that are taken one by one are never there all at once.", where=where,
+                                hint='leave simultaneous="in_order" out, or all_at_once()')
+            for _, clause in event.clauses if isinstance(event, AllAtOnce) else ():
+                self._check_clause(clause, schema)
+            for name, value in event.updates:
+                self._check_update(name, type_of(value, beside, where=where), value)
+        own = Schema(tuple(Field(slot.name, slot.type) for slot in slots))
+        keys = [Field(name, type_of(expr, schema, where=where)) for name, expr in self.keys]
+        found = [Field("first_time", schema.time_type), Field("events", pa.int64())]
+        made = [Field(name, type_) for name, type_, _ in self.register]
+        outputs = [Field(name, type_of(expr, own, where=where)) for name, expr in self.output]
+        return schema.with_fields([*keys, *found, *made, *outputs], where=where)
+
+    def _check_clause(self, clause: Expr, schema: Schema) -> None:
+        if registers_of(clause):
+            raise ExpressionError(f"{clause.show()} reads what a run remembers; all_at_once() sees events only.",
+                                  where=self.show())
+        type_ = type_of(clause, schema, where=self.show())
+        if not pa.types.is_boolean(type_):
+            raise ExpressionError(f"A condition must be true or false; {clause.show()} is {type_}.", where=self.show(),
+                                  hint="compare it with something, such as `> 0`")
+
+    def _check_update(self, name: str, type_: pa.DataType, value: Expr) -> None:
+        mine = next(type_ for known, type_, _ in self.register if known == name)
+        widens = pa.types.is_floating(mine) and pa.types.is_integer(type_)
+        if type_ != mine and not widens and not pa.types.is_null(type_):
+            raise ExpressionError(f"Register {name!r} is {mine}; its new value {value.show()} is {type_}.",
+                                  where=self.show(), hint="begin with a value of that type, or cast the new one")
+
+    def _read(self) -> dict[str, Remembered]:
+        """What the query reads of a run's memory, and the registers that it sets."""
+        events = Automaton.of(self.pattern).events
+        exprs = [expr for event in events for expr in (event.condition, *(value for _, value in event.updates))]
+        found = {name: source for expr in [*exprs, *(expr for _, expr in self.output)]
+                 for name, source in registers_of(expr).items()}
+        return found | _registers(name for event in events for name, _ in event.updates)
+
+    def _slots(self, schema: Schema) -> list[Slot]:
+        """What a run remembers: the registers, then columns of matched events."""
+        where = self.show()
+        known = {event.name for event in Automaton.of(self.pattern).events
+                 if event.name and not isinstance(event, AllAtOnce)}
+        declared = [Slot(REGISTER + name, type_, Remembered("register", name), value)
+                    for name, type_, value in self.register]
+        told = {name for _, expr in self.output for name in registers_of(expr)}
+        captured: list[Slot] = []
+        for name, source in self._read().items():
+            if source.which == "register":
+                if source.column not in (name for name, _, _ in self.register):
+                    raise PlanError(f"There is no register {source.column!r}.", where=where, hint=near_match(
+                        source.column, (name for name, _, _ in self.register), noun="register"))
+                continue
+            if source.event not in known:
+                raise PlanError(f"No event of the pattern is named {source.event!r}.", where=where,
+                                hint=near_match(source.event, known, noun="event"))
+            captured.append(Slot(name, schema.type_of(source.column, where=where), source, shown=name in told))
+        for slot in (*declared, *captured):
+            if pa.types.is_nested(slot.type):
+                raise SchemaError(f"{slot.source.column!r} is {slot.type}, which a run cannot remember.", where=where,
+                                  hint="remember numbers, texts, times or bools, such as one field of a struct")
+        return [*declared, *captured]
+
+    def properties(self, *upstream: Properties) -> Properties:
+        beat = upstream[0].beat
+        if self.within == INF:
+            return Properties(causal=upstream[0].causal, beat=beat, starts_only=True)
+        beat = None if beat is None else beat.joined(Beat(self.within, beat.offset))
+        return Properties(causal=upstream[0].causal, beat=beat)
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        events = Automaton.of(self.pattern).events
+        exprs = [expr for event in events for expr in (event.condition, *(value for _, value in event.updates))]
+        exprs += [clause for event in events if isinstance(event, AllAtOnce) for _, clause in event.clauses]
+        read = frozenset[str]().union(*map(columns_of, [*exprs, *(expr for _, expr in self.keys)]))
+        remembered = self._read()
+        return ((read - remembered.keys())
+                | {source.column for source in remembered.values() if source.which != "register"},)
+
+    def partitioned(self, *by: str) -> str | None:
+        return key_of(self.keys, by[0])
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        below = wanted.through(dict(self.keys), inputs[0].schema)
+        start = earlier(wanted.start, self.within) if self.overlapping and self.within != INF else MIN_TIME
+        if reads_exactly(self) is Exact.LIFETIMES:
+            return (below.during(start, wanted.end, Exact.LIFETIMES),)
+        return (below.starts(start, wanted.end),)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        schema, automaton, keys = self.schema(*upstream), Automaton.of(self.pattern), [expr for _, expr in self.keys]
+        in_order = self.simultaneous == "in_order"
+        slots = self._slots(upstream[0])
+        if not slots and not self.skip:
+            return DetectKernel(schema, automaton, self.within, keys, overlapping=self.overlapping, in_order=in_order)
+        text = path_text(automaton, slots, _with_slots(upstream[0], slots),
+                         skip=self.skip, overlapping=self.overlapping)
+        return PathKernel(text, slots, [expr for _, expr in self.output], schema, automaton, self.within, keys,
+                          in_order=in_order, where=self.show())
+
+    def show(self) -> str:
+        options = [f"within={show_span(self.within, self.unit)}"]
+        if self.register:
+            options.append(f"register={{{', '.join(f'{name!r}: {_start(*of)}' for name, *of in self.register)}}}")
+        options += ["skip=True"] if self.skip else []
+        options += [] if self.overlapping else ["overlapping=False"]
+        options += [] if self.simultaneous == "discard" else [f"simultaneous={self.simultaneous!r}"]
+        if self.output:
+            options.append(f"output={{{', '.join(f'{name!r}: {expr.show()}' for name, expr in self.output)}}}")
+        text = f"detect({self.pattern.show()}, {', '.join(options)})"
+        return text if not self.keys else f"group_by({', '.join(name for name, _ in self.keys)}).{text}"
+
+
+def _start(type_: pa.DataType, value: Any) -> str:
+    return str(type_) if value is None else repr(value)
+
+
+def _registers(names: Iterable[str]) -> dict[str, Remembered]:
+    """Registers by the name that stands beside those of columns."""
+    return {REGISTER + name: Remembered("register", name) for name in names}
+
+
+def _with_slots(schema: Schema, slots: Sequence[Slot]) -> Schema:
+    return schema.with_fields([*schema, *(Field(slot.name, slot.type) for slot in slots)])
+
+
+@fluent
+def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, register: Beginning | None = None,
+           skip: bool = False, overlapping: bool = True, simultaneous: Simultaneous = "discard",
+           output: Outputs | None = None, allow_lookahead: bool = False, keys: Keys = (),
+           known: Properties) -> Detect:
+    """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Such as ``wb.sequence(first=col.x > 1, second=col.x < 1)``.
+    within : str, timedelta, int or None
+        A run that began at t accepts events before t + within. None is no limit: matches have no known end, and
+        a run that no event ends is remembered for as long as the query runs.
+    register : dict
+        What every run remembers at its begin, by name: a value, or a pyarrow type for null. Events change it,
+        ``wb.event(col.x > 1, total=wb.register.total + col.x)``, and conditions may read it.
+    skip : bool
+        Others may lie in between: an event that fits nowhere in a run is ignored instead of ending it.
+    overlapping : bool
+        False: no run begins at an event that moved another one on.
+    simultaneous : {"discard", "in_order"}
+        Events of one key at one time are passed over and end the key's runs; or you declare that there are none,
+        and if there are, they are taken in the order in which they came.
+    output : dict
+        Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
+    allow_lookahead : bool
+        Let events that are known only later than they say, such as results of windows labelled at their start, lie
+        among finer ones.
+    """
+    if not isinstance(pattern, Pattern):
+        raise PlanError(f"A {type(pattern).__name__} is not a pattern.", where="detect()",
+                        hint="such as wb.sequence(first=col.x > 1, second=col.x < 1)")
+    if known.mixed and not allow_lookahead:
+        raise PlanError("A value would be seen before it is known: the events of windows lie among finer ones.",
+                        where="detect()", hint=LOOKAHEAD_HINT)
+    ticks = INF if within is None else duration_ticks(within, schema.unit, where=f"detect(..., within={within!r})")
+    return Detect(pattern=pattern, within=ticks, register=tuple(_declared(register or {})), skip=skip,
+                  overlapping=overlapping, simultaneous=simultaneous, output=_outputs(output or {}, schema), keys=keys,
+                  unit=schema.unit)
+
+
+def _declared(register: Beginning) -> Iterator[tuple[str, pa.DataType, Any]]:
+    for name, value in register.items():
+        check_name(name, "detect")
+        if value is None:
+            raise PlanError(f"Register {name!r} has no type.", where="detect(register=...)",
+                            hint="give the value that it begins with, or pyarrow.int64() for null")
+        if isinstance(value, pa.DataType):
+            yield name, logical_type(value), None
+        else:
+            yield name, type_of(lift(value), Schema(())), value
+
+
+def _outputs(output: Outputs, schema: Schema) -> Keys:
+    outputs = named_columns("detect", (), output, schema.names)
+    for name, expr in outputs:
+        if lifetime_of(expr):
+            raise PlanError("A match has no lifetime of its own before it is told.",
+                            where=f"detect(output={{{name!r}: {expr.show()}}})",
+                            hint="put it into a column before: with_columns(began=wb.start_time())")
+        loose = sorted(columns_of(expr) - registers_of(expr).keys())
+        if loose:
+            raise PlanError(f"Of which event is {loose[0]!r}?", where=f"detect(output={{{name!r}: {expr.show()}}})",
+                            hint=f"name it: wb.last_of('name').{loose[0]}, or wb.first_of")
+    return outputs

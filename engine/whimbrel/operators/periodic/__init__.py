@@ -1,0 +1,1 @@
+"""Periodic streams as one generated loop."""

@@ -1,0 +1,71 @@
+"""Which places each step on a beat is needed at, for a range of the result: the halo, added up from the result down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from whimbrel.operators.periodic.steps import Adjacent, Moved, Slid, Step, in_order
+
+Shifted = tuple[int, int]
+"""A step, by identity, and how many places later it is used."""
+
+EVERY: Final = 1 << 62
+"""Instead of a shift: a step that is computed for all of them."""
+
+RESULT: Final = (0, 0)
+"""Stands for the loop that writes the rows of the result."""
+
+
+@dataclass(eq=False)
+class Needs:
+    """What one loop needs, for a range of places around that of the result.
+
+    Parameters
+    ----------
+    back, ahead : int
+        How many places before and behind that range it runs.
+    of : dict
+        For each step that it is made of, how many places before and behind the range that one is needed.
+    """
+
+    back: int = 0
+    ahead: int = 0
+    of: dict[Shifted, tuple[int, int]] = field(default_factory=dict)
+
+    def add(self, step: Step, shift: int, back: int, ahead: int) -> None:
+        known = self.of.get((id(step), shift), (0, 0))
+        self.of[id(step), shift] = max(known[0], back), max(known[1], ahead)
+
+
+def needs_of(last: Step) -> dict[Shifted, Needs]:
+    """The loops that compute a result, by what they compute: windows, and the result itself.
+
+    Windows that slide do so once, wherever they are used.
+    """
+    loops = {RESULT: Needs()}
+    loops[RESULT].add(last, 0, 0, 0)
+    for step in reversed(in_order(last)):
+        for loop in list(loops.values()):
+            for (found, shift), (back, ahead) in list(loop.of.items()):
+                if found != id(step):
+                    continue
+                if isinstance(step, Adjacent | Slid):
+                    key = (found, EVERY if isinstance(step, Slid) else shift)
+                    inner = loops.setdefault(key, Needs())
+                    own = 0 if isinstance(step, Adjacent) else shift
+                    inner.back, inner.ahead = max(inner.back, back + own), max(inner.ahead, ahead - own)
+                    wider = (step.width, step.width) if isinstance(step, Adjacent) else (2 * step.width, 0)
+                    inner.add(step.inputs[0], shift - own, inner.back + wider[0], inner.ahead + wider[1])
+                    continue
+                later = step.places if isinstance(step, Moved) else 0
+                for below in step.inputs:
+                    loop.add(below, shift + later, back, ahead)
+    return loops
+
+
+def reach_of(last: Step) -> tuple[int, int]:
+    """How many places before and behind a range of the result its inputs are read."""
+    needs = [(back + shift, ahead - shift) for loop in needs_of(last).values()
+             for (_, shift), (back, ahead) in loop.of.items()]
+    return max(0, *(back for back, _ in needs)), max(0, *(ahead for _, ahead in needs))

@@ -1,0 +1,398 @@
+"""Places of a beat, a range at a time: rows become columns without times, and what a loop writes is rows again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Schema, check_reach, frozen, numpy_type, surroundings
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.errors import KernelError
+from whimbrel.kernels import Kernel, marked, spread
+from whimbrel.operators.aggregation.scalar_accumulator import told_in_words
+from whimbrel.operators.periodic.halo import reach_of
+from whimbrel.operators.periodic.loop_codegen import BeatText, beat_text
+from whimbrel.operators.periodic.steps import Sampled, Step, Windowed, in_order
+
+Array = np.ndarray[Any, Any]
+Places = Array | range
+"""Numbers of places, ascending; a range where none is left out."""
+
+RANGE = 524_288
+"""Most places that are computed at once: so many that what a range takes besides its loop hardly counts."""
+
+_NONE = np.empty(0, np.int64)
+_SHORT = 4_096
+"""Pieces of fewer rows are put together."""
+
+_INTERPRETED_RANGE = 1_024
+"""Most at once as long as the loop is not compiled: soon it will be."""
+
+
+class BeatKernel(Kernel):
+    """Holds the rows within reach of the next result, and a result row until its end is known.
+
+    Parameters
+    ----------
+    last : Step
+        What makes the result.
+    period : int
+        Ticks from one place to the next.
+    lasts : int
+        How long a row of the result lasts at least, in ticks; where that is no period, it lasts no longer either.
+    upstream : sequence of Schema
+    shown : str
+        The steps in the user's words.
+    """
+
+    def __init__(self, last: Step, period: int, lasts: int, upstream: Sequence[Schema], shown: str) -> None:
+        self.last, self.period, self.lasts, self.shown = last, period, lasts, shown
+        self.schemas = tuple(upstream)
+        self.back, self.ahead = reach_of(last)
+        self.measures = [measure for step in in_order(last) if isinstance(step, Windowed) for measure in step.measures]
+        self.held: list[list[Batch]] = [[] for _ in upstream]
+        self.other_beats = {step.port: step.ticks for step in in_order(last) if isinstance(step, Sampled)}
+        self.other_phases = dict.fromkeys(self.other_beats, 0)
+        self.frontiers = [MIN_TIME] * len(upstream)
+        self.phase: int | None = None
+        self.next = 0
+        self.open: Batch | None = None
+        self.texts: dict[Any, tuple[BeatText, list[Array]]] = {}
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        batch, held = batch.compact(), self.held[port]
+        period = max([self.period, *self.other_beats.values()])
+        check_reach(batch, (self.back + self.ahead + 3) * period, self.shown, in_order=True)
+        if held and len(held[-1]) + len(batch) < _SHORT:
+            batch = Batch.concat([held.pop(), batch])
+        if len(batch):
+            held.append(batch)
+            if port in self.other_beats:
+                self.other_phases[port] = int(batch.sync[0]) % self.other_beats[port]
+        return []
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        self.frontiers[port] = frontier
+        known = min(self.frontiers)
+        out: list[Batch] = []
+        if self.phase is None and any(self._at_places):
+            first = min(int(pieces[0].sync[0]) for pieces in self._at_places if pieces)
+            self.phase = first % self.period
+            self.next = first // self.period - self.ahead
+        if self.phase is not None and known > MIN_TIME:
+            out = self._compute_until(self._stop(known))
+        elif known > MIN_TIME:
+            self._forget(known)
+        self.frontier = self._promise(known)
+        return out
+
+    @property
+    def buffered_rows(self) -> int:
+        return sum(len(piece) for pieces in self.held for piece in pieces)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(text.text for text, _ in list(self.texts.values()))
+
+    def state_parts(self) -> dict[str, Any]:
+        return {name: part for name, part in vars(self).items() if name not in ("texts", "measures")}
+
+    def fork(self) -> BeatKernel:
+        twin = super().fork()
+        twin.texts = {}  # two kernels may not work in the same arrays
+        return twin
+
+    def _stop(self, known: int) -> int:
+        """The first place of the result that may still change."""
+        if known < INF:
+            return -((self._phase - known) // self.period) - self.ahead
+        last = max((int(pieces[-1].sync[-1]) for pieces in self._at_places if pieces), default=None)
+        return self.next if last is None else (last - self._phase) // self.period + self.back + 2
+
+    def _promise(self, known: int) -> int:
+        if known in (INF, MIN_TIME):
+            return known
+        if self.phase is None:
+            return known - self.ahead * self.period
+        begun = INF if self.open is None else int(self.open.sync[0])
+        return min(begun, self._phase + self.next * self.period, known)
+
+    @property
+    def _at_places(self) -> list[list[Batch]]:
+        """What is held of the inputs whose events begin at places."""
+        return [pieces for port, pieces in enumerate(self.held) if port not in self.other_beats]
+
+    @property
+    def _phase(self) -> int:
+        assert self.phase is not None
+        return self.phase
+
+    def _forget(self, known: int) -> None:
+        """Drop what is of another beat and too early for the first place, which is still to come."""
+        for port, every in self.other_beats.items():
+            oldest = known - (self.back + self.ahead + 1) * self.period - every
+            near = [piece.slice(int(np.searchsorted(piece.sync, oldest)), len(piece)) for piece in self.held[port]]
+            self.held[port] = [piece for piece in near if len(piece)]
+
+    def _compute_until(self, stop: int) -> list[Batch]:
+        given = [_Sampled(pieces, self.other_phases[port], every, self._phase, self.period)
+                 if (every := self.other_beats.get(port)) else _Given(pieces, self._phase, self.period)
+                 for port, pieces in enumerate(self.held)]
+        out = []
+        while self.next < stop:
+            near = [place for rows in given if (place := rows.near(self.next - self.back - 1)) is not None]
+            if not near:
+                self.next = stop
+            elif min(near) - self.ahead > self.next:  # nothing is near: places that are empty cost nothing
+                self.next = min(stop, min(near) - self.ahead)
+            else:
+                out += self._range(stop, given)
+        self.held = [rows.since(self.next - self.back - 1) for rows in given]
+        return out
+
+    def _range(self, stop: int, given: Sequence[_Given]) -> list[Batch]:
+        """Compute places from the next one on, as many as are done at once, but not `stop`."""
+        base = self.next - self.back
+        # Where inputs begin, end, or go on in another piece, ranges are short: the others need no masks, and no copies.
+        cuts = [cut for rows in given for edge in rows.edges for cut in (edge - self.ahead, edge + self.back)]
+        stop = min([stop, self.next + RANGE, *(cut for cut in cuts if cut > self.next)])
+        text, scratch = self._text(masked=not all(rows.full(base, stop + self.ahead) for rows in given))
+        arguments, outs = self._arguments(text, scratch, stop, given)
+        if stop - self.next > _INTERPRETED_RANGE and not text.loop.ready(*arguments):
+            stop = self.next + _INTERPRETED_RANGE
+            arguments, outs = self._arguments(text, scratch, stop, given)
+        try:
+            with told_in_words(self.measures):
+                text.loop(*arguments)
+        except OverflowError as error:
+            raise KernelError("An integer leaves int64.", where=self.shown,
+                              hint="compute it of floats: .cast(float)") from error
+        if text.everywhere:
+            outs.insert(1, self._times(given, stop))
+        self.next = stop
+        return self._rows(text, outs)
+
+    def _text(self, *, masked: bool) -> tuple[BeatText, list[Array]]:
+        """The loop for inputs with such nulls, and the arrays that it works in."""
+        nulls = tuple(tuple(any(piece.columns[at].valid is not None for piece in pieces)
+                            for at in range(len(schema.fields))) for pieces, schema in zip(self.held, self.schemas,
+                                                                                           strict=True))
+        if (masked, nulls) not in self.texts:
+            text = beat_text(self.last, self.shown, nulls, self.period, masked=masked, most_places=RANGE)
+            self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
+        return self.texts[masked, nulls]
+
+    def _arguments(self, text: BeatText, scratch: list[Array], stop: int, given: Sequence[_Given]
+                   ) -> tuple[list[Any], list[Array]]:
+        """What the loop is called with, and what it writes in: with room for a row before its own, and for an end."""
+        base, rows = self.next - self.back, stop - self.next
+        ranges = [_Range(*each.between(base, stop + self.ahead)) for each in given]
+        inputs = [ranges[port].mask(kind) for kind, port in text.masks]
+        for port, position, with_nulls in text.leaves:
+            column = ranges[port].column(position, self.schemas[port].fields[position].type)
+            inputs += [ranges[port].spread(column.values), *([ranges[port].spread(column.validity())] if with_nulls
+                                                             else [])]
+        types: list[Any] = [np.int64] * ((not text.everywhere) + text.changing)
+        for field, nullable in zip(self.last.schema, text.nullable, strict=True):
+            types += [numpy_type(field.type), *([np.bool_] if nullable else [])]
+        stays = self.storage if text.everywhere else None
+        outs = [np.zeros(4, np.int64), *(np.empty(rows + 2, dtype) if stays is None else stays.empty(rows + 2, dtype)
+                                         for dtype in types)]
+        time = self._phase + base * self.period
+        leads = [given[port].lead(base) for port in text.leads]
+        return [base, self.back, self.back + rows, time, self.period, *leads, *inputs, *scratch, outs[0],
+                *(array[1:-1] for array in outs[1:])], outs
+
+    def _times(self, given: Sequence[_Given], stop: int) -> Array:
+        """When the places of a range begin, and those before and behind it; where an input says so, its own array."""
+        first, rows = self.next - 1, stop - self.next + 2
+        for each in given:
+            if (known := each.times(first, stop + 1, self.period)) is not None:
+                return known if self.storage is None else self.storage.keep(known)
+        times = np.empty(rows, np.int64) if self.storage is None else self.storage.empty(rows, np.int64)
+        np.multiply(np.arange(rows), self.period, out=times)
+        times += self._phase + first * self.period
+        return times
+
+    def _rows(self, text: BeatText, outs: Sequence[Array]) -> list[Batch]:
+        """Events of a range that have ended, and the open one of the range before, if it has."""
+        rows, going, changed, first_change = map(int, outs[0])
+        out: list[Batch] = []
+        first, stop = 1, 1 + rows
+        if self.open is not None and changed:
+            if first_change == self.open.sync[0] + self.lasts and _fits(self.open, text):
+                first = 0
+                _put_first(self.open, outs, text)
+            else:
+                out.append(self.open.having(ends=frozen(np.array([first_change]))))
+            self.open = None
+        # Few rows do not hold what was made for many, unless they are copied to where they stay at once.
+        whole = self.storage is not None or 2 * rows >= len(outs[-1])
+        arrays = iter([array[first:stop] if whole else array[first:stop].copy() for array in outs[1:]])
+        sync, ends = next(arrays), next(arrays) if text.changing else self.lasts
+        columns = []
+        for field, nullable in zip(self.last.schema, text.nullable, strict=True):
+            values, valid = next(arrays), next(arrays) if nullable else None
+            columns.append(Column(field.type, values, None if valid is None or valid.all() else valid))
+        result = Batch(self.last.schema, sync, ends, tuple(columns),
+                       gaps=(self.period, self.period if text.everywhere else INF))
+        # Where the last one ends is known when something changes behind the range.
+        if going and rows and self.lasts == self.period and not text.anew:
+            self.open = result.slice(len(result) - 1, len(result))
+            result = result.slice(0, len(result) - 1)
+        return [*out, result] if len(result) else out
+
+
+def _fits(row: Batch, text: BeatText) -> bool:
+    """Whether a row can be one of those that a loop writes: without an end of its own, and without other nulls."""
+    return not text.changing and all(nullable or column.valid is None
+                                     for column, nullable in zip(row.columns, text.nullable, strict=True))
+
+
+def _put_first(row: Batch, outs: Sequence[Array], text: BeatText) -> None:
+    """Write a row in front of those that a loop wrote, without ends; where times are given, its own is there."""
+    arrays = iter(outs[1:])
+    times = next(arrays)
+    if not text.everywhere:
+        times[0] = row.sync[0]
+    for column, with_nulls in zip(row.columns, text.nullable, strict=True):
+        next(arrays)[0] = column.values[0]
+        if with_nulls:
+            next(arrays)[0] = column.validity()[0]
+
+
+class _Given:
+    """The rows that are held of one input, in pieces, and at which places they are."""
+
+    def __init__(self, pieces: Sequence[Batch], phase: int, period: int) -> None:
+        self.pieces = pieces
+        self.places: list[Places] = []
+        for piece in pieces:
+            first, last = (int(piece.sync[at]) for at in (0, -1))
+            dense = last - first == (len(piece) - 1) * period
+            begin = (first - phase) // period
+            if dense:
+                self.places.append(range(begin, begin + len(piece)))
+            else:
+                self.places.append(piece.sync if period == 1 else (piece.sync - phase) // period)
+
+    @property
+    def edges(self) -> list[int]:
+        """Where pieces begin and end."""
+        return [edge for places in self.places for edge in (int(places[0]), int(places[-1]) + 1)]
+
+    def near(self, place: int) -> int | None:
+        """The first place from this one on at which there is an event."""
+        return next((int(places[at]) for places in self.places if (at := _position(places, place)) < len(places)), None)
+
+    def times(self, first: int, stop: int, period: int) -> Array | None:
+        """When these places begin, of which all but the first and the last have an event, as an input has it."""
+        for piece, places in zip(self.pieces, self.places, strict=True):
+            if isinstance(places, range) and places.start <= first + 1 and stop - 1 <= places.stop:
+                inner = piece.sync[first + 1 - places.start : stop - 1 - places.start]
+                wide = surroundings(inner, 1, 1)
+                if wide is not None and wide[1] - wide[0] == period == wide[-1] - wide[-2]:
+                    return wide
+        return None
+
+    def lead(self, first: int) -> int:
+        """How many ticks a place is behind the first row that `between` gives for it."""
+        return 0
+
+    def full(self, first: int, stop: int) -> bool:
+        """Whether there is an event at each of these places."""
+        return sum(_position(places, stop) - _position(places, first) for places in self.places) == stop - first
+
+    def since(self, place: int) -> list[Batch]:
+        """The rows from this place on."""
+        kept = [piece.slice(_position(places, place), len(piece))
+                for piece, places in zip(self.pieces, self.places, strict=True)]
+        return [piece for piece in kept if len(piece)]
+
+    def between(self, first: int, stop: int) -> tuple[list[Batch], Array, range, bool]:
+        """Rows of these places, where they are unless they are everywhere, these places, and whether one is before."""
+        rows, at = [], []
+        for piece, places in zip(self.pieces, self.places, strict=True):
+            begin, end = _position(places, first), _position(places, stop)
+            if end > begin:
+                rows.append(piece.slice(begin, end))
+                at.append(places[begin:end])
+        full = sum(map(len, rows)) == stop - first
+        near = [] if full else [np.asarray(each, np.int64) for each in at]
+        where = near[0] if len(near) == 1 else np.concatenate([_NONE, *near])
+        return rows, where, range(first, stop), _Given.near(self, first - 1) == first - 1
+
+
+class _Sampled(_Given):
+    """As rows that are given, of another beat: places are counted as those of the loop all the same."""
+
+    def __init__(self, pieces: Sequence[Batch], phase: int, every: int, loop_phase: int, period: int) -> None:
+        super().__init__(pieces, phase, every)
+        self.every, self.period, self.behind = every, period, loop_phase - phase
+
+    def _own(self, place: int) -> int:
+        """The event that is active at the begin of a place."""
+        return (self.behind + place * self.period) // self.every
+
+    @property
+    def edges(self) -> list[int]:
+        return [-((self.behind - place * self.every) // self.period) for place in super().edges]
+
+    def near(self, place: int) -> int | None:
+        """None: nothing is where only it is."""
+        return None
+
+    def times(self, first: int, stop: int, period: int) -> Array | None:
+        """None: its events begin elsewhere."""
+        return None
+
+    def lead(self, first: int) -> int:
+        return (self.behind + first * self.period) % self.every
+
+    def full(self, first: int, stop: int) -> bool:
+        return super().full(self._own(first), self._own(stop - 1) + 1)
+
+    def since(self, place: int) -> list[Batch]:
+        return super().since(self._own(place))
+
+    def between(self, first: int, stop: int) -> tuple[list[Batch], Array, range, bool]:
+        return super().between(self._own(first), self._own(stop - 1) + 1)
+
+
+class _Range:
+    """The rows of one input at some places."""
+
+    def __init__(self, rows: Sequence[Batch], at: Array, places: range, before: bool) -> None:
+        self.rows, self.at, self.places, self.before = rows, at, places, before
+        self.full = sum(map(len, rows)) == len(places)
+        self._there: Array | None = None
+
+    def mask(self, kind: str) -> Array:
+        """Where an event is "there", or where one begins or ended and so something "changes"."""
+        if self._there is None:
+            length = len(self.places)
+            self._there = np.ones(length, np.bool_) if self.full else marked(self.at, self.places.start, length)
+        if kind == "there":
+            return frozen(self._there)
+        changes = self._there.copy()
+        changes[1:] |= self._there[:-1]
+        changes[0] |= self.before
+        return frozen(changes)
+
+    def column(self, position: int, type_: pa.DataType) -> Column:
+        return Column.concat([batch.columns[position] for batch in self.rows] or [Column.nulls(type_, 0)])
+
+    def spread(self, values: Any) -> Array:
+        """Values of rows at their places, with nothing of worth where no event is."""
+        values = np.asarray(values)
+        return frozen(values if self.full else spread(values, self.at, self.places.start, len(self.places)))
+
+
+def _position(places: Places, place: int) -> int:
+    """How many of them are below this one."""
+    if isinstance(places, range):
+        return min(max(place - places.start, 0), len(places))
+    return int(np.searchsorted(places, place))

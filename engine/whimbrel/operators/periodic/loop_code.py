@@ -1,0 +1,87 @@
+"""What a loop on a beat is written of: texts of a stream at one place, and the lines of a loop over places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+from whimbrel.batch import Schema
+from whimbrel.expr import Col
+from whimbrel.expr.codegen import Bind, Text
+from whimbrel.expr.nodes import node
+from whimbrel.operators.periodic.halo import Shifted
+
+
+@dataclass(frozen=True)
+class StreamText:
+    """Texts of a stream at one place; None: an event is everywhere, or something changes everywhere.
+
+    Where events are `anew`, one begins at each place that has one.
+    """
+
+    columns: tuple[Text, ...]
+    present: str | None
+    changes: str | None
+    anew: bool = False
+    begins: str | None = None
+
+    @property
+    def starts(self) -> str | None:
+        """Text of whether an event begins, if it does not stand somewhere; None: always."""
+        return self.begins or (self.present if self.anew else both(self.present, self.changes))
+
+    def bind(self, schema: Schema) -> Bind:
+        return lambda leaf: self.columns[schema.index(cast(Col, node(leaf)).name)]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Adjacent windows that a loop looks into: their number and width, and the lines that read the one that is on."""
+
+    number: int
+    width: int
+    lines: tuple[str, ...]
+
+    @property
+    def edge(self) -> str:
+        """Text of whether a window begins."""
+        return f"((at - begin{self.number}) % {self.width} == 0)"
+
+
+@dataclass
+class LoopText:
+    """Lines inside a loop, the adjacent windows that it looks into, and the streams made so far."""
+
+    lines: list[str] = field(default_factory=list)
+    beside: list[Beside] = field(default_factory=list)
+    made: dict[Shifted, StreamText] = field(default_factory=dict)
+
+    def over(self, first: str, stop: str, lines: list[str], changes: str | None = None) -> list[str]:
+        """The whole loop, where `lines` are what is done at each place, and nothing is where nothing `changes`."""
+        lines = [*self.lines, *lines]
+        edges = [each for each in self.beside if each.edge == changes]
+        if len(self.beside) == 1 and not edges:  # window by window: what it reads of each stays the same
+            each, = self.beside
+            begin, begun, which, width = (*(f"{name}{each.number}" for name in ("begin", "begun", "which")), each.width)
+            last = f"-(({begin} - ({stop})) // {width})"
+            return [f"for {which} in range(({first} - {begin}) // {width}, {last}):",
+                    *indented([f"{begun} = {begin} + {which} * {width}", *each.lines]),
+                    f"    for at in range(max({first}, {begun}), min({stop}, {begun} + {width})):",
+                    *indented(indented(lines))]
+        places = f"{first}, {stop}"
+        if edges:
+            begin, width = f"begin{edges[0].number}", edges[0].width
+            places = f"{first} + ({begin} - ({first})) % {width}, {stop}, {width}"
+        read = [line for each in self.beside
+                for line in (f"which{each.number} = (at - begin{each.number}) // {each.width}", *each.lines)]
+        return [f"for at in range({places}):", *indented([*read, *lines])]
+
+
+def both(one: str | None, other: str | None) -> str | None:
+    """Text of whether both are true; None: always."""
+    return f"({one} and {other})" if one and other else one or other
+
+
+def indented(lines: list[str]) -> list[str]:
+    """The lines, one level deeper."""
+    return [f"    {line}" for line in lines]

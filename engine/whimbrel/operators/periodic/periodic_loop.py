@@ -1,0 +1,98 @@
+"""Several steps over events on a beat, as one: no timeline, no groups, one pass over places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whimbrel.batch import Schema
+from whimbrel.clock import TickUnit, quote_ticks
+from whimbrel.kernels import Kernel
+from whimbrel.operators.periodic.halo import reach_of
+from whimbrel.operators.periodic.kernel import BeatKernel
+from whimbrel.operators.periodic.keyed_kernel import BeatByKeyKernel
+from whimbrel.operators.periodic.steps import Sampled, Step, Windowed, in_order
+from whimbrel.plan import Operator, Properties, Reach
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OnBeat(Operator):
+    """Selections, filters, shifts, windows and joins of streams whose events last from one point of a beat to the next.
+
+        time     0    5    10   15
+        in       2────4────6────       (period 5)
+        out      2────3────5────       (the mean of the last 10)
+
+    The planner puts it in place of such steps where a stream is known to have at most one event at a time, on a beat.
+    Events of one tick may also meet a stream of another beat, which has one event at any time.
+    Where each key has a beat of its own, a row may be compared with a few rows of its key before it.
+
+    Parameters
+    ----------
+    last : Step
+        What makes the result, and so all that it is made of.
+    period : int
+        Ticks from one point to the next.
+    lasts : int
+        How long an event of the result lasts at least, in ticks: a period, or less.
+    per : tuple of str
+        Columns: the events of each key are on a beat of their own.
+    shown : tuple of str
+        The steps in the user's words, the last first.
+    causal : bool
+        Whether no value depends on later events.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is, for printing.
+
+    Notes
+    -----
+    Shapes: at most one row a point. State: the input rows within reach of the next result: the longest window twice,
+    and shifts; of each key, if there are keys. Source: Jayarajan et al., TiLT (ASPLOS 2023), sections 4 and 5: fusion
+    by substitution, and partitions with a halo.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": [0, 1, 2, 3], "x": [2, 4, 6, 8]}, time="at", name="log").assume(periodic=1)
+    >>> means = log.sliding_window(2).aggregate(m=wb.mean(wb.col.x))
+    >>> print(means.explain().split("runs as")[1].split("   ")[0].strip())
+    on_beat(1: aggregate(m=mean(col.x)), sliding_window(2))
+    >>> means.collect()["m"].to_pylist()
+    [2.0, 3.0, 5.0, 7.0, 8.0]
+    """
+
+    last: Step
+    period: int
+    lasts: int
+    per: tuple[str, ...] = ()
+    shown: tuple[str, ...]
+    causal: bool = True
+    unit: TickUnit = None
+
+    def schema(self, *upstream: Schema) -> Schema:
+        return self.last.schema
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return Properties(causal=self.causal)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        known: Reach | None = inputs[0]
+        for other in inputs[1:]:
+            known = None if known is None else known.beside(other)
+        back, ahead = (places * self.period for places in reach_of(self.last))
+        steps = in_order(self.last)
+        # What is active at a place began a place before, or an event of another beat.
+        begun = max([self.period, *(step.ticks for step in steps if isinstance(step, Sampled))])
+        # A window whose events stay the same is one row.
+        longest = self.period * max([1, *(step.width for step in steps if isinstance(step, Windowed))])
+        return None if known is None else known.wider(back + begun, ahead + longest, longest)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        if self.per:
+            return BeatByKeyKernel(self.last, self.period, self.lasts, self.per, upstream[0], ", ".join(self.shown))
+        return BeatKernel(self.last, self.period, self.lasts, upstream, ", ".join(self.shown))
+
+    def show(self) -> str:
+        others = [step.ticks for step in in_order(self.last) if isinstance(step, Sampled)]
+        beats = " and ".join(dict.fromkeys(quote_ticks(each, self.unit) for each in (self.period, *others)))
+        keys = f" per {', '.join(self.per)}" if self.per else ""
+        return f"on_beat({beats}{keys}: {', '.join(self.shown)})"

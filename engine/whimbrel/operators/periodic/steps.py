@@ -1,0 +1,218 @@
+"""What is done to events on a beat, as a graph of steps: a stream is some columns, and no timeline.
+
+A place is one point of the beat and lasts until the next. Of each place a stream says whether an event is active there,
+and whether something begins or ends at it; where that is so everywhere, nothing is kept. An event may last less than
+its place. Where each lasts one tick, a stream of another beat can be met: nothing of it changes within a tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from whimbrel.batch import Schema
+from whimbrel.expr import Col, Expr, type_of
+from whimbrel.expr.nodes import node
+from whimbrel.operators.aggregation.scalar_accumulator import Measure
+from whimbrel.plan import Aggregate, Steps
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One operation, made of those before it.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of what it makes.
+    inputs : tuple of Step
+    """
+
+    schema: Schema
+    inputs: tuple[Step, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Given(Step):
+    """An input of the loop, by number, whose events begin at places and last so many ticks, at most a place.
+
+    Parameters
+    ----------
+    port, ticks : int
+    keys : tuple of int
+        Positions of columns: events of each key are on a beat of their own.
+    """
+
+    port: int
+    ticks: int
+    keys: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled(Step):
+    """An input of another beat, of so many ticks, whose events last until the next; at a place the one at its begin."""
+
+    port: int
+    ticks: int
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped(Step):
+    """Columns are computed of columns."""
+
+    columns: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Kept(Step):
+    """Only events for which a condition is true."""
+
+    condition: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Moved(Step):
+    """Events come so many places later."""
+
+    places: int
+
+
+@dataclass(frozen=True, eq=False)
+class Joined(Step):
+    """Columns of two streams where both have an event; or, of the first, also where the second has none.
+
+    Parameters
+    ----------
+    sources : tuple of (int, int)
+        Side and position there of each column.
+    outer : bool
+    """
+
+    sources: tuple[tuple[int, int], ...]
+    outer: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Windowed(Step):
+    """Aggregates over windows of so many places.
+
+    Parameters
+    ----------
+    width : int
+    aggregates : tuple of (str, Aggregate)
+    condition : Expr, optional
+        Events for which it is not true count nowhere.
+    """
+
+    width: int
+    aggregates: tuple[tuple[str, Aggregate], ...]
+    condition: Expr | None
+    measures: tuple[Measure, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        rows, removable = self.inputs[0].schema, False
+        measures = []
+        for name, aggregate in self.aggregates:
+            type_ = None if aggregate.expr is None else type_of(aggregate.expr, rows)
+            steps = aggregate.steps(type_, removable=removable)
+            assert isinstance(steps, Steps)
+            measures.append(Measure(name, aggregate, steps, rows, remembers=False))
+        object.__setattr__(self, "measures", tuple(measures))
+
+
+@dataclass(frozen=True, eq=False)
+class Slid(Windowed):
+    """Over the events that began within the last `width` places.
+
+    Parameters
+    ----------
+    keys : tuple of int
+        Positions in the input of the columns that come first in the result.
+    """
+
+    keys: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacent(Windowed):
+    """Over windows side by side; each result holds for its whole window.
+
+    Parameters
+    ----------
+    offset : int
+        The place at which some window begins.
+    """
+
+    offset: int = 0
+
+
+def keys_of(step: Step) -> tuple[int, ...] | None:
+    """Where the keys of the inputs are in what a step makes, in the order of the inputs; None: one is not there."""
+    if isinstance(step, Given | Sampled):
+        return step.keys if isinstance(step, Given) else ()
+    keys = keys_of(step.inputs[0])
+    if keys is None:
+        return None
+    match step:
+        case Mapped():
+            names, columns = step.inputs[0].schema.names, list(map(node, step.columns))
+            found = [[at for at, expr in enumerate(columns) if isinstance(expr, Col) and expr.name == names[key]]
+                     for key in keys]
+        case Joined():
+            found = [[at for at, source in enumerate(step.sources) if source == (0, key)] for key in keys]
+        case Windowed():
+            before = step.keys if isinstance(step, Slid) else ()
+            found = [[at for at, position in enumerate(before) if position == key] for key in keys]
+        case _:
+            return keys
+    return tuple(places[0] for places in found) if all(found) else None
+
+
+def ticks_of(last: Step, period: int) -> int | None:
+    """How long an event of a step lasts at each place; None: it also changes between places.
+
+    Raises
+    ------
+    ValueError
+        Where a loop over places cannot compute a step that it is made of.
+    """
+    lasts: dict[int, int | None] = {}
+    for step in in_order(last):
+        lasts[id(step)] = _ticks_of(step, period, [lasts[id(each)] for each in step.inputs])
+    return lasts[id(last)]
+
+
+def _ticks_of(step: Step, period: int, below: list[int | None]) -> int | None:
+    match step:
+        case Given():
+            return step.ticks
+        case Sampled():
+            return None
+        case Windowed():
+            if None in below:
+                raise ValueError("events that begin between places are not counted at places")
+            return period
+        case Joined():
+            left, right = below
+            if left is None or right is None:
+                if (right if left is None else left) != 1 or (step.outer and left is None):
+                    raise ValueError("what lasts longer than a tick changes where a stream of another beat does")
+                return 1
+            if step.outer and right < left:
+                raise ValueError("an event of which only the beginning has a partner is two")
+            return min(left, right)
+    return below[0]
+
+
+def in_order(last: Step) -> Sequence[Step]:
+    """All steps that one is made of, each once, inputs first."""
+    found: dict[int, Step] = {}
+
+    def visit(step: Step) -> None:
+        if id(step) not in found:
+            for below in step.inputs:
+                visit(below)
+            found[id(step)] = step
+
+    visit(last)
+    return list(found.values())

@@ -1,0 +1,57 @@
+"""How an aggregate of the windows of a loop on a beat is written."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from whimbrel.batch import numpy_type
+from whimbrel.operators.aggregation.aggregate_codegen import comment, literal
+from whimbrel.operators.aggregation.scalar_accumulator import Measure
+from whimbrel.operators.periodic.steps import Slid
+from whimbrel.plan import Steps, TwoPasses
+
+_FEW_STEPS = 96
+"""Most to do for a window of which all values are added up for each place, with two steps for each to get there.
+
+That many are written one behind the other by the compiler, which then does several places at once.
+"""
+
+_FEW_PLACES_TWICE = 16
+"""Longest window of which all values are gone through twice for each place."""
+
+_BOOL = np.dtype(np.bool_)
+
+
+def algebra_of(measure: Measure) -> Steps | TwoPasses:
+    """What computes an aggregate where the values of a window lie together."""
+    return measure.steps.twice or measure.steps
+
+
+def is_short(step: Slid, measure: Measure) -> bool:
+    """Whether windows are so short, and what is done to each value is so little, that nothing is kept of others."""
+    algebra, steps = algebra_of(measure), measure.steps
+    if isinstance(algebra, TwoPasses):
+        return step.width <= _FEW_PLACES_TWICE
+    own = algebra.accumulate.__module__.startswith("whimbrel.aggregates.")
+    plain = steps.additive and (len(steps.init) == 1 or isinstance(steps.init[0], float)) and not steps.timed
+    return own and plain and len(steps.init) <= 3 and step.width * (2 + len(steps.init)) <= _FEW_STEPS
+
+
+def fresh_state(algebra: Steps | TwoPasses) -> str:
+    return f"({', '.join(map(literal, algebra.init))},)"
+
+
+def time_of(measure: Measure, place: str) -> str:
+    """A further argument: when the event began."""
+    return f", time + {place} * period" if measure.steps.timed else ""
+
+
+def physical(measure: Measure, text: str) -> str:
+    """A value as the column of the aggregate has it."""
+    dtype = numpy_type(measure.type)
+    assert dtype is not None
+    return f"({text} != 0)" if dtype == _BOOL else text if dtype == measure.out_dtypes[0] else f"np.{dtype}({text})"
+
+
+def in_words(measure: Measure) -> str:
+    return comment(f"{measure.name}={measure.aggregate.show()}")

@@ -1,0 +1,1 @@
+"""Operators on single rows: filter, project, unite, sort, declare."""

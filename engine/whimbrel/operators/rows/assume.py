@@ -1,0 +1,227 @@
+"""What users know of a stream and the engine cannot: believed, and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Mask, Schema, elapsed, frozen
+from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
+from whimbrel.errors import KernelError, PlanError
+from whimbrel.kernels import Compiled, Kernel, KeyTable, with_gaps
+from whimbrel.kernels.primitives.lifetimes.overlap_check import until_one_is_wrong
+from whimbrel.plan import Apart, Given, Operator, Properties, Reach, Wanted, fluent
+
+Array = np.ndarray[Any, Any]
+
+_until_one_is_wrong = Compiled(until_one_is_wrong)
+_NONE = frozen(np.empty(0, np.int64))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Assume(Operator):
+    """Believe what the user knows of a stream, so that what follows may rely on it; a row that belies it is an error.
+
+        time     0    5    10
+        in       a────b────c────       (duration 5, one at a time, every 5)
+
+    Parameters
+    ----------
+    duration : int, optional
+        Every event lasts so many ticks.
+    starts_only : bool
+        No event ends.
+    apart : Apart, optional
+        Events do not overlap, maybe follow each other at one distance; for each key, if it names some.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is, for printing.
+
+    Notes
+    -----
+    Shapes: the rows that came in. State: one time a key. Source: stream properties of Trill (VLDB 2015), section 5.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> rows = {"at": [0, 5, 15], "until": [5, 10, 20], "x": [1, 2, 3]}
+    >>> log = wb.from_arrow(rows, time="at", end="until", name="log")
+    >>> log.assume(duration=5).aggregate(n=wb.count()).collect()["n"].to_pylist()
+    [1, 1, 1]
+    >>> log.assume(periodic=5).collect()
+    Traceback (most recent call last):
+    whimbrel.errors.KernelError: An event at 15 comes 10 after the one before it, not 5.
+      where: assume(periodic=5)
+      hint:  leave the assumption out, or mend the data: what follows relies on it
+    """
+
+    duration: int | None = None
+    starts_only: bool = False
+    apart: Apart | None = None
+    unit: TickUnit = None
+
+    def schema(self, *upstream: Schema) -> Schema:
+        return upstream[0]
+
+    def properties(self, *upstream: Properties) -> Properties:
+        known = replace(upstream[0], packed=True)
+        if self.duration is not None:
+            known = replace(known, duration=self.duration)
+        if self.starts_only:
+            known = replace(known, starts_only=True)
+        return known if self.apart is None else replace(known, apart=self.apart)
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        return (wanted if self.apart is None else wanted | self.apart.per,)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return inputs[0] if self.duration is None else inputs[0].lasting(self.duration)
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        unbroken = self.apart is not None and self.apart.period is not None
+        return ((wanted.only(self.apart.per) if self.apart is not None and unbroken else wanted).same(),)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return AssumeKernel(self, upstream[0])
+
+    def show(self) -> str:
+        said = [] if self.duration is None else [f"duration={quote_ticks(self.duration, self.unit)}"]
+        said += ["start_edges=True"] if self.starts_only else []
+        if self.apart is not None:
+            periodic = self.apart.period is not None
+            said.append(f"periodic={quote_ticks(self.apart.period or 0, self.unit)}" if periodic
+                        else "non_overlapping=True")
+            said += [f"per={sorted(self.apart.per)!r}"] if self.apart.per else []
+        return f"assume({', '.join(said)})"
+
+
+@fluent
+def assume(schema: Schema, *, duration: Duration | None = None, periodic: Duration | None = None,
+           non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> Assume:
+    """Say what you know of a stream; a row that belies it is an error. See :class:`whimbrel.operators.Assume`.
+
+    Parameters
+    ----------
+    duration : str, timedelta or int (ticks), optional
+        How long every event lasts.
+    periodic : str, timedelta or int (ticks), optional
+        At which distance events follow each other, without gaps, and without overlaps. Where a column says when
+        they end (``end=``) they may last less: say `duration`, too, and what follows runs without a timeline.
+    non_overlapping : bool
+        Whether no two events are active at one time.
+    start_edges : bool
+        Whether no event ends.
+    per : str or sequence of str
+        Columns: events of other keys have nothing to do with it.
+    """
+    names = (per,) if isinstance(per, str) else tuple(per)
+    for name in names:
+        schema.index(name, where=f"assume(per={per!r})")
+    if duration is None and periodic is None and not non_overlapping and not start_edges:
+        raise PlanError("assume() needs an assumption.", where="assume()",
+                        hint="such as non_overlapping=True, duration=..., periodic=..., start_edges=True")
+    if start_edges and duration is not None:
+        raise PlanError("An event that never ends has no duration.", where="assume()", hint="say one of the two")
+    spans = [None if span is None else duration_ticks(span, schema.unit, where="assume()")
+             for span in (duration, periodic)]
+    if any(span is not None and span <= 0 for span in spans):
+        raise PlanError("A duration and a period must be longer than nothing.", where="assume()", hint='such as "5s"')
+    apart = Apart(frozenset(names), spans[1]) if non_overlapping or periodic is not None else None
+    return Assume(duration=spans[0], starts_only=start_edges, apart=apart, unit=schema.unit)
+
+
+class AssumeKernel(Kernel):
+    """Compares each event with the one of its key before it."""
+
+    def __init__(self, assume: Assume, schema: Schema) -> None:
+        self.assume = assume
+        self.columns = () if assume.apart is None else tuple(sorted(assume.apart.per))
+        self.keys = KeyTable([schema.type_of(name) for name in self.columns])
+        self.start, self.end = np.full(1, MIN_TIME), np.full(1, MIN_TIME)
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        batch = batch.compact()
+        if not len(batch):
+            return []
+        expected, unit = self.assume.duration, self.assume.unit
+        if expected is not None and not (isinstance(batch.ends, int) and batch.ends == expected):
+            lasts = elapsed(batch.other, batch.sync)
+            self._refuse(batch, lasts != expected, lambda row: f"lasts {quote_ticks(int(lasts[row]), unit)}, not "
+                                                               f"{quote_ticks(expected, unit)}")
+            batch = batch.having(ends=expected)
+        if self.assume.starts_only:
+            self._refuse(batch, batch.other != INF, lambda row: f"ends at {self._time(batch, int(batch.other[row]))}")
+        if self.assume.apart is not None:
+            self._check_apart(batch, self.assume.apart)
+        return [batch]
+
+    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+        self.frontier = frontier
+        return []
+
+    def _check_apart(self, batch: Batch, apart: Apart) -> None:
+        if not self.columns and self._as_expected(batch, apart.period):
+            return
+        keys = self.keys.ids([batch.column(name) for name in self.columns], len(batch))
+        room = len(self.keys) - len(self.start)
+        if room > 0:
+            room = max(room, len(self.start))
+            self.start = np.concatenate([self.start, np.full(room, MIN_TIME)])
+            self.end = np.concatenate([self.end, np.full(room, MIN_TIME)])
+        same = isinstance(batch.ends, int)
+        ends, lasts = (_NONE, batch.ends) if same else (frozen(batch.other), 0)
+        row = int(_until_one_is_wrong(frozen(keys), frozen(batch.sync), ends, lasts, apart.period or 0, self.start,
+                                      self.end))
+        if row == len(batch):
+            return
+        key, here = keys[row], np.arange(len(batch)) == row
+        if batch.sync[row] < self.end[key]:
+            self._refuse(batch, here, lambda _: "begins before the one before it has ended")
+        unit = self.assume.unit
+        self._refuse(batch, here, lambda row: f"comes {quote_ticks(int(batch.sync[row]) - int(self.start[key]), unit)} "
+                                              f"after the one before it, not {quote_ticks(apart.period or 0, unit)}")
+
+    def _as_expected(self, batch: Batch, period: int | None) -> bool:
+        """Whether all events follow each other in time, at one distance if any: then nobody need look closer."""
+        sync, rows = batch.sync, len(batch)
+        begun = int(self.start[0])
+        if period is None:
+            if not (isinstance(batch.ends, int) and _all_apart(batch, batch.ends, INF)):
+                return False
+        else:
+            whole = int(sync[-1]) - int(sync[0]) == (rows - 1) * period
+            follows = begun == MIN_TIME or int(sync[0]) - begun == period
+            if not whole or not follows or not _all_apart(batch, period, period):
+                return False
+            if (batch.ends if isinstance(batch.ends, int) else int(elapsed(batch.ends, sync).max())) > period:
+                return False
+        if self.end[0] > sync[0]:
+            return False
+        self.start[0], self.end[0] = sync[-1], batch.slice(rows - 1, rows).other[0]
+        return True
+
+    def _refuse(self, batch: Batch, wrong: Mask, why: Any) -> None:
+        if not wrong.any():
+            return
+        row = int(wrong.argmax())
+        values = [f"{name} = {batch.column(name).slice(row, row + 1).to_arrow().to_pylist()[0]!r}"
+                  for name in self.columns]
+        of = f" of {', '.join(values)}" if values else ""
+        raise KernelError(f"An event{of} at {self._time(batch, int(batch.sync[row]))} {why(row)}.",
+                          where=self.assume.show(),
+                          hint="leave the assumption out, or mend the data: what follows relies on it")
+
+    def _time(self, batch: Batch, ticks: int) -> Any:
+        return pa.scalar(ticks).cast(batch.schema.time_type).as_py()
+
+
+def _all_apart(batch: Batch, least: int, most: int) -> bool:
+    """Whether rows follow each other at distances between these."""
+    known = with_gaps(batch).gaps  # maybe of more rows than these
+    if known is not None and least <= known[0] and known[1] <= most:
+        return True
+    steps = batch.sync[1:] - batch.sync[:-1]
+    return bool(((steps >= least) & (steps <= most)).all())

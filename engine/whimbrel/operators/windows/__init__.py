@@ -1,0 +1,1 @@
+"""Windows: fixed, hopping, sliding, session, adaptive."""

@@ -1,0 +1,133 @@
+"""Hopping windows that hop wider while rows come faster than they are taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from whimbrel.batch import Batch, Schema, Ticks, check_reach
+from whimbrel.clock import INF, MIN_TIME, quote_ticks
+from whimbrel.kernels import Kernel, Stateless
+from whimbrel.operators.windows.window import HoppingWindow, starts_only
+from whimbrel.plan import Beat, Given, Operator, Properties, Relief, Wanted, earlier, later
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WideningWindow(Operator):
+    """Windows that hop wider where their source asked for relief.
+
+        time     0    5    10   15   20   25   30   35   40
+        in         a              b        c                   (size 20, hop 5; relief to hop 10 is wanted)
+        out      a───────────────────                        (a: [0, 20))
+                                b──────────────              (b: [15, 30))
+                                     c───────────────────    (c: [20, 40), as [20, 30) is wide since a came)
+
+    Time is cut into stretches of the wider hop. Each is wide or not as a whole, for starts and for ends, which is
+    decided one window before it: so whatever is answered is exact, and what is left out lies between.
+
+    Parameters
+    ----------
+    window : HoppingWindow
+        As written; its size is a multiple of the wider hop, which is a multiple of its own.
+    relief : Relief
+
+    Notes
+    -----
+    Why a window before: a row leaves its windows so much later, and where that is must be known when it comes. Shapes:
+    one row out per row in. State: which stretches are wide, as far as rows for them can follow.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> from whimbrel.operators import WideningWindow
+    >>> from whimbrel.plan import Relief
+    >>> events = wb.from_arrow({"at": [2, 17, 26]}, time="at")
+    >>> relief = Relief(hop=10, wanted=True)
+    >>> window = WideningWindow(window=events.hopping_window(20, 5).node.op, relief=relief)
+    >>> rows, = window.kernel(events.schema).push(next(iter(events.sources[0].read([]))))
+    >>> list(zip(rows.sync.tolist(), rows.other.tolist())), relief.left_out
+    ([(0, 20), (15, 30), (20, 40)], 3)
+    """
+
+    takes_any_order: ClassVar[bool] = True
+    row_by_row: ClassVar[bool] = True
+    accepts_edges: ClassVar[bool] = True
+
+    window: HoppingWindow
+    relief: Relief
+
+    def schema(self, *upstream: Schema) -> Schema:
+        return upstream[0]
+
+    def properties(self, *upstream: Properties) -> Properties:
+        known = self.window.properties(*upstream)
+        return replace(known, duration=None, grid=None, beat=Beat(self.window.hop, self.window.offset))
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        return (wanted,)
+
+    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+        span = self.window.size + self.relief.hop
+        return (wanted.starts(earlier(wanted.start, span), later(wanted.end, span)),)
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return WideningKernel(self)
+
+    def show(self) -> str:
+        return f"{self.window.show()} or hop {quote_ticks(self.relief.hop, self.window.unit)}"
+
+
+class WideningKernel(Stateless):
+    """Decides for each stretch whether it is wide when a row first begins in it, or a window before it."""
+
+    def __init__(self, widening: WideningWindow) -> None:
+        self.window, self.relief = widening.window, widening.relief
+        self.wide: dict[int, bool] = {}
+
+    def fork(self) -> Self:
+        twin = super().fork()
+        twin.relief = replace(self.relief)  # what a look at the answer leaves out is not left out
+        return twin
+
+    def apply(self, batch: Batch) -> Batch:
+        window = self.window
+        batch = starts_only(batch)
+        check_reach(batch, window.size + self.relief.hop + abs(window.offset), window.show())
+        if not len(batch):
+            return batch
+        before = batch.sync < batch.sync.min() + window.size  # nobody could decide for them in time
+        self._decide(batch.sync[before], relief=False)
+        self._decide(batch.sync + window.size, relief=self.relief.wanted)
+        self._decide(batch.sync, relief=False)
+        return batch.having(sync=self._rounded(batch.sync), ends=self._rounded(batch.sync + window.size), ids=None,
+                            began=batch.first_start if window.remembers else None)
+
+    def _decide(self, time: Ticks, *, relief: bool) -> None:
+        """Of the stretches of these times, those that are new: they are wide if there is to be relief."""
+        for stretch in map(int, np.unique(self._on(self.relief.hop, time))):
+            if stretch not in self.wide:
+                self.wide[stretch] = relief
+                self.relief.left_out += relief * (self.relief.hop // self.window.hop - 1)
+
+    def _rounded(self, time: Ticks) -> Ticks:
+        """Times on the grid, or on the wider one in stretches that are wide."""
+        wider = self._on(self.relief.hop, time)
+        stretches, place = np.unique(wider, return_inverse=True)
+        wide = np.array([self.wide[int(stretch)] for stretch in stretches], np.bool_)[place]
+        return np.where(wide, wider, self._on(self.window.hop, time))
+
+    def promise(self, frontier: int) -> int:
+        if frontier in (INF, MIN_TIME):
+            return frontier
+        time: Any = np.array([frontier], np.int64)
+        first, stretch = int(self._on(self.window.hop, time)[0]), int(self._on(self.relief.hop, time)[0])
+        self.wide = {each: wide for each, wide in self.wide.items() if each >= stretch}
+        return stretch if self.wide.get(stretch) else first
+
+    def _on(self, hop: int, time: Ticks) -> Ticks:
+        window = self.window
+        if window.label == "start":
+            return time - (time - window.offset) % hop
+        return time + (window.offset - time) % hop

@@ -1,0 +1,277 @@
+"""Steps over streams that have one event at a time, on a beat, become one loop without a timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from whimbrel.batch import Schema, numpy_type
+from whimbrel.expr import Col, Expr, columns_of, inlinable, type_of
+from whimbrel.operators import GroupAggregate, HoppingWindow, Join, OnBeat, Results, Select, Shift, SlidingWindow, Where
+from whimbrel.operators.aggregation.result_expressions import reduced_in
+from whimbrel.operators.periodic.halo import reach_of
+from whimbrel.operators.periodic.steps import (
+    Adjacent,
+    Given,
+    Joined,
+    Kept,
+    Mapped,
+    Moved,
+    Sampled,
+    Slid,
+    Step,
+    in_order,
+    keys_of,
+    ticks_of,
+)
+from whimbrel.plan import Node, Operator, Part, Steps, reads_lifetime
+
+_MOST_PLACES = 1 << 20
+"""Longest window that a loop remembers."""
+
+_MOST_HELD = 1 << 14
+"""Longest window, of those side by side, whose rows are kept for the sake of a faster loop."""
+
+
+_MOST_BEFORE = 64
+"""Most rows of its key that a row may need: they are gone through for each key of a batch."""
+
+
+def fuse_on_beat(roots: Sequence[Node]) -> tuple[Node, ...]:
+    """Replace the largest parts of plans that can run on a beat and have a window or a join in them."""
+    done: dict[int, Node] = {}
+
+    def replaced(node: Node) -> Node:
+        if id(node) not in done:
+            fused = _fused(node)
+            if fused is None:
+                inputs = tuple(replaced(below) for below in node.inputs)
+                same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+                done[id(node)] = node if same else Node(node.op, inputs)
+            else:
+                done[id(node)] = Node(fused[0], tuple(replaced(below) for below in fused[1]))
+        return done[id(node)]
+
+    return tuple(replaced(root) for root in roots)
+
+
+def _fused(node: Node) -> tuple[OnBeat, list[Node]] | None:
+    for beat in _beats(node):
+        loop = _Loop(beat)
+        last = loop.step(node)
+        if last is None or not _worth(in_order(last)):
+            continue
+        try:
+            lasts = ticks_of(last, beat.period)
+        except ValueError:
+            continue
+        if lasts is None or (beat.per and not _row_by_row(last, lasts, beat.period)):
+            continue
+        shown = tuple(dict.fromkeys(loop.shown[::-1]))
+        return OnBeat(last=last, period=beat.period, lasts=lasts, per=beat.per, shown=shown,
+                      causal=node.properties.causal, unit=node.schema.unit), loop.inputs
+    return None
+
+
+@dataclass(frozen=True, order=True)
+class _Beat:
+    """Ticks from one event to the next, how long each lasts, and the columns whose values have such a beat each."""
+
+    period: int
+    ticks: int
+    per: tuple[str, ...] = ()
+
+
+_TICKS = _Beat(1, 1)
+"""Every tick is a point."""
+
+
+def _beats(node: Node) -> Iterator[_Beat]:
+    """Those on which a loop may run; the slowest first, as it has fewest places."""
+    found: set[int] = set()
+    beats: set[_Beat] = set()
+
+    def visit(below: Node) -> None:
+        if id(below) not in found and isinstance(below.op, Operator):
+            found.add(id(below))
+            for each in below.inputs:
+                beats.update(_beats_of(each))
+                visit(each)
+
+    visit(node)
+    return iter(sorted(beats, reverse=True))
+
+
+@dataclass
+class _Loop:
+    """What was found on the way down, for the places of a beat: inputs, and steps that are made already."""
+
+    beat: _Beat
+    inputs: list[Node] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+    made: dict[int, Step | None] = field(default_factory=dict)
+
+    def step(self, node: Node) -> Step | None:
+        """A node as a step of the loop; None where it cannot be one."""
+        if id(node) not in self.made:
+            step = self._operation(node)
+            self.made[id(node)] = self._given(node) if step is None else step
+        return self.made[id(node)]
+
+    def _given(self, node: Node) -> Step | None:
+        if not _fixed(node.schema):
+            return None
+        beats, port = _beats_of(node), len(self.inputs)
+        # Who knows whether the points of two are the same, unless every tick is one?
+        if self.beat in beats and (self.beat == _TICKS or not self.inputs):
+            self.inputs.append(node)
+            return Given(node.schema, (), port, self.beat.ticks, tuple(map(node.schema.index, self.beat.per)))
+        for beat in beats:
+            if beat.period == beat.ticks and not beat.per and not self.beat.per:
+                self.inputs.append(node)
+                return Sampled(node.schema, (), port, beat.period)
+        return None
+
+    def _operation(self, node: Node) -> Step | None:
+        op = node.op
+        if not isinstance(op, Operator) or not _fixed(node.schema) or reads_lifetime(op):
+            return None
+        before = len(self.inputs), len(self.shown)
+        step = self._of(op, node)
+        if step is None:  # what was found below it is no part of the loop
+            del self.inputs[before[0]:], self.shown[before[1]:]
+            self.made = {key: made for key, made in self.made.items() if made is not None and _uses(made, before[0])}
+        else:
+            self.shown.append(op.show())
+        return step
+
+    def _of(self, op: Operator, node: Node) -> Step | None:
+        below = [self.step(each) for each in node.inputs] if not isinstance(op, GroupAggregate) else []
+        steps = [step for step in below if step is not None]
+        if len(steps) < len(below):
+            return None
+        match op:
+            case Select() if _written([expr for _, expr in op.columns], steps):
+                return Mapped(node.schema, tuple(steps), tuple(expr for _, expr in op.columns))
+            case Results() if not op.constants and _reads_columns(op, steps[0].schema) and _written(
+                    [expr for _, expr in op.columns], steps):
+                kept = tuple(Col(name) for name in op.keys)
+                return Mapped(node.schema, tuple(steps), (*kept, *(expr for _, expr in op.columns)))
+            case Where() if _written([op.condition], steps):
+                return Kept(node.schema, tuple(steps), op.condition)
+            case Shift() if op.amount % self.beat.period == 0:
+                return Moved(node.schema, tuple(steps), op.amount // self.beat.period)
+            case Join() if op.how in ("inner", "left"):
+                return self._joined(op, node, steps)
+            case GroupAggregate():
+                return self._windowed(op, node)
+        return None
+
+    def _joined(self, op: Join, node: Node, steps: list[Step]) -> Step | None:
+        left, right = (step.schema for step in steps)
+        mine, theirs = map(keys_of, steps)
+        pairs = {(left.index(one), right.index(other)) for one, other in op.on or ()}
+        if mine is None or theirs is None or pairs != set(zip(mine, theirs, strict=True)):
+            return None
+        if pairs and (op.how == "left" or op.nulls_equal):
+            return None
+        if op.condition is not None and (op.how != "inner" or not inlinable(op.condition, node.schema)):
+            return None
+        sources = tuple((side, steps[side].schema.index(name)) for side, name, _ in op.row.columns(left, right))
+        joined = Joined(node.schema, tuple(steps), sources, op.how == "left")
+        return joined if op.condition is None else Kept(node.schema, (joined,), op.condition)
+
+    def _windowed(self, op: GroupAggregate, node: Node) -> Step | None:
+        window = node.inputs[0]
+        if op.part is not Part.WHOLE or op.grid is not None or not op.measures:
+            return None
+        if not isinstance(window.op, SlidingWindow | HoppingWindow) or not _can_slide(op, window.inputs[0].schema):
+            return None
+        step = self.step(window.inputs[0])
+        if step is None or window.op.size % self.beat.period:
+            return None
+        width = window.op.size // self.beat.period
+        keys = [step.schema.index(expr.name) if isinstance(expr, Col) else -1 for _, expr in op.keys]
+        if width > _MOST_PLACES or sorted(keys) != sorted(keys_of(step) or ()):
+            return None
+        self.shown.append(window.op.show())
+        if isinstance(window.op, SlidingWindow):
+            return Slid(node.schema, (step,), width, op.measures, op.condition, tuple(keys))
+        tumbling = window.op.size == window.op.hop and window.op.label == "start"
+        # Points lie anywhere between those of a window's grid, unless every tick is one.
+        if not tumbling or self.beat != _TICKS or any(_timed(op, window.inputs[0].schema)):
+            return None
+        return Adjacent(node.schema, (step,), width, op.measures, op.condition, offset=window.op.offset)
+
+
+def _worth(steps: Sequence[Step]) -> bool:
+    """Whether a loop is better: adjacent windows alone need their rows until they end, which elsewhere they do not."""
+    return any(isinstance(step, Slid | Joined) or (isinstance(step, Adjacent) and step.width <= _MOST_HELD)
+               for step in steps)
+
+
+def _row_by_row(last: Step, lasts: int, period: int) -> bool:
+    """Whether rows of the result are of rows of one key at a time: each of one row and of a few before it."""
+    back, ahead = reach_of(last)
+    return lasts < period and ahead == 0 and back <= _MOST_BEFORE
+
+
+def _beats_of(node: Node) -> list[_Beat]:
+    """At which distances the events of a node may begin that never overlap, and how long each then lasts."""
+    known = node.properties
+    if known.apart is None or not known.intervals_only or node.reach is None:
+        return []
+    lasts, period, per = known.duration or node.reach.longest, known.apart.period, tuple(sorted(known.apart.per))
+    if lasts is None or (lasts > 1 and known.duration is None):  # some may last less
+        return []
+    beats = [] if period is None or lasts > period else [_Beat(period, lasts, per)]
+    return [*beats, _TICKS] if lasts == 1 and not per and _TICKS not in beats else beats
+
+
+def _fixed(schema: Schema) -> bool:
+    return all(numpy_type(column.type) is not None for column in schema)
+
+
+def _reads_columns(op: Results, schema: Schema) -> bool:
+    """Whether it reads nothing else, such as the bounds of a window."""
+    read = [name for _, expr in op.columns for name in (*columns_of(expr), *(each.show() for each in reduced_in(expr)))]
+    return set(read) <= set(schema.names)
+
+
+def _written(exprs: Sequence[Expr], steps: Sequence[Step]) -> bool:
+    """Whether expressions can be part of a loop."""
+    return all(inlinable(expr, steps[0].schema) for expr in exprs)
+
+
+def _can_slide(op: GroupAggregate, schema: Schema) -> bool:
+    """Whether all its aggregates are a few numbers that can be merged, computed of values that a loop can compute."""
+    if op.condition is not None and not inlinable(op.condition, schema):
+        return False
+    for _, aggregate in op.measures:
+        type_ = None if aggregate.expr is None else type_of(aggregate.expr, schema)
+        steps = aggregate.steps(type_, removable=False)
+        if type_ == pa.uint64() or not all(inlinable(expr, schema) for expr in (aggregate.expr, aggregate.condition)
+                                           if expr is not None):
+            return False
+        if not isinstance(steps, Steps) or steps.merge is None or steps.columns is not None:
+            return False
+        if not _is_fixed(aggregate.result_type(type_)):
+            return False
+    return True
+
+
+def _timed(op: GroupAggregate, schema: Schema) -> list[bool]:
+    found = [aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema), removable=False)
+             for _, aggregate in op.measures]
+    return [isinstance(steps, Steps) and steps.timed for steps in found]
+
+
+def _is_fixed(type_: pa.DataType) -> bool:
+    return numpy_type(type_) is not None
+
+
+def _uses(step: Step, ports: int) -> bool:
+    """Whether a step is made of the first inputs only."""
+    return all(not isinstance(each, Given | Sampled) or each.port < ports for each in in_order(step))

@@ -1,0 +1,8 @@
+"""Early answers with intervals: blocks of a source in any order, an estimate at every look, the answer at the end."""
+
+from whimbrel.progressive.estimation.compare import Comparison, Verdict
+from whimbrel.progressive.estimation.estimate import Estimate
+from whimbrel.progressive.query.progressive_query import Progress, progress
+from whimbrel.progressive.sampling.partitioned_sources import in_parts
+
+__all__ = ["Comparison", "Estimate", "Progress", "Verdict", "in_parts", "progress"]

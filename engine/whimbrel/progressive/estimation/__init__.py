@@ -1,0 +1,1 @@
+"""Estimates from the blocks read so far."""

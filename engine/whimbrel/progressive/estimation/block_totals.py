@@ -1,0 +1,217 @@
+"""What the blocks read so far add up to, group by group: merged states, and how much they differ between blocks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.aggregates import CountDistinct
+from whimbrel.batch import Batch, Column
+from whimbrel.kernels import Compiled, KeyTable
+from whimbrel.kernels.primitives.sampling.co_moments import add_block
+from whimbrel.operators import Finish
+from whimbrel.operators.aggregation.multiset_accumulator import BagMeasure
+from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, extend, state_names, told_in_words
+from whimbrel.plan import Aggregate, Part
+from whimbrel.progressive.intervals.distinct import DistinctCounts
+from whimbrel.progressive.intervals.quantiles import Quantiles
+from whimbrel.progressive.intervals.value_state import Drawn, Kept
+from whimbrel.progressive.plan.query_split import Division
+
+Array = np.ndarray[Any, Any]
+
+_add_block = Compiled(add_block)
+_NO_NUMBERS = np.empty(0)
+
+
+@dataclass
+class Rows:
+    """Starts and keys of the rows that there are, the different starts, and which of them each row has.
+
+    `told` is for whoever made columns of them, so that the next ones are not made anew; `in_order` says whether no row
+    starts before the one above it.
+    """
+
+    keys: tuple[Column, ...]
+    starts: Array
+    which: Array
+    in_order: bool
+    told: dict[str, pa.ChunkedArray] | None = None
+
+
+class Totals:
+    """One row for each pane (or window) and group, with the merged states of all blocks.
+
+    Parameters
+    ----------
+    division : Division
+        It knows the aggregates, and keys and fields of their states.
+    compares : bool
+        Whether it also keeps what says how much blocks differ: of each phase of a scan, the sums and the sums of
+        products of the fields that add up.
+    usual : float
+        Rows of a block, on the average.
+
+    Attributes
+    ----------
+    kept : list of Kept
+        What is kept of the values of those aggregates that are not made of a few numbers.
+    known : list of numpy.ndarray
+        The fields, as they were when the phase began: rows of earlier phases are known, not a sample.
+    blocks, sums, products, crosses, powers : numpy.ndarray
+        Of the phase: blocks with rows of the group, sums of its fields, sums of their products with each other and with
+        the sizes of blocks, and of the first four powers of what they would be in a block of the usual size.
+    """
+
+    def __init__(self, division: Division, *, compares: bool, usual: float = 1.0) -> None:
+        finish, self.schema, self.compares, self.usual = division.finish, division.merged, compares, usual
+        self.key_fields = self.schema.fields[: len(finish.of.keys)]
+        self.keys = KeyTable([pa.int64(), *(field.type for field in self.key_fields)])
+        self.measures = [measure.fork() for measure, _ in division.merging]
+        self.kept = [_kept(finish, name, aggregate, usual)
+                     for name, aggregate in finish.of.measures if name in division.kept]
+        self.additive = np.array([measure.steps.additive for measure in self.measures for _ in measure.steps.init],
+                                 np.bool_)
+        self.names = [name for measure in self.measures for name in state_names(measure.name, measure.steps)]
+        self.width = len(self.names)
+        self._loops = [loop for _, loop in division.merging]
+        self.room = GROUPS_AT_FIRST
+        self.blocks = np.zeros(self.room, np.int64)
+        self.sums = np.zeros(self.room * self.width)
+        self.products = np.zeros(self.room * self._triangle if compares else 0)
+        self.crosses = np.zeros(self.room * self.width if compares else 0)
+        self.powers = np.zeros(self.room * self.width * 4 if compares else 0)
+        self.known = [array.copy() for array in self.fields] if compares else []
+        self._known = np.empty(0)
+        self._rows: Rows | None = None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def _triangle(self) -> int:
+        return self.width * (self.width + 1) // 2
+
+    @property
+    def rows(self) -> Rows:
+        """What tells the rows; the same ones until there are more."""
+        if self._rows is None or len(self._rows.which) < len(self):
+            self._rows = self._look_up()
+        return self._rows
+
+    def _look_up(self) -> Rows:
+        keys = self.keys.values(np.arange(len(self), dtype=np.int32))
+        begun = np.asarray(keys[0].values)
+        if not (begun != begun[:1]).any():  # of one window, as it often is, there is nothing to sort
+            return Rows(keys, begun[:1], np.zeros(len(begun), np.int64), in_order=True)
+        starts, which = np.unique(begun, return_inverse=True)
+        return Rows(keys, starts, which, in_order=bool((which[1:] >= which[:-1]).all()))
+
+    @property
+    def fields(self) -> list[Array]:
+        """Arrays of the merged states, by row; there is room for more rows than there are."""
+        return [array for measure in self.measures for array in measure.state]
+
+    def known_of(self, rows: int) -> Array:
+        """The fields of so many rows as they were when the phase began, one after the other, as floats."""
+        if len(self._known) != rows * self.width:
+            self._known = np.concatenate([_NO_NUMBERS, *(array[:rows] for array in self.known)], dtype=np.float64)
+        return self._known
+
+    def add(self, batch: Batch, drawn: Drawn | None, *, shifts: Array | None = None) -> None:
+        """Merge states of blocks; of one block, shifted in time by each of these, if there are any.
+
+        Without `drawn` they are states of all that was left, of which nobody asks any more how much blocks differ.
+        """
+        copies = 1 if shifts is None else len(shifts)
+        starts = batch.sync if shifts is None else (batch.sync[:, None] + shifts).reshape(-1)
+        names = [field.name for field in self.key_fields]
+        columns = [batch.column(name) for name in (*names, *self.names)]
+        if copies > 1:
+            every = np.repeat(np.arange(len(batch)), copies)
+            columns = [column.take(every) for column in columns]
+        keys, fields = columns[: len(names)], columns[len(names) :]
+        ids = self.keys.ids([Column(pa.int64(), starts), *keys], len(starts))
+        self._grow(len(self.keys))
+        self._merge(ids, fields)
+        for kept in self.kept:
+            kept.add(ids, batch.column(kept.name).to_arrow(), len(self), drawn)
+        if self.compares and drawn is not None:
+            self._compare(ids, fields, drawn.rows, alone=copies == 1)
+
+    def expect(self, starts: Array) -> None:
+        """Have rows of one group for these starts, of which nothing was read yet."""
+        self.keys.ids([Column(pa.int64(), starts)], len(starts))
+        self._grow(len(self.keys))
+
+    def begin_phase(self) -> None:
+        """What was read until now is known; what is read from now on is a sample again."""
+        self.known, self._known = [array.copy() for array in self.fields], np.empty(0)
+        for kept in self.kept:
+            kept.begin_phase()
+        for array in (self.blocks, self.sums, self.products, self.crosses, self.powers):
+            array[:] = 0
+
+    def batch(self, fields: Sequence[Array], kept: Mapping[str, Column], rows: Sequence[Column],
+              duration: int) -> Batch:
+        """Rows, by start and keys, with these fields as their states, and the values of what is kept."""
+        starts, *keys = rows
+        given = iter(fields)
+        columns = (kept[field.name] if field.name in kept else Column(field.type, next(given))
+                   for field in self.schema.fields[len(keys) :])
+        return Batch(self.schema, np.asarray(starts.values), duration, (*keys, *columns))
+
+    def state_parts(self) -> dict[str, Any]:
+        """What rows have changed."""
+        names = ("keys", "measures", "kept", "room", "blocks", "sums", "products", "crosses", "powers", "known")
+        return {name: getattr(self, name) for name in names}
+
+    def _merge(self, ids: Array, fields: Sequence[Column]) -> None:
+        given = iter(np.asarray(column.values) for column in fields)
+        with told_in_words(self.measures):
+            for measure, loop in zip(self.measures, self._loops, strict=True):
+                loop(ids, *itertools.islice(given, len(measure.steps.init)), *measure.state)
+
+    def _compare(self, ids: Array, fields: Sequence[Column], rows: Array, *, alone: bool) -> None:
+        values = np.concatenate([_NO_NUMBERS, *(column.values for column in fields)], dtype=np.float64)
+        values = values.reshape(self.width, len(ids))
+        values[~self.additive] = 0.0
+        if not alone:  # several panes of one window are one sum of the block
+            ids, places = np.unique(ids, return_inverse=True)
+            summed = np.zeros((self.width, len(ids)))
+            for field, states in zip(summed, values, strict=True):
+                np.add.at(field, places.reshape(-1), states)
+            values, rows = summed, np.full(len(ids), rows[0])
+        _add_block(ids, values.reshape(-1), rows.astype(np.float64), self.usual, self.width, self.blocks, self.sums,
+                   self.products, self.crosses, self.powers)
+
+    def _grow(self, rows: int) -> None:
+        if rows <= self.room:
+            return
+        self.room = max(rows, 2 * self.room)
+        for measure in self.measures:
+            measure.grow_groups(self.room)
+        self.blocks = extend(self.blocks, self.room, 0)
+        self.sums = extend(self.sums, self.room * self.width, 0.0)
+        if self.compares:
+            self.products = extend(self.products, self.room * self._triangle, 0.0)
+            self.crosses = extend(self.crosses, self.room * self.width, 0.0)
+            self.powers = extend(self.powers, self.room * self.width * 4, 0.0)
+            inits = [value for measure in self.measures for value in measure.steps.init]
+            self.known = [extend(array, self.room, init) for array, init in zip(self.known, inits, strict=True)]
+
+
+
+def _kept(finish: Finish, name: str, aggregate: Aggregate, usual: float) -> Kept:
+    """What keeps the values of one aggregate."""
+    whole = replace(finish.of, part=Part.WHOLE)
+    measure = whole.measurement(name, aggregate, finish.rows, remembers=False)
+    assert isinstance(measure, BagMeasure)
+    if isinstance(aggregate, CountDistinct):
+        return DistinctCounts(name, measure.values.type, usual)
+    return Quantiles(measure, usual)

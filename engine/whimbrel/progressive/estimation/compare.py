@@ -1,0 +1,170 @@
+"""Whether one group is larger than another, how sure that is, and whether it stays so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from whimbrel.errors import PlanError
+from whimbrel.progressive.estimation.sample_state import Sample
+
+Array = np.ndarray[Any, Any]
+
+_MOST = 0.9999
+_FINEST = 1e-4
+
+
+class NoSuchRowError(PlanError):
+    """No row was read that has these keys."""
+
+
+class SeveralRowsError(PlanError):
+    """These keys are those of several rows."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One value beside another.
+
+    Attributes
+    ----------
+    value : str
+    left, right : mapping
+        What tells the rows.
+    difference : float
+        Of the left value and the right one, as estimated; NaN where one of them is not there.
+    confidence : float
+        With which the sign of the difference is that of the whole, at every look; 1 when both are exact.
+    """
+
+    value: str
+    left: Mapping[str, Any]
+    right: Mapping[str, Any]
+    difference: float
+    confidence: float
+
+    @property
+    def words(self) -> str:
+        """Such as ``JFK > LGA, 97%``."""
+        there = not math.isnan(self.difference)
+        sign = "?" if not there else ">" if self.difference > 0 else "<" if self.difference < 0 else "="
+        if self.confidence == 1:
+            sure = "exactly" if there else "no such value"
+        elif self.confidence > 0.99:
+            sure = f"{self.confidence:.2%}"
+        else:
+            sure = f"{self.confidence:.0%}" if self.confidence >= 0.5 else "not known"
+        return f"{_name(self.left)} {sign} {_name(self.right)} ({self.value}), {sure}"
+
+    def __repr__(self) -> str:
+        return self.words
+
+    def unknown(self, *, certain: bool = False) -> Comparison:
+        """The same of which nothing is known; or never will be, because there is no such row."""
+        return replace(self, difference=math.nan, confidence=float(certain))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of something that was remembered.
+
+    Attributes
+    ----------
+    claim, now : Comparison
+        As it was when it was remembered, and now.
+    """
+
+    claim: Comparison
+    now: Comparison
+
+    @property
+    def holds(self) -> bool:
+        """Whether the difference has the sign it had, or it is not known yet what it has."""
+        unknown = math.isnan(self.now.difference) and self.now.confidence < 1
+        return unknown or bool(np.sign(self.claim.difference) == np.sign(self.now.difference))
+
+    @property
+    def words(self) -> str:
+        """What changed."""
+        found = "holds" if not math.isnan(self.now.difference) else "not known yet"
+        return f"{self.claim.words}: {found if self.holds else f'overturned, {self.now.words}'}"
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], right: Mapping[str, Any], *,
+             numbers: Array, whole: Array | None, exact: Array,
+             ends: Callable[[float], tuple[Array, Array]]) -> Comparison:
+    """Compare a value of two rows: each interval may fail with half of what the comparison may.
+
+    Values, and their ends at a probability, are by value and row of the sample; `exact` is by row, and so is `whole`,
+    the value itself where it is an integer: floats tell no large ones apart.
+    """
+    for row in (left, right):
+        if not isinstance(row, Mapping):
+            raise PlanError(f"{row!r} tells no row.", where="compare(...)",
+                            hint='give keys by name, such as compare({"k": "a"}, {"k": "b"})')
+    left, right = ({name: key.item() if isinstance(key, np.generic) else key for name, key in row.items()}
+                   for row in (left, right))
+    places = [_find(sample, row) for row in (left, right)]
+    difference = float(numbers[value, places[0]] - numbers[value, places[1]])
+    if bool(exact[places].all()):
+        if whole is not None and not math.isnan(difference):
+            difference = float(int(whole[places[0]]) - int(whole[places[1]]))
+        return Comparison(name, left, right, difference, 1.0)
+    low, high = _FINEST, 1.0  # the smallest alpha at which the intervals lie apart, by bisection on its logarithm
+    if difference == 0 or not sample.two_ended[value]:
+        return Comparison(name, left, right, difference, 0.0)
+
+    def apart(alpha: float) -> bool:
+        low, high = (end[value, places] for end in ends(alpha / 2))
+        return bool(low[0] > high[1] if difference > 0 else low[1] > high[0])
+
+    if not apart(0.999):
+        return Comparison(name, left, right, difference, 0.0)
+    if apart(_FINEST):
+        return Comparison(name, left, right, difference, _MOST)
+    for _ in range(12):
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if apart(middle) else (middle, high)
+    return Comparison(name, left, right, difference, max(0.0, 1 - high))
+
+
+def _find(sample: Sample, row: Mapping[str, Any]) -> int:
+    batch = sample.answer
+    found = np.ones(len(batch), np.bool_)
+    names = [field.name for field in sample.totals.key_fields]
+    where = f"compare({dict(row)!r})"
+    for name, wanted in row.items():
+        if name == "start":
+            found &= sample.starts == wanted
+        elif name in names:
+            found &= np.array([value == wanted for value in batch.column(name).to_arrow().to_pylist()], np.bool_)
+        else:
+            raise PlanError(f"There is no key {name!r}.", where=where,
+                            hint=f"keys are {', '.join(names) or 'none'}; and start, in ticks")
+    places = np.flatnonzero(found)
+    if len(places) > 1:
+        raise SeveralRowsError(f"{dict(row)!r} tells {len(places)} rows, not one.", where=where,
+                               hint="give every key, and start= where there are several windows")
+    if not len(places):
+        raise NoSuchRowError(f"{dict(row)!r} tells no row.", where=where,
+                             hint=_of_another_type(sample, row) or "no row of it was read yet")
+    return int(places[0])
+
+
+def _of_another_type(sample: Sample, row: Mapping[str, Any]) -> str:
+    """Which keys that were given can be no key, in words."""
+    columns = {"start": sample.keys[0], **{name: sample.answer.column(name) for name in row if name != "start"}}
+    kinds = {name: {type(key) for key in columns[name].to_arrow().to_pylist()} for name in row}
+    return "; ".join(f"{name} is {columns[name].type}, and {key!r} is {type(key).__name__}"
+                     for name, key in row.items() if key is not None and type(key) not in kinds[name])
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return ", ".join(str(value) for value in row.values())

@@ -1,0 +1,447 @@
+"""An early answer: values scaled to the whole, intervals that hold at every look, and words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Column
+from whimbrel.errors import PlanError, near_match
+from whimbrel.kernels import Compiled
+from whimbrel.kernels.primitives.sampling.confidence_intervals import interval_ends
+from whimbrel.progressive.estimation.compare import Comparison, NoSuchRowError, SeveralRowsError, Verdict, compared
+from whimbrel.progressive.estimation.sample_state import Sample, as_floats
+from whimbrel.progressive.plan.query_split import ROW
+from whimbrel.progressive.query.pending_estimates import Moment
+from whimbrel.progressive.query.validation import check_number
+from whimbrel.run import Metrics
+
+Array = np.ndarray[Any, Any]
+
+_interval_ends = Compiled(interval_ends)
+_NONE = np.empty(0)
+_FLOAT = pa.float64()
+_OF_DRAWN = "blocks that were not read are taken to be like those that were"
+_OF_ALL = "some rows of all blocks say how much those that were not read may differ"
+"""What intervals rest on."""
+_TOLD_APART = 2**53
+"""Integers up to it are told apart by floats."""
+
+
+class Estimate:
+    """What is known of an answer before all rows were read.
+
+    Parameters
+    ----------
+    metrics : Metrics
+    version : int
+    final : bool
+    confidence : float
+    why : str
+        Why there are no intervals; empty where there are.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        start, end, keys; then each value, scaled to all rows, with its interval in ``<value>_low`` and ``<value>_high``
+        (null: not known). First the rows that are exact, then those that are not, each in the order of start.
+    settled : int
+        How many rows of the table are exact.
+    share : float or None
+        Of the source's rows, how many were read.
+    error : float
+        How far the farther end of an interval is from its value, at most, as a share of the value; infinite where one
+        is not known, 0 at the end.
+    words : str
+        What a reader should know beside the table.
+    last : bool
+        Nothing is left to read.
+    """
+
+    def __init__(self, metrics: Metrics, *, version: int, final: bool, confidence: float, why: str = "",
+                 moment: Moment | None = None, alpha: float = 0.05,
+                 rows: Callable[[], pa.Table] | None = None, settled: int | None = None,
+                 growing: Sequence[str] = ()) -> None:
+        self.metrics, self.version, self.final, self.confidence, self.why = metrics, version, final, confidence, why
+        self._moment, self._alpha, self._rows, self._settled = moment, alpha, rows, settled
+        self._growing = growing
+        self.last = final
+        self.overturned: tuple[Comparison, ...] = ()
+
+    @property
+    def sample(self) -> Sample | None:
+        """What it is computed of; None where no interval is known."""
+        return None if self._moment is None else self._moment.sample
+
+    @property
+    def share(self) -> float | None:
+        return self.metrics.share
+
+    @cached_property
+    def table(self) -> pa.Table:
+        sample = self.sample
+        if self._rows is not None:
+            table = self._rows()
+            return table if sample is None else self._beside(table, sample)
+        assert sample is not None
+        order, told = self._order, sample.told
+        found = told | _with_ends(self._columns, *self.bounds) | told  # a value of the name of a start is none
+        table = pa.Table.from_arrays(list(found.values()), list(found))
+        return table if order is None else table.take(Column(pa.int64(), order).to_arrow())
+
+    @property
+    def unscaled(self) -> pa.Table:
+        """At the end, the answer of the rows that were read, whatever rows are late."""
+        return self.table
+
+    @property
+    def _columns(self) -> dict[str, Column]:
+        """Values by name, in the order in which groups were found."""
+        assert self.sample is not None
+        values = self.sample.values
+        return dict(zip(values, self.sample.answer.columns[-len(values) :], strict=True))
+
+    @property
+    def settled(self) -> int:
+        if self.final:
+            return int(self.table.num_rows)
+        if self._settled is None and self._rows is not None:
+            _ = self.table  # of what the rest of the query leaves
+        if self._settled is not None:
+            return self._settled
+        return int(self.exact.sum())
+
+    @property
+    def exact(self) -> Array:
+        """Rows that are exact, in the order in which groups were found."""
+        if self.final and self.sample is None:
+            return np.ones(self.table.num_rows, np.bool_)
+        return self._known_sample("exact").read.exact
+
+    _complete = "exact"
+    """What is said of these."""
+
+    @property
+    def _estimated(self) -> Array:
+        """Rows whose values are estimates."""
+        return ~self.exact
+
+    @property
+    def numbers(self) -> Array:
+        """Values as floats, by value and row, in the order in which groups were found; NaN for null."""
+        return self._known_sample("numbers").numbers
+
+    def _known_sample(self, asked: str) -> Sample:
+        """What is known of how far off values are, for who asks for this."""
+        if self.sample is None:
+            raise PlanError(f"Nothing is known of how far off it is: {self.why}.", where=asked,
+                            hint="the first answer.settled rows of answer.table are exact")
+        return self.sample
+
+    @property
+    def _two_ended(self) -> Array:
+        assert self.sample is not None
+        return self.sample.two_ended
+
+    @property
+    def _judged(self) -> bool:
+        """Whether something is known of how far off values are."""
+        return self.sample is not None
+
+    @cached_property
+    def _order(self) -> Array | None:
+        """Exact rows first, each in the order of start; None where they are so."""
+        assert self.sample is not None
+        sample, exact = self.sample, self.exact
+        if sample.in_order and bool((exact[1:] <= exact[:-1]).all()):
+            return None
+        return np.lexsort((sample.starts, ~exact))
+
+    @cached_property
+    def bounds(self) -> tuple[Array, Array]:
+        """Lower and upper ends of the intervals, by row and value, in the order in which groups were found."""
+        return self._bounds_at(self._alpha)
+
+    def _bounds_at(self, alpha: float) -> tuple[Array, Array]:
+        return bounds(self._known_sample("bounds"), alpha)
+
+    def _ends_at(self, alpha: float) -> tuple[Array, Array]:
+        """What tells rows apart: ends by value and row."""
+        assert self.sample is not None
+        return self.sample.spread.ends(alpha)
+
+    @cached_property
+    def errors(self) -> Array:
+        """How far off each value may be, as a share of it, by row and value; NaN where no interval can be."""
+        (low, high), numbers, two_ended = self.bounds, self.numbers, self._two_ended
+        out = np.empty(low.shape)
+        for value in range(low.shape[1]):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                number = np.clip(numbers[value], low[:, value], high[:, value])
+                away = np.maximum(high[:, value] - number, number - low[:, value])
+                out[:, value] = np.where(away == 0, 0.0, away / np.abs(number)) if two_ended[value] else np.nan
+        return out
+
+    @property
+    def error(self) -> float:
+        return 0.0 if self.final else self.error_of(None)
+
+    def error_of(self, value: str | None) -> float:
+        """The largest error of one value, or of all."""
+        asked = [] if value is None or not self._judged else [self._value(value)]
+        if self.final:
+            return 0.0
+        if not self._judged or not len(self.exact):
+            return float("inf")
+        errors = self.errors[:, asked or [self._value(name) for name in self._told]]
+        known = errors[:, ~np.isnan(errors).all(axis=0)]
+        return float(np.where(np.isnan(known), np.inf, known).max()) if known.size else float("inf")
+
+    def bounded(self, value: str) -> bool:
+        """Whether the intervals of a value have two ends once enough was read."""
+        return self._judged and value in self._told and bool(self._two_ended[self._value(value)])
+
+    def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
+        """Which of two rows has the larger value, and how sure that is.
+
+        Parameters
+        ----------
+        left, right : mapping of str to value
+            What tells a row: keys, and ``start`` where there are several windows.
+        value : str, optional
+            Default: the first value.
+        """
+        if self.sample is None:
+            raise PlanError(f"Nothing is known of how far off it is: {self.why}.", where="compare(...)",
+                            hint="compare rows of the final table")
+        number = 0 if value is None else self._value(value)
+        return compared(self.sample, self._value_names[number], number, left, right, numbers=self.numbers,
+                        whole=self._integers(number), exact=self.exact | self.final, ends=self._ends_at)
+
+    def verdict(self, claim: Comparison) -> Verdict:
+        """What has become of a claim; of rows that were not read yet nothing is known."""
+        try:
+            now = self.compare(claim.left, claim.right, claim.value)
+        except (NoSuchRowError, SeveralRowsError) as error:
+            now = claim.unknown(certain=self.final and isinstance(error, NoSuchRowError))
+        return Verdict(claim, now)
+
+    def ranking(self, k: int, value: str | None = None) -> tuple[bool, list[dict[str, Any]]]:
+        """The keys of the k largest values, and whether their order is certain: each interval above the next one.
+
+        Of groups that were not seen only counts can be bounded; what is certain of other values is so of those seen.
+        """
+        check_number(k, what="number of rows above 0", whole=True, where=f"ranking({k!r})", hint="such as ranking(3)")
+        if self.sample is None:
+            return self.final, []
+        number = 0 if value is None else self._value(value)
+        order = np.argsort(-np.nan_to_num(self.numbers[number], nan=-np.inf), kind="stable")
+        if (whole := self._integers(number)) is not None:  # floats tell no large ones apart
+            order = order[np.lexsort((-whole[order], -np.nan_to_num(self.numbers[number][order], nan=-np.inf)))]
+        top, rest = order[:k], order[k:]
+        low, high = (bound[:, number] for bound in self._bounds_at(self._alpha / max(k, 1)))
+        unseen = self.sample.unseen_rows(self._alpha) if self.sample.division.values.counts[number] else -np.inf
+        above = [*(low[top[:-1]] >= high[top[1:]]), *(low[top[-1:]] >= high[rest].max(initial=unseen))]
+        names = [field.name for field in self.sample.totals.key_fields]
+        columns = [key.take(top).to_arrow().to_pylist() for key in self.sample.keys[1:]]
+        certain = all(above) and (self.final or len(top) == k)  # what was not seen may be among them
+        return certain, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    @property
+    def words(self) -> str:
+        if self.final:
+            return "final: all rows were read"
+        read = "" if self.share is None else f"{self.share:.1%} of the rows read; "
+        if self.why or not self._judged:
+            least = f"; {', '.join(self._growing)} can only grow" if self._growing else ""
+            exact = f"{self.settled:,} rows exact; " if self.settled else ""
+            return f"{read}{exact}values so far, no interval is known: {self.why}{least}"
+        asked = {self._value(name): name for name in self._told}
+        errors = self.errors[self._estimated][:, list(asked)]
+        names = np.array(list(asked.values()), np.object_)
+        known = errors[(errors > 0) & (errors < 1)]
+        said = [f"{read}{self.settled:,} of {len(self.exact):,} rows {self._complete}"]
+        unknown, certain = np.isinf(errors), (errors == 0).all(axis=0)
+        rows_unknown = unknown.any(axis=1)
+        if rows_unknown.any():
+            some = unknown.any(axis=0)
+            of = "" if some.all() else f" of {', '.join(names[some])}"
+            said.append(f"of {rows_unknown.sum():,} rows not enough was seen for an interval{of}")
+        if len(errors) and certain.any():
+            said.append(f"{', '.join(names[certain])} known of all these rows")
+        if known.size:
+            said.append(f"others within {np.median(known):.2%} (half of them), {known.max():.2%} (all that are "
+                        f"known), {self.confidence:.0%} at every look")
+        wide = ((errors >= 1) & np.isfinite(errors)).any(axis=1) & ~rows_unknown
+        if wide.any():
+            said.append(f"{wide.sum():,} rows are not known within 100%")
+        if known.size and self.sample is not None:
+            said.append("approximate intervals: " + (_OF_DRAWN if self.sample.statistics is None else _OF_ALL))
+        if self.unseen:
+            said.append("groups that were not seen yet may be missing" if self.unseen == 1 else
+                        f"groups that are in fewer than {self.unseen:.1%} of the blocks may not have been seen")
+        said += [*self.late_words, *(f"overturned: {claim.words}" for claim in self.overturned)]
+        return "; ".join(said)
+
+    @property
+    def late_words(self) -> list[str]:
+        """What is said of rows that are late, where somebody asked."""
+        return []
+
+    @cached_property
+    def unseen(self) -> float:
+        """A group that is in more than this share of the blocks was seen with this confidence, at this look."""
+        return 0.0 if self.last or self.sample is None else self.sample.unseen(1 - self.confidence)
+
+    @property
+    def _value_names(self) -> list[str]:
+        assert self.sample is not None
+        return list(self.sample.values)
+
+    def _integers(self, value: int) -> Array | None:
+        """The values themselves where they are integers, by row."""
+        column = self._columns[self._value_names[value]]
+        return np.asarray(column.values) if column.fixed and column.values.dtype.kind in "iu" else None
+
+    def _value(self, name: str) -> int:
+        """The number of a value, by the name that it has in the answer."""
+        check_value(name, self._told)
+        return self._value_names.index(self._told[name])
+
+    @property
+    def _told(self) -> Mapping[str, str]:
+        """By column of the answer that is an estimated value, the name of the value."""
+        assert self.sample is not None
+        return self.sample.division.told
+
+    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
+        """A table that the rest of the query made of the rows, those that are exact first, with their intervals."""
+        names = list(self._told)
+        if self.final and ROW not in table.column_names:  # made of states
+            exact = np.array([as_floats(column_of(table, name)) for name in names]).reshape(len(names), -1).T
+            return with_columns(table, names, exact, exact)
+        rows, table = self._placed(table, sample)
+        values = [self._value(name) for name in names]
+        return with_columns(table, names, *(bound[rows][:, values] for bound in self.bounds))
+
+    def _placed(self, table: pa.Table, sample: Sample) -> tuple[Array, pa.Table]:
+        """Which rows of the sample those of a table are of, and the table: those that are exact first."""
+        if ROW in table.column_names:
+            rows, table = np.asarray(column_of(table, ROW).values), table.drop_columns([ROW])
+        else:
+            keys = [column_of(table, field.name) for field in sample.totals.key_fields]
+            starts = Column(pa.int64(), np.asarray(column_of(table, "start").values))
+            rows = np.asarray(sample.totals.keys.ids([starts, *keys], table.num_rows))
+        exact = self.exact[rows]
+        order, self._settled = np.argsort(~exact, kind="stable"), int(exact.sum())
+        return rows[order], table.take(Column(pa.int64(), order).to_arrow())
+
+    def __repr__(self) -> str:
+        return f"Estimate: {self.words}"
+
+
+def bounds(sample: Sample, alpha: float) -> tuple[Array, Array]:
+    """Intervals of all values, by row and value."""
+    read, two_ended = sample.read, sample.two_ended
+    if read.exact_windows.all():
+        return sample.numbers.T, sample.numbers.T
+    shape = len(sample.values), len(sample)
+    low, high = np.empty((2, *shape))
+    least, most = np.full((2, *shape), [[[-np.inf]], [[np.inf]]])
+    for value in range(shape[0]):
+        ends = sample.certain(value)
+        if ends is not None:
+            least[value], most[value] = ends
+    bottoms, tops = sample.spread.ends(alpha) if two_ended.any() else (least, most)
+    earlier = (_NONE, _NONE) if sample.before is None else (_by_value(bound) for bound in sample.before)
+    with sample.waiting:
+        _interval_ends(sample.numbers.reshape(-1), bottoms.reshape(-1), tops.reshape(-1), two_ended,
+                       least.reshape(-1), most.reshape(-1), *earlier, read.window, read.exact_windows,
+                       low.reshape(-1), high.reshape(-1))
+    return low.T, high.T
+
+
+def _by_value(bound: Array) -> Array:
+    return np.array(bound.T, order="C").reshape(-1)
+
+
+def with_ends(table: pa.Table, settled: int, grows: Mapping[str, bool]) -> pa.Table:
+    """A table of what was read so far, whose first rows are exact: these values can only grow, or only shrink."""
+    names = [name for name in grows if name in table.column_names]
+    if not names:
+        return table
+    values = np.array([as_floats(column_of(table, name)) for name in names]).reshape(len(names), -1).T
+    exact = np.arange(len(values))[:, None] < settled
+    up = np.array([grows[name] for name in names], np.bool_)
+    return with_columns(table, names, np.where(exact | up, values, -np.inf), np.where(exact | ~up, values, np.inf))
+
+
+def with_columns(table: pa.Table, names: list[str], low: Array, high: Array) -> pa.Table:
+    """Each value, moved into its interval, followed by the ends of that; values without a number have none."""
+    there = [number for number, name in enumerate(names) if name in table.column_names]
+    columns = {names[number]: column_of(table, names[number]) for number in there}
+    ends = _with_ends(columns, low[:, there], high[:, there])
+    found: dict[str, Any] = {}
+    for name, held in zip(table.column_names, table.columns, strict=True):
+        found[name] = ends.get(name, held)
+        found |= {end: ends[end] for end in end_names(name) if name in names and end in ends}
+    return pa.Table.from_arrays(list(found.values()), list(found))
+
+
+def _with_ends(columns: Mapping[str, Column], low: Array, high: Array) -> dict[str, pa.Array]:
+    """Values, each moved into its interval, and followed by the ends of that if it is a number."""
+    found = {}
+    known_low, known_high = np.isfinite(low.T), np.isfinite(high.T)
+    for (name, column), bottom, top, *known in zip(columns.items(), low.T, high.T, known_low, known_high, strict=True):
+        if column.fixed and column.values.dtype.kind in "iuf":
+            found[name] = _inside(column, bottom, top).to_arrow()
+            ends = _outward(column.values, bottom, top)
+            for called, end, there in zip(end_names(name), ends, known, strict=True):
+                found[called] = Column(_FLOAT, end, None if there.all() else there).to_arrow()
+        else:
+            found[name] = column.to_arrow()
+    return found
+
+
+def check_value(name: str, known: Collection[str]) -> None:
+    """Refuse what is not the name of one of these values."""
+    if name not in known:
+        raise PlanError(f"There is no value {name!r}, or none that is estimated.", where=f"value={name!r}",
+                        hint=near_match(str(name), known, noun="value"))
+
+
+def end_names(name: str) -> tuple[str, str]:
+    """The columns of a value's interval."""
+    return f"{name}_low", f"{name}_high"
+
+
+def _outward(values: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Ends that are the value itself, as floats on its either side where there is none that is it."""
+    if values.dtype.kind == "f" or not (np.abs(values.astype(np.float64)) > _TOLD_APART).any():
+        return low, high
+    rounded = values.astype(np.float64)
+    off = [int(near) - value for near, value in zip(rounded.tolist(), values.tolist(), strict=True)]
+    above, below = (np.array([side * each > 0 for each in off]) for side in (1, -1))
+    return (np.where((low == rounded) & above, np.nextafter(low, -np.inf), low),
+            np.where((high == rounded) & below, np.nextafter(high, np.inf), high))
+
+
+def _inside(column: Column, low: Array, high: Array) -> Column:
+    values = np.asarray(column.values)
+    beyond = (values < low) | (values > high)
+    if not beyond.any():
+        return column
+    values, outside = values.copy(), np.flatnonzero(beyond)
+    moved = np.clip(values[outside], low[outside], high[outside])
+    values[outside] = moved if values.dtype.kind == "f" else np.rint(moved)
+    return Column(column.type, values, column.valid)
+
+
+def column_of(table: pa.Table, name: str) -> Column:
+    """A column of a table, in one piece."""
+    column = table.column(name)
+    return Column.from_arrow(column.chunk(0) if column.num_chunks == 1 else column.combine_chunks())

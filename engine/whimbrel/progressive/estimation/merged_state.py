@@ -1,0 +1,71 @@
+"""What the blocks read so far say together: of windows, and where these overlap of their panes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whimbrel.batch import Batch
+from whimbrel.progressive.estimation.block_totals import Totals
+from whimbrel.progressive.estimation.sample_state import Sample
+from whimbrel.progressive.intervals.evidence import Statistics
+from whimbrel.progressive.intervals.value_state import Drawn
+from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.sampling.block_scan import Stand
+
+Array = np.ndarray[Any, Any]
+
+
+class Merged:
+    """States of all blocks, group by group.
+
+    Parameters
+    ----------
+    division : Division
+    usual : float
+        Rows of a block, on the average.
+
+    Attributes
+    ----------
+    windows, panes : Totals
+        The same where windows do not overlap.
+    before : tuple of numpy.ndarray or None
+        Intervals (low, high), by row and value, that hold since this phase of the scan began.
+    statistics : Statistics or None
+        What is known of all blocks.
+    """
+
+    def __init__(self, division: Division, usual: float) -> None:
+        window = division.window
+        hops = window.size // window.hop
+        self._division = division
+        self.windows = Totals(division, compares=True, usual=usual)
+        self.panes = self.windows if hops == 1 else Totals(division, compares=False)
+        self._shifts = None if hops == 1 else np.arange(hops) * window.hop
+        self.before: tuple[Array, Array] | None = None
+        self.statistics: Statistics | None = None
+
+    @property
+    def overlap(self) -> bool:
+        """Whether windows do."""
+        return self._shifts is not None
+
+    def add(self, states: Batch, drawn: Drawn | None) -> None:
+        """Merge states of blocks: of one alone, where windows overlap."""
+        if not len(states):
+            return
+        self.panes.add(states, drawn)
+        if self._shifts is not None:
+            self.windows.add(states, drawn, shifts=self._shifts)  # panes of one block are one sum of it
+
+    def sample(self, stand: Stand) -> Sample:
+        """What is known, as it will stay, when the scan stood there."""
+        return Sample(self._division, self.windows, stand, self.before, self.statistics)
+
+    @property
+    def states(self) -> Batch:
+        """Of panes, of all blocks."""
+        panes = self.panes
+        rows = panes.keys.values(np.arange(len(panes), dtype=np.int32))
+        return panes.batch([field[: len(panes)] for field in panes.fields], {}, rows, self._division.window.hop)

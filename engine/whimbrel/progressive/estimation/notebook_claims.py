@@ -1,0 +1,61 @@
+"""Claims that outlive their session: in the metadata of a notebook's outputs, and beside what was kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from whimbrel.errors import PlanError
+from whimbrel.progressive.estimation.compare import Comparison, Verdict
+
+_NAME = "whimbrel.claims"
+"""In the metadata of a cell's output: the part of a notebook that a kernel may write, and that is saved with it."""
+
+
+_PLAIN = (str, int, float, type(None))
+
+
+class Verdicts(list[Verdict]):
+    """What became of claims; shown at the end of a notebook's cell, they are saved with the notebook."""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        return {"text/plain": repr(self)}, {_NAME: json.loads(written(verdict.claim for verdict in self))}
+
+
+def written(claims: Iterable[Comparison]) -> str:
+    """Claims as JSON, but for those of keys that JSON has no word for, such as times."""
+    return json.dumps([vars(claim) for claim in claims if all(
+        isinstance(key, _PLAIN) for row in (claim.left, claim.right) for key in row.values())])
+
+
+def read(text: str) -> list[Comparison]:
+    """What :func:`written` wrote."""
+    return [_claim(told) for told in json.loads(text)]
+
+
+def claims_in(path: Path, where: str) -> list[Comparison]:
+    """The claims in the outputs of a saved notebook, each once.
+
+    Raises
+    ------
+    PlanError
+        When it is no notebook, or has none.
+    """
+    try:
+        notebook = json.loads(path.read_text("utf-8"))
+        found = [_claim(told) for cell in notebook["cells"]
+                 for output in cell.get("outputs", ()) for told in output.get("metadata", {}).get(_NAME, ())]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise PlanError(f"No claims can be read there: {' '.join(str(error).split())[:120]}.", where=where,
+                        hint="give the path of a notebook that was saved") from None
+    if not found:
+        raise PlanError("No cell of it shows claims.", where=where,
+                        hint="end a cell with progress.remembered, and save the notebook")
+    return [claim for place, claim in enumerate(found) if claim not in found[:place]]
+
+
+def _claim(told: dict[str, Any]) -> Comparison:
+    return Comparison(str(told["value"]), dict(told["left"]), dict(told["right"]), float(told["difference"]),
+                      float(told["confidence"]))

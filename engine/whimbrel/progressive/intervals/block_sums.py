@@ -1,0 +1,90 @@
+"""One number that each block adds to each group: what it adds up to, and how far off the rest may be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whimbrel.kernels import Compiled
+from whimbrel.kernels.primitives.sampling.block_variance import between_blocks
+from whimbrel.kernels.primitives.sampling.co_moments import add_block
+from whimbrel.kernels.primitives.sampling.confidence_intervals import half_widths
+from whimbrel.operators.aggregation.scalar_accumulator import extend
+from whimbrel.progressive.intervals.confidence_sequence import boundary
+from whimbrel.progressive.intervals.interval_widths import FEWEST_BLOCKS
+from whimbrel.progressive.plan.result_values import FEWEST_DEGREES, LIGHT_TAILS
+
+if TYPE_CHECKING:
+    from whimbrel.progressive.estimation.sample_state import Read, Sample
+
+Array = np.ndarray[Any, Any]
+
+_add_block, _between_blocks, _half_widths = Compiled(add_block), Compiled(between_blocks), Compiled(half_widths)
+
+
+class BlockSums:
+    """Sums over blocks of one number that is no larger than the events of the block.
+
+    Parameters
+    ----------
+    usual : float
+        Rows of a block, on the average.
+
+    Attributes
+    ----------
+    blocks, sums, products, crosses, powers : numpy.ndarray
+        As those of :class:`~whimbrel.progressive.estimation.block_totals.Totals`, of one field.
+    """
+
+    def __init__(self, usual: float) -> None:
+        self.usual = usual
+        self.blocks = np.zeros(0, np.int64)
+        self.sums, self.products, self.crosses, self.powers = (np.zeros(0) for _ in range(4))
+
+    def add(self, ids: Array, numbers: Array, rows: Array) -> None:
+        """Add the numbers of blocks of so many rows to groups."""
+        _add_block(ids, numbers, rows, self.usual, 1, self.blocks, self.sums, self.products, self.crosses, self.powers)
+
+    def grow(self, groups: int) -> None:
+        """Have room for so many groups."""
+        if groups > len(self.blocks):
+            self.blocks = extend(self.blocks, groups, 0)
+            self.sums, self.products, self.crosses = (
+                extend(array, groups, 0.0) for array in (self.sums, self.products, self.crosses))
+            self.powers = extend(self.powers, groups * 4, 0.0)
+
+    def first(self, groups: int) -> BlockSums:
+        """Those of the first groups, as they are."""
+        twin = BlockSums(self.usual)
+        twin.blocks = self.blocks[:groups].copy()
+        twin.sums, twin.products, twin.crosses = (
+            array[:groups].copy() for array in (self.sums, self.products, self.crosses))
+        twin.powers = self.powers[: groups * 4].copy()
+        return twin
+
+    def widths(self, sample: Sample, read: Read, alpha: float, name: str) -> Array:
+        """Half the intervals of the sums of all blocks, at every look; infinite where too little is known.
+
+        They are those of :class:`~whimbrel.progressive.intervals.interval_widths.Spread`, of a value that is one sum,
+        of this aggregate.
+        """
+        groups, scan = len(self.blocks), sample.scan
+        errors, degrees, widths = np.empty((3, groups))
+        _between_blocks(np.ones(groups), np.ones(1, np.bool_), np.zeros(1, np.int64), 1, scan.uneven, self.blocks,
+                        self.sums, self.products, self.crosses, self.powers, read.window, read.exact_windows,
+                        read.sampled, read.drawn.blocks, read.drawn.rows, read.drawn.squares, read.left.rows,
+                        read.phase, errors, degrees)
+        blocks = self.blocks
+        if (evidence := sample.evidence_of(read)) is not None:
+            value = next(value for value, kept in sample.division.values.kept.items() if kept == name)
+            degrees, blocks = evidence.degrees[value], evidence.blocks
+        _half_widths(errors, degrees, np.full(1, FEWEST_DEGREES), np.full(1, LIGHT_TAILS), np.zeros(1),
+                     np.ones(1, np.bool_), blocks, FEWEST_BLOCKS, read.window, read.exact_windows,
+                     read.drawn.blocks, read.left.blocks, read.share, sample.most_in_block, alpha, *boundary(alpha),
+                     widths)
+        return widths
+
+    def state_parts(self) -> dict[str, Any]:
+        """All of it."""
+        return vars(self)

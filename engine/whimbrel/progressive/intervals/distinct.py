@@ -1,0 +1,176 @@
+"""Distinct counts of blocks in any order: exact at the end; before that at least what was seen, and so much at most.
+
+A value that was not seen lies in blocks that are left, and is in none of the first ones that were drawn. Once so many
+were drawn, the reference, each other block has a number of values that are in none of these: fixed numbers, of which
+what is drawn afterwards is a sample. Their sum over the blocks that are left, which a confidence sequence bounds as it
+does any sum, is at least the number of values not seen: it counts a value once for each block it is in. Several
+references share what may go wrong, and the least bound counts: early ones have a larger sample, late ones leave fewer
+values to count twice.
+
+The estimate is that of Chao and Lin ("Nonparametric lower bounds for species richness and shared species richness under
+sampling without replacement", Biometrics 2012), of values that were seen in one block and in two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Column, frozen
+from whimbrel.kernels import Compiled, IntegerKeys, restored
+from whimbrel.kernels.keys import ColumnKeys
+from whimbrel.kernels.primitives.sampling.occurrence_counts import OFTEN, see
+from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE
+from whimbrel.operators.aggregation.scalar_accumulator import extend
+from whimbrel.progressive.intervals.block_sums import BlockSums
+from whimbrel.progressive.intervals.value_state import Drawn, Kept, KeptLook, parts_of
+
+if TYPE_CHECKING:
+    from whimbrel.progressive.estimation.sample_state import Sample
+    from whimbrel.progressive.sampling.block_scan import Stand
+
+Array = np.ndarray[Any, Any]
+
+REFERENCES = np.array([8 * 2**number for number in range(16)])
+"""So many of the blocks drawn first are looked back at."""
+
+_see = Compiled(see)
+
+
+class DistinctCounts(Kept):
+    """Which values there are, and in how many blocks they were seen.
+
+    Parameters
+    ----------
+    name : str
+    type_ : pyarrow.DataType
+        Of the values.
+    usual : float
+        Rows of a block, on the average.
+    """
+
+    def __init__(self, name: str, type_: pa.DataType, usual: float) -> None:
+        self.name, self.usual = name, usual
+        self.values, self.pairs = ColumnKeys(type_), IntegerKeys()
+        self.first, self.times = np.zeros(0, np.int32), np.zeros(0, np.int8)
+        self.seen, self.once, self.twice = (np.zeros(0, np.int64) for _ in range(3))
+        self.sums: list[BlockSums] = []
+
+    def add(self, ids: Array, lists: pa.ListArray, groups: int, drawn: Drawn | None) -> None:
+        ends, values = parts_of(lists)
+        numbers = self._numbers(ids, ends, values, groups)
+        self._grow(groups)
+        before = np.zeros(len(ids), np.int64) if drawn is None else drawn.before
+        references = REFERENCES[before.max(initial=0) >= REFERENCES]
+        fresh = np.zeros((len(references), len(ids)))
+        _see(ids, ends, numbers, before, self.first, self.times, self.seen, self.once, self.twice, references,
+             fresh.reshape(-1))
+        if drawn is None:
+            return
+        self.sums += [BlockSums(self.usual) for _ in range(len(references) - len(self.sums))]
+        for reference, sums, new in zip(references.tolist(), self.sums, fresh, strict=False):
+            later = before >= reference
+            sums.grow(len(self.seen))
+            sums.add(ids[later], new[later], drawn.rows[later].astype(np.float64))
+
+    def begin_phase(self) -> None:
+        self.first[:], self.times[: self._known] = -1, OFTEN
+        self.once[:], self.twice[:] = 0, 0
+        self.sums = []
+
+    def look(self, groups: int, stand: Stand) -> DistinctLook:
+        counts = tuple(array[:groups].copy() for array in (self.seen, self.once, self.twice))
+        fresh = []
+        for reference, sums in zip(REFERENCES.tolist(), self.sums, strict=False):
+            kinds = stand.kinds
+            kinds[stand.phase[:reference]] = BEFORE
+            sums.grow(groups)
+            fresh.append((kinds, sums.first(groups)))
+        return DistinctLook(self.name, counts, fresh, int((len(stand.phase) > REFERENCES).sum()))
+
+    def state_parts(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("name", "usual")}
+
+    def restore_state(self, parts: dict[str, Any]) -> None:
+        """Keep what an equal one kept."""
+        self.sums = [BlockSums(self.usual) for _ in parts["sums"]]
+        for name, part in parts.items():
+            setattr(self, name, restored(getattr(self, name), part))
+
+    def _numbers(self, ids: Array, ends: Array, values: Column, groups: int) -> Array:
+        """Of each value of a group a number: in one group alone that of the value, and nothing more is to be kept."""
+        before = len(self.values)
+        numbers = self.values.ids(values, None)
+        if groups == 1:
+            return numbers
+        if len(self.pairs) < before:  # until now there was one group
+            self.pairs.ids(frozen(np.arange(len(self.pairs), before)))
+        whose = np.repeat(ids, np.diff(ends, prepend=0)).astype(np.int64)
+        return self.pairs.ids(frozen(whose << 32 | numbers))
+
+    @property
+    def _known(self) -> int:
+        """How many numbers there are."""
+        return max(len(self.pairs), len(self.values))
+
+    def _grow(self, groups: int) -> None:
+        if self._known > len(self.first):
+            self.first, self.times = (extend(array, 2 * self._known, 0) for array in (self.first, self.times))
+        if groups > len(self.seen):
+            self.seen, self.once, self.twice = (
+                extend(array, 2 * groups, 0) for array in (self.seen, self.once, self.twice))
+
+
+class DistinctLook(KeptLook):
+    """Distinct counts as they were.
+
+    Parameters
+    ----------
+    name : str
+    counts : tuple of numpy.ndarray of int64
+        By group: values; and those of this phase that were seen in one block, and in two.
+    fresh : sequence of (numpy.ndarray, BlockSums)
+        For each reference so far, what is known of each block since then, and its values that are in none of those.
+    references : int
+        How many there are in the end.
+    """
+
+    def __init__(self, name: str, counts: tuple[Array, ...], fresh: Sequence[tuple[Array, BlockSums]],
+                 references: int) -> None:
+        self.name = name
+        self.seen, self.once, self.twice = counts
+        self.fresh, self.references = fresh, references
+
+    def column(self, sample: Sample) -> Column:
+        read, window = sample.read, sample.read.window
+        drawn = read.drawn.blocks[window]
+        left = (read.left.blocks + read.later.blocks)[window]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unseen = self.once**2 / (2 * self.twice * drawn / np.maximum(drawn - 1, 1) + self.once * drawn / left)
+        unseen = np.where((self.once > 0) & (left > 0), unseen, 0.0)
+        most = sample.most_left[window]
+        return Column(pa.int64(), self.seen + np.rint(np.minimum(unseen, most)).astype(np.int64))
+
+    def ends(self, sample: Sample, alpha: float) -> tuple[Array, Array]:
+        low = self.seen.astype(np.float64)
+        most = np.full(len(low), np.inf)
+        for kinds, fresh in self.fresh:
+            read = sample.read_of(kinds)
+            more, _ = read.growth
+            widths = fresh.widths(sample, read, alpha / self.references, self.name)
+            most = np.minimum(most, fresh.sums * more[read.window] + widths)
+        return low, low + most
+
+    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> list[Array]:
+        counts = np.diff(ends, prepend=0)
+        which = np.repeat(np.arange(len(ids)), counts)
+        numbers = ids[which].astype(np.int64) << 32 | ColumnKeys(values.type).ids(values, None)
+        _, place, often = np.unique(numbers, return_inverse=True, return_counts=True)
+        alone = np.bincount(which, often[place.reshape(-1)] == 1, len(ids))
+        return [counts.astype(np.float64), alone]
+
+    def certain(self, sample: Sample) -> tuple[Array, Array]:
+        return self.seen, self.seen + sample.most_left[sample.read.window]

@@ -1,0 +1,93 @@
+"""Values that are computed of several aggregates are not straight lines: how far they bend within their intervals.
+
+An interval is as wide as what blocks differ by, to first order. Of a ratio whose denominator may be 0, or the square of
+what may be 0, that says nothing. So such a value is computed once more where its sums would be if each were off by as
+much as it may be, the others with it as blocks say (a regression); and what is left of its own error then beside that.
+Where it is farther from a straight line than its interval is wide, as on the other side of a pole, nothing is known of
+it; where it is somewhat farther away than the interval says, the interval is as wide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from whimbrel.progressive.estimation.sample_state import Sample
+
+Array = np.ndarray[Any, Any]
+Errors = Callable[[Array], Array]
+
+_LITTLE = 0.05
+"""Of an interval, what may be rounding."""
+
+
+def bent(sample: Sample, value: int, errors: Errors, widths: Array) -> Array:
+    """Half the intervals of a value, as wide as it bends; infinite where it bends too much.
+
+    Parameters
+    ----------
+    sample : Sample
+    value : int
+    errors : callable
+        Standard errors, by number and row, of what grows so with the fields of the value: by number, field and row.
+    widths : numpy.ndarray of float64
+        By row, to first order.
+    """
+    own = np.flatnonzero(sample.division.values.needed[value] & sample.division.values.additive)
+    numbers = np.zeros((1 + len(own), *sample.slopes[value].shape))  # the value, and each of its fields
+    numbers[0] = sample.slopes[value]
+    numbers[np.arange(len(own)) + 1, own] = 1.0
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        sizes = np.nan_to_num(errors(numbers), posinf=0.0)
+        rows = np.flatnonzero(np.isfinite(widths) & (widths > 0) & (sizes[0] > 0))
+        if not len(rows):
+            return widths
+        alike = _correlations(numbers, sizes, errors)[:, :, rows]
+        wide, with_value = widths[rows], alike[0]
+        value_off, *fields_off = alike * sizes[1:, rows] * (wide / sizes[0, rows])
+        beside = value_off - with_value[:, None] * fields_off
+        moves = np.array([0 * value_off, value_off, -value_off, *fields_off, *np.negative(fields_off),
+                          *(fields_off + beside), *(beside - fields_off)])
+        once = 3 + 2 * len(own)
+        found = _values_at(sample, value, own, moves, rows)
+        lines = wide * np.array([0 * wide, 0 * wide + 1, 0 * wide - 1, *with_value, *-with_value])
+        bends = np.abs(found[:once] - found[0] - lines)
+        rest = np.tile(wide * (1 - with_value**2), (2, 1))
+        rest_bends = np.abs(found[once:] - found[3:once] - rest)
+        near = (bends <= (1 + _LITTLE) * wide).all(axis=0) & (rest_bends <= rest + _LITTLE * wide).all(axis=0)
+        reach = np.abs(found[:once] - found[0]).max(axis=0)
+    out = widths.copy()
+    out[rows] = np.where(near, np.maximum(wide, reach), np.inf)
+    return out
+
+
+def _correlations(numbers: Array, sizes: Array, errors: Errors) -> Array:
+    """By number, field and row, how much the errors of a number go with those of a field."""
+    units = np.where(sizes[:, None] > 0, numbers / sizes[:, None], 0.0)
+    fields = len(numbers) - 1
+    pairs = [(first, second) for second in range(1, fields + 1) for first in range(second)]
+    first, second = (units[[pair[side] for pair in pairs]] for side in (0, 1))
+    known = np.nan_to_num((errors(first + second) ** 2 - errors(first - second) ** 2) / 4, posinf=0.0, neginf=0.0)
+    alike = np.ones((fields + 1, fields, numbers.shape[-1]))
+    for (one, other), correlation in zip(pairs, np.clip(known, -1, 1), strict=True):
+        alike[one, other - 1] = correlation
+        if one:
+            alike[other, one - 1] = correlation
+    return alike
+
+
+def _values_at(sample: Sample, value: int, own: Array, moves: Array, rows: Array) -> Array:
+    """By move and row: the value, if its fields were so far away; what integers are rounded by is taken off again."""
+    every, off = np.tile(rows, len(moves)), np.zeros((len(moves), len(rows)))
+    fields = [np.asarray(field)[every] for field in sample.scaled]
+    for place, field in enumerate(own):
+        there = fields[field] + moves[:, place].reshape(-1)
+        if fields[field].dtype.kind != "f":
+            rounded = np.rint(there)
+            off += sample.slopes[value, field, rows] * (there - rounded).reshape(off.shape)
+            there = rounded.astype(fields[field].dtype)
+        fields[field] = there
+    return sample.numbers_of(sample.values_of(fields, every), value).reshape(off.shape) + off

@@ -1,0 +1,261 @@
+"""Quantiles of blocks in any order: exact at the end, and before that where the distribution function may cross q.
+
+The quantile is at most v exactly if the values up to v are at least the share q of all: if the sum over blocks of
+``(values up to v) - q * (values)`` is not below 0. Of that sum the confidence sequence of any sum speaks (Woodruff,
+"Confidence intervals for medians and other position measures", JASA 1952, for one look; here the sequence's width is in
+place of his: an end is where the sum differs from 0 by the width of the sum there).
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Column, frozen
+from whimbrel.kernels import Compiled, restored
+from whimbrel.kernels.primitives.aggregation import multisets
+from whimbrel.kernels.primitives.aggregation.rank_search import beyond_share, places_at
+from whimbrel.kernels.primitives.windows.panes import ADD, EMIT
+from whimbrel.operators.aggregation.multiset_accumulator import BagMeasure
+from whimbrel.operators.aggregation.multiset_values import FixedValues
+from whimbrel.operators.aggregation.operation_log import ROOM, Schedule
+from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK
+from whimbrel.progressive.intervals.block_sums import BlockSums
+from whimbrel.progressive.intervals.value_state import Drawn, Kept, KeptLook, parts_of
+
+if TYPE_CHECKING:
+    from whimbrel.progressive.estimation.sample_state import Sample
+    from whimbrel.progressive.sampling.block_scan import Stand
+
+Array = np.ndarray[Any, Any]
+
+_beyond_share, _places_at = Compiled(beyond_share), Compiled(places_at)
+_NONE = frozen(np.empty(0, np.int64))
+_REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE)
+_ROUNDED_DOWN, _ROUNDED_UP = 1.0, 2.0
+"""Values between which a quantile is interpolated, or to which it is rounded, are so many places from q, at most."""
+_HALVINGS, _NEAR = 4, 0.03
+"""Each is a pass over the blocks; there are so many at most, and none where an interval would narrow by less."""
+
+
+class Runs(NamedTuple):
+    """Values of some blocks, encoded: a run in order for each block and group, where it ends, the rows of its block."""
+
+    ids: Array
+    ends: Array
+    values: Array
+    rows: Array | None
+
+
+class Quantiles(Kept):
+    """All values of a quantile.
+
+    Parameters
+    ----------
+    measure : BagMeasure
+        The aggregate at work, of no values.
+    usual : float
+        Rows of a block, on the average.
+    """
+
+    def __init__(self, measure: BagMeasure, usual: float) -> None:
+        self.name, self.usual, self.values = measure.name, usual, measure.values
+        bag = measure.bag
+        self.whole = pa.types.is_integer(self.values.type)
+        self.share = bag.share / bag.whole if bag.choice != multisets.NUMBER_FROM_TOP else 1 - bag.share / bag.whole
+        self.runs: list[Runs] = []
+        self.since = 0
+        self.lock = threading.RLock()
+        """Of the pools, which any look may move on, on any thread; and of the words of texts."""
+        self.all, self.drawn = Pool(measure.fork()), Pool(measure.fork())
+
+    def add(self, ids: Array, lists: pa.ListArray, groups: int, drawn: Drawn | None) -> None:
+        ends, values = parts_of(lists)
+        with self.lock:
+            encoded = self.values.encode(values)
+        self.runs.append(Runs(ids, ends, encoded, None if drawn is None else drawn.rows.astype(np.float64)))
+
+    def begin_phase(self) -> None:
+        self.since = len(self.runs)
+
+    def look(self, groups: int, stand: Stand) -> QuantileLook:
+        return QuantileLook(self, self.since, len(self.runs))
+
+    def state_parts(self) -> dict[str, Any]:
+        return {"runs": [tuple(runs) for runs in self.runs], "since": self.since, "values": self.values}
+
+    def restore_state(self, parts: dict[str, Any]) -> None:
+        """Keep what an equal one kept."""
+        self.runs = [Runs(*runs) for runs in parts["runs"]]
+        self.since, self.values = parts["since"], restored(self.values, parts.get("values"))
+
+
+class QuantileLook(KeptLook):
+    """Quantiles of the runs that there were.
+
+    Parameters
+    ----------
+    of : Quantiles
+    since, stop : int
+        The first of its runs that was drawn in this phase, and where they ended.
+    """
+
+    def __init__(self, of: Quantiles, since: int, stop: int) -> None:
+        self.of, self.since, self.stop = of, since, stop
+
+    def column(self, sample: Sample) -> Column:
+        of, read = self.of, sample.read
+        with of.lock:
+            bag, shown = of.all.up_to(of.runs, 0, self.stop, len(sample), of.values)
+            weighted = (~read.exact_windows & (read.before.blocks > 0))[read.window]
+            if not weighted.any() or not isinstance(of.values, FixedValues):
+                return shown
+            places = self._places(sample, of.share * self._many(sample))
+            found = of.values.decode(np.where(places < 0, 0, bag.items[places]))
+        there = weighted & (places >= 0)
+        kept = np.asarray(shown.values)
+        return Column(shown.type, np.where(there, np.asarray(found.values).astype(kept.dtype), kept), shown.valid)
+
+    def ends(self, sample: Sample, alpha: float) -> tuple[Array, Array]:
+        of, groups = self.of, len(sample)
+        low, high = np.full(groups, -np.inf), np.full(groups, np.inf)
+        if not isinstance(of.values, FixedValues) or any(runs.rows is None for runs in of.runs[self.since : self.stop]):
+            return low, high
+        with of.lock:
+            middle = of.share * self._many(sample)
+            width = self._widths(sample, self._places(sample, middle), alpha)
+            for away, ends in ((-1, low), (1, high)):
+                margin = away * (_ROUNDED_DOWN if away < 0 else _ROUNDED_UP)
+                reach = self._reach(sample, middle + margin, away, width, alpha)
+                places = self._places(sample, middle + margin + away * reach)
+                self._put(ends, places, below=away < 0, known=np.isfinite(reach))
+        return low, high
+
+    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> list[Array]:
+        of, found = self.of, []
+        if not isinstance(of.values, FixedValues):
+            return []
+        with of.lock:
+            encoded, many = of.values.encode(values), self._many(sample)
+            bag, _ = of.all.up_to(of.runs, 0, self.stop, len(sample), of.values)
+            for share in (of.share, of.share / 2, (1 + of.share) / 2):  # ends of intervals lie farther out
+                places = self._places(sample, share * many)
+                at = np.where(places < 0, np.iinfo(np.int64).max, bag.items[places])
+                found.append(np.empty(len(ids)))
+                _beyond_share(ids, ends, encoded, at, of.share, found[-1])
+        return found
+
+    def _reach(self, sample: Sample, middle: Array, away: int, width: Array, alpha: float) -> Array:
+        """How many rows away the end lies: as many as the width there is, found from outside by halving.
+
+        The width differs from value to value: of what lies far in a tail blocks have few rows, and differ by few.
+        """
+        def there(reach: Array) -> Array:
+            return self._widths(sample, self._places(sample, middle + away * reach), alpha)
+
+        at_width = there(width)
+        least, most = np.minimum(width, at_width), np.maximum(width, at_width)
+        for _ in range(_HALVINGS):
+            with np.errstate(invalid="ignore"):  # infinite ones stay so
+                if not (most - least > _NEAR * most).any():
+                    break
+            half = (least + most) / 2
+            beyond = there(half) <= half
+            least, most = np.where(beyond, least, half), np.where(beyond, half, most)
+        return most
+
+    def _put(self, ends: Array, places: Array, *, below: bool, known: Array) -> None:
+        """Write values in these places; or what is above the one before them, which is too small."""
+        bag, values = self.of.all.bag, self.of.values
+        known = known & (places - below >= bag.first[: len(ends)])
+        keys = bag.items[np.where(known, places - below, 0)]
+        if below and self.of.whole:
+            keys = keys + 1
+        found = np.asarray(values.decode(keys).values).astype(np.float64)
+        ends[known] = found[known]
+
+    def _places(self, sample: Sample, targets: Array) -> Array:
+        """Of each group, the least value up to which so many of all rows are estimated to be."""
+        bag, drawn, weights, drawn_weights = self._weighed(sample)
+        places = np.empty(len(sample), np.int64)
+        _places_at(bag.items, bag.first, bag.length, drawn.items, drawn.first, drawn.length, weights, drawn_weights,
+                   np.where(np.isfinite(targets), targets, np.inf), places)
+        return places
+
+    def _many(self, sample: Sample) -> Array:
+        """Of each group, how many values all rows are estimated to have."""
+        bag, drawn, weights, drawn_weights = self._weighed(sample)
+        groups = len(sample)
+        return weights * bag.length[:groups] + drawn_weights * drawn.length[:groups]
+
+    def _weighed(self, sample: Sample) -> tuple[BagMeasure, BagMeasure, Array, Array]:
+        of, groups, window = self.of, len(sample), sample.read.window
+        bag, _ = of.all.up_to(of.runs, 0, self.stop, groups, of.values)
+        drawn = bag
+        if self.since:
+            drawn, _ = of.drawn.up_to(of.runs, self.since, self.stop, groups, of.values)
+        more, density = sample.read.growth
+        return bag, drawn, 1 + density[window], more[window]
+
+    def _widths(self, sample: Sample, places: Array, alpha: float) -> Array:
+        """How far off, in rows, the number of values up to that of each place may be, beyond the share of them all."""
+        of, groups = self.of, len(sample)
+        bag, _ = of.all.up_to(of.runs, 0, self.stop, groups, of.values)
+        at = np.where(places < 0, np.iinfo(np.int64).max, bag.items[places])
+        sums = BlockSums(of.usual)
+        sums.grow(groups)
+        for runs in of.runs[self.since : self.stop]:
+            assert runs.rows is not None
+            numbers = np.empty(len(runs.ids))
+            _beyond_share(runs.ids, runs.ends, runs.values, at, of.share, numbers)
+            sums.add(runs.ids, numbers, runs.rows)
+        return sums.widths(sample, sample.read, alpha, of.name)
+
+
+class Pool:
+    """The values of some runs, in order group by group; those of one look are added to those of the look before.
+
+    Parameters
+    ----------
+    measure : BagMeasure
+        Of no values.
+    """
+
+    def __init__(self, measure: BagMeasure) -> None:
+        self._empty, self.bag = measure, measure.fork()
+        self._at: tuple[int, int, int] | None = None
+        self._shown = Column.nulls(measure.type, 0)
+        self._schedule = Schedule()
+
+    def up_to(self, runs: list[Runs], since: int, stop: int, groups: int, values: Any) -> tuple[BagMeasure, Column]:
+        """The values of these runs, and what the aggregate says of them in each of so many groups."""
+        if self._at == (since, stop, groups):
+            return self.bag, self._shown
+        at, self._at = self._at, None  # if it is interrupted, the next look begins anew
+        if at is None or at[0] != since or at[1] > stop:
+            self.bag, begun = self._empty.fork(), since
+            self.bag.values = values
+        else:
+            begun = at[1]
+        if groups > len(self.bag.first):
+            self.bag.grow_groups(max(groups, 2 * len(self.bag.first)))
+        for each in runs[begun:stop]:
+            who = np.repeat(each.ids, np.diff(each.ends, prepend=0))
+            for begin in range(0, len(who), ROOM):
+                self._replay(ADD, who[begin : begin + ROOM], each.values[begin : begin + ROOM])
+        self._shown = self._replay(EMIT, np.arange(groups), _NONE)
+        self._at = since, stop, groups
+        return self.bag, self._shown
+
+    def _replay(self, kind: int, who: Array, values: Array) -> Column:
+        schedule, count = self._schedule, len(who)
+        schedule.room_for(count)
+        schedule.kind[:count], schedule.who[:count] = kind, who
+        schedule.which[:count] = schedule.target[:count] = np.arange(count)
+        schedule.count[:] = count, count
+        outs, = schedule.outs([self.bag.out_dtypes])
+        self.bag.apply(schedule, ((values,), NO_MASK, _NONE), _REMEMBERS_NONE, outs)
+        return self.bag.columns(outs, count if kind == EMIT else 0)[0]

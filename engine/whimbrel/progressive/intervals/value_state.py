@@ -1,0 +1,84 @@
+"""Aggregates that keep values, over blocks in any order: what all of them share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Column
+
+if TYPE_CHECKING:
+    from whimbrel.progressive.estimation.sample_state import Sample
+    from whimbrel.progressive.sampling.block_scan import Stand
+
+Array = np.ndarray[Any, Any]
+
+
+class Drawn(NamedTuple):
+    """Of each state of a batch: the rows of its block, and how many blocks of the phase had been drawn before that."""
+
+    rows: Array
+    before: Array
+
+
+class Kept(ABC):
+    """What is kept of the values of one aggregate, window by window and group by group.
+
+    Attributes
+    ----------
+    name : str
+        The column of its states.
+    """
+
+    name: str
+
+    @abstractmethod
+    def add(self, ids: Array, lists: pa.ListArray, groups: int, drawn: Drawn | None) -> None:
+        """Take in the values of blocks: a list, in order, for each block and group, of so many groups in all.
+
+        Without `drawn` they are all that was left, of which nobody asks any more how much blocks differ.
+        """
+
+    @abstractmethod
+    def begin_phase(self) -> None:
+        """What was read until now is known; what is read from now on is a sample again."""
+
+    @abstractmethod
+    def look(self, groups: int, stand: Stand) -> KeptLook:
+        """What is known now, of so many groups."""
+
+    @abstractmethod
+    def state_parts(self) -> dict[str, Any]:
+        """What rows have changed."""
+
+
+class KeptLook(ABC):
+    """What was kept at one look, from which values and intervals are computed when somebody asks."""
+
+    @abstractmethod
+    def column(self, sample: Sample) -> Column:
+        """The value of each group: the aggregate itself where all rows were read, an estimate elsewhere."""
+
+    @abstractmethod
+    def ends(self, sample: Sample, alpha: float) -> tuple[Array, Array]:
+        """By group, ends of intervals that hold at every look with probability 1 - alpha; infinite: not known."""
+
+    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> list[Array]:
+        """What lists of values of these rows, of some blocks, add to sums of which intervals are; none where unknown.
+
+        Of several sums, such as those at either end of an interval, the one with the heaviest tails counts.
+        """
+        return []
+
+    def certain(self, sample: Sample) -> tuple[Array, Array] | None:
+        """Between what each value is whatever the rows hold that were not read; None where that may be all."""
+        return None
+
+
+def parts_of(lists: pa.ListArray) -> tuple[Array, Column]:
+    """Where each list ends among the values of all, and these."""
+    lengths = np.asarray(Column.from_arrow(lists.value_lengths()).values)
+    return np.cumsum(lengths, dtype=np.int64), Column.from_arrow(lists.flatten())

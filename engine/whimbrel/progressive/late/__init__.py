@@ -1,0 +1,1 @@
+"""Estimates that allow for late rows."""

@@ -1,0 +1,227 @@
+"""Early answers whose intervals allow for rows that are late, beside those that were not read."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Column
+from whimbrel.clock import parse_instant
+from whimbrel.connect.tables.lifetime_columns import time_unit
+from whimbrel.errors import PlanError
+from whimbrel.progressive.estimation.compare import Comparison
+from whimbrel.progressive.estimation.estimate import Estimate, bounds, column_of, with_columns
+from whimbrel.progressive.estimation.sample_state import Sample, as_floats
+from whimbrel.progressive.late.late_rows_model import ROWS, SAMPLED, Late, LateRows
+from whimbrel.progressive.query.pending_estimates import Moment
+from whimbrel.run import Metrics, Snapshot
+
+Array = np.ndarray[Any, Any]
+
+
+class LateEstimate(Estimate):
+    """What is known of an answer while rows are late.
+
+    Parameters
+    ----------
+    metrics, version, confidence, moment, alpha, rows
+        As of an estimate.
+    late : Late
+    """
+
+    def __init__(self, metrics: Metrics, late: Late, **known: Any) -> None:
+        super().__init__(metrics, final=False, **known)
+        self._late = late
+        self._known: dict[float, tuple[Array, Array, Array]] = {}
+
+    @property
+    @abstractmethod
+    def _look(self) -> LateRows:
+        """What late rows may still reach."""
+
+    @abstractmethod
+    def _widened(self, alpha: float) -> tuple[Array, Array, Array]:
+        """Values and their ends, by value and row."""
+
+    _complete = "complete as far as the model tells"
+
+    @property
+    def numbers(self) -> Array:
+        return self._at(self._alpha)[0]
+
+    @property
+    def late_words(self) -> list[str]:
+        return self._look.words(self._alpha)
+
+    @property
+    def _estimated(self) -> Array:
+        return np.asarray(~self.exact & ~self._look.to_come)
+
+    @property
+    def _value_names(self) -> list[str]:
+        return list(self._late.values)
+
+    @property
+    def _told(self) -> Mapping[str, str]:
+        return dict(zip(self._value_names, self._value_names, strict=True))
+
+    @property
+    def _two_ended(self) -> Array:
+        return self._late.two_ended
+
+    def _bounds_at(self, alpha: float) -> tuple[Array, Array]:
+        _, low, high = self._at(alpha)
+        return low.T, high.T
+
+    def _ends_at(self, alpha: float) -> tuple[Array, Array]:
+        return self._at(alpha)[1:]
+
+    def _at(self, alpha: float) -> tuple[Array, Array, Array]:
+        if alpha not in self._known:
+            self._known[alpha] = self._widened(alpha)
+        return self._known[alpha]
+
+    def _shown(self, table: pa.Table, columns: Mapping[str, Column]) -> pa.Table:
+        """A table with these values, and without what only intervals are made of."""
+        hidden = set(self._late.columns) - set(self._late.values)
+        return pa.table({name: columns[name].to_arrow() if name in columns else table.column(name)
+                         for name in table.column_names if name not in hidden})
+
+
+class LateBlocks(LateEstimate):
+    """Of a log that ends now, of which some blocks were read: late rows come after its end.
+
+    Parameters
+    ----------
+    metrics, version, confidence, moment, alpha, rows
+        As of an estimate.
+    late : Late
+    newest_tick : int
+        The largest time of the log, whatever was read.
+    last : bool
+        Whether all of it was read.
+    """
+
+    def __init__(self, metrics: Metrics, late: Late, newest_tick: int, *, version: int, last: bool, confidence: float,
+                 moment: Moment, alpha: float, rows: Callable[[], pa.Table] | None = None) -> None:
+        super().__init__(metrics, late, version=version, confidence=confidence, moment=moment, alpha=alpha, rows=rows)
+        self.last, self._newest_tick = last, newest_tick
+
+    @property
+    def unscaled(self) -> pa.Table:
+        assert self.sample is not None
+        if self._rows is not None:
+            return self._rows()
+        columns = {name: column.to_arrow() for name, column in super()._columns.items()}
+        table = pa.table(self.sample.told | columns | self.sample.told)
+        return table.take(Column(pa.int64(), np.argsort(self.sample.starts, kind="stable")).to_arrow())
+
+    @cached_property
+    def exact(self) -> Array:
+        return np.asarray(super().exact & ~self._look.open)
+
+    @property
+    def late_words(self) -> list[str]:
+        return self._look.words((1 - SAMPLED) * self._alpha)
+
+    @cached_property
+    def _look(self) -> LateRows:
+        sample = self.sample
+        assert sample is not None
+        rows = sample.numbers[list(sample.values).index(ROWS)]
+        names = ["", *(field.name for field in sample.totals.key_fields)]
+        keys = None if self._late.key is None else sample.keys[names.index(self._late.key)]
+        return self._late.look(self._newest_tick, sample.starts, rows, keys, (1 - SAMPLED) * self._alpha,
+                               counted=False)
+
+    @property
+    def _columns(self) -> dict[str, Column]:
+        columns = super()._columns
+        return {name: _moved(columns[name], numbers, self._look.reached)
+                for name, numbers in zip(self._value_names, self.numbers, strict=True)}
+
+    def _widened(self, alpha: float) -> tuple[Array, Array, Array]:
+        sample, open_, shown = self.sample, self._look.open, slice(len(self._late.values))
+        assert sample is not None
+        low, high = (end.T[shown] for end in bounds(sample, alpha))
+        if open_.any():
+            sampled = (end.T[shown] for end in bounds(sample, SAMPLED * alpha))
+            low, high = (np.where(open_, mine, end) for mine, end in zip(sampled, (low, high), strict=True))
+        numbers = dict(zip(sample.values, sample.numbers, strict=True))
+        return self._look.widen(numbers, low, high, (1 - SAMPLED) * alpha)
+
+    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
+        rows, table = self._placed(table, sample)
+        columns = {name: _moved(column_of(table, name), numbers[rows], self._look.reached[rows])
+                   for name, numbers in zip(self._value_names, self.numbers, strict=True)}
+        return with_columns(self._shown(table, columns), self._value_names, *(end[rows] for end in self.bounds))
+
+
+class LateSnapshot(LateEstimate):
+    """Of a feed of which all was read that came: values of windows that have passed, but for late rows.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        Of the query with what must be known beside its values.
+    late : Late
+    confidence : float
+    """
+
+    def __init__(self, snapshot: Snapshot, late: Late, confidence: float) -> None:
+        super().__init__(snapshot.metrics, late, version=snapshot.version, confidence=confidence, alpha=1 - confidence)
+        self._snapshot = snapshot
+
+    @cached_property
+    def table(self) -> pa.Table:
+        table, scaled = self._snapshot.table, self._look.reached & ~self._promised
+        columns = {name: _moved(column_of(table, name), numbers, scaled)
+                   for name, numbers in zip(self._value_names, self.numbers, strict=True)}
+        return with_columns(self._shown(table, columns), self._value_names, *self.bounds)
+
+    @cached_property
+    def exact(self) -> Array:
+        """The first rows, up to the first that may change."""
+        return np.asarray(np.logical_and.accumulate(self._promised | ~self._look.open))
+
+    def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
+        raise PlanError("Rows of a feed are compared when they are exact.", where="compare(...)",
+                        hint="read the intervals beside the values of the table")
+
+    @property
+    def _judged(self) -> bool:
+        return True
+
+    @cached_property
+    def _promised(self) -> Array:
+        """Rows that no row reaches any more by what the source promises."""
+        return np.asarray(np.arange(self._snapshot.table.num_rows) < self._snapshot.settled)
+
+    @cached_property
+    def _look(self) -> LateRows:
+        table, newest = self._snapshot.table, self._snapshot.metrics.newest
+        starts = column_of(table, "start")
+        tick = 0 if newest is None else parse_instant(newest, *time_unit(starts.type, "start", ""))
+        keys = None if self._late.key is None else column_of(table, self._late.key)
+        rows = as_floats(column_of(table, ROWS))
+        return self._late.look(tick, np.asarray(starts.values), rows, keys, self._alpha, counted=True)
+
+    def _widened(self, alpha: float) -> tuple[Array, Array, Array]:
+        numbers = {name: as_floats(column_of(self._snapshot.table, name)) for name in self._late.columns}
+        now = np.array([numbers[name] for name in self._value_names])
+        found, low, high = (np.where(self._promised, now, end) for end in self._look.widen(numbers, now, now, alpha))
+        return found, low, high
+
+
+def _moved(column: Column, numbers: Array, where: Array) -> Column:
+    """A column of which some values are these numbers, as far as they are numbers."""
+    if not column.fixed or column.values.dtype.kind not in "iuf":
+        return column
+    values, where = np.array(column.values), where & np.isfinite(numbers)
+    values[where] = numbers[where] if values.dtype.kind == "f" else np.rint(numbers[where])
+    return Column(column.type, values, column.valid)

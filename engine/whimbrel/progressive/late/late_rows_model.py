@@ -1,0 +1,410 @@
+"""Values of windows that late rows may still reach: scaled by what is expected, between ends that allow for the worst.
+
+The model says which share m of a window's rows is missing, and that it is at most M, at every age together
+(:class:`~whimbrel.disorder.late_fraction_model.MissingShares`). Late rows are taken to be like those that came: of a
+group, and of
+what its rows add to a value, each row is missing with the same probability. So what is missing of an amount A, a sum of
+numbers from 0 to b whose squares add up to Q, is above ``m A + sqrt(2 m Q L) + b L / 3`` with probability at most
+``exp(-L)`` (Bernstein; Hoeffding 1963 for draws without replacement). What is missing can only become less. So it is
+enough that this holds when M falls below each of the powers of 2 / 3, which share the error out: then it holds between
+them, too, at every look. A mean is that of a sample without replacement, of which the rows that came are drawn:
+:mod:`~whimbrel.progressive.intervals.confidence_sequence`.
+
+Squares and the largest number are those of the rows that came. Where the largest makes too much of the squares, one
+that is missing may be larger still, and nothing is said: ``2 Q / b**2`` is at most the degrees of freedom that the
+fourth moment leaves the squares, of which as many are asked for as where blocks are sampled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.aggregates import Count, CountDistinct, Max, Mean, Min, Sum, SumOfSquares
+from whimbrel.batch import Column, elapsed
+from whimbrel.disorder import Arrived, MissingShares
+from whimbrel.errors import PlanError
+from whimbrel.expr import Col, Expr, type_of
+from whimbrel.operators import GroupAggregate, Results, TopK, Where
+from whimbrel.plan import Aggregate, Node, Operator, Source
+from whimbrel.progressive.estimation.sample_state import times_behind
+from whimbrel.progressive.intervals.confidence_sequence import boundary
+from whimbrel.progressive.plan.query_split import Division, divide
+from whimbrel.progressive.plan.result_values import FEWEST_DEGREES
+
+Array = np.ndarray[Any, Any]
+
+SAMPLED = 0.4
+"""Of what may go wrong, the part that may where rows were not read yet; the rest is shared by these two."""
+_SHARE, _LIKE = 0.8, 0.2
+"""That more of a window's rows are missing, and that those are unlike."""
+_STEP = 1.5
+ROWS = "rows of the window"
+"""The column that counts rows of the source."""
+_TWO_ENDED = ("rows", "count", "sum", "mean")
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What is known of one value while rows are missing.
+
+    Attributes
+    ----------
+    kind : str
+        "rows", "count", "sum" or "mean" have two ends; a value that "grows" or "shrinks" has one, "open" has none.
+    name : str
+        What columns begin with that say more of it.
+    """
+
+    kind: Literal["rows", "count", "sum", "mean", "grows", "shrinks", "open"]
+    name: str
+
+    def columns(self, of: Aggregate | None) -> list[tuple[str, Aggregate]]:
+        """What else must be computed of its rows."""
+        if of is None or self.kind not in ("sum", "mean"):
+            return []
+        assert of.expr is not None
+        x: dict[str, Any] = {"expr": of.expr.cast(float), "condition": of.condition}
+        size = {**x, "expr": x["expr"].abs()}
+        found: dict[str, Aggregate] = {"squares": SumOfSquares(**x)}
+        found |= ({"sizes": Sum(**size), "largest": Max(**size)} if self.kind == "sum" else
+                  {"count": Count(**x), "least": Min(**x), "largest": Max(**x)})
+        return [(f"{self.name}: {called}", aggregate) for called, aggregate in found.items()]
+
+
+class Late:
+    """A query over rows that may be late, and the model of how late they are.
+
+    Parameters
+    ----------
+    plan : Node
+        As written.
+    arrived : Arrived
+        Of a log of earlier rows.
+
+    Attributes
+    ----------
+    plan : Node
+        The query with what must be known beside its values, in columns behind them.
+    values : dict of str to Reached
+        Of the columns of the query as written that are no keys.
+    columns : list of str
+        Of both, in their order.
+    source : Source
+        What its rows are of.
+    whole : bool
+        Whether the rows of a group are all those of a window, or of its kind.
+    key : str or None
+        The key that says of what kind rows are.
+    """
+
+    @classmethod
+    def of(cls, plan: Node, lateness: object) -> Late:
+        """With what was measured of a log."""
+        arrived = getattr(lateness, "arrived", None)
+        if not isinstance(arrived, Arrived):
+            raise PlanError(f"A {type(lateness).__name__} does not tell how late rows are.",
+                            where="progress(late=...)", hint="measure earlier rows: late=wb.lateness(log)")
+        return cls(plan, arrived)
+
+    def __init__(self, plan: Node, arrived: Arrived) -> None:
+        division = divide(plan)
+        if isinstance(division, str):
+            raise _refused(division)
+        rows_only = all(isinstance(step.op, TopK | Where) for step in division.tail)
+        if not division.keeps_time or not rows_only:
+            raise _refused("a step before its windows may move rows in time" if not division.keeps_time else
+                           "it goes on from its windows otherwise than with where() and top_k()")
+        self.source = source = next(node.op for node in plan.walk() if isinstance(node.op, Source))
+        disorder = source.disorder
+        if disorder.partition is not None:
+            raise _refused(f"the time of {source.name} is that of each partition")
+        if disorder.late == "adjust" and disorder.reorder_latency is not None:
+            raise _refused(f"rows of {source.name} that are later than promised are moved to other windows")
+        if arrived.unit != source.schema.unit:
+            model, asked = (unit or "plain integers" for unit in (arrived.unit, source.schema.unit))
+            raise PlanError(f"The model counts in {model}, and {source.name} in {asked}.", where="progress(late=...)",
+                            hint="measure a log of the same feed: late=wb.lateness(log)")
+        self._division, self._arrived = division, arrived
+        keys = dict(division.finish.of.keys)
+        self.key = None if arrived.by is None else next(
+            (name for name, expr in keys.items() if isinstance(expr, Col) and expr.name == arrived.by), None)
+        if arrived.by is not None and self.key is None:
+            raise PlanError(f"The model is by {arrived.by!r}, and the query does not group by it.",
+                            where="progress(late=...)", hint=f"group_by({arrived.by!r}), or wb.lateness(log)")
+        filtered = any(isinstance(node.op, Where) for node in division.states.walk())
+        self.whole = not filtered and list(keys) == ([] if self.key is None else [self.key])
+        self.values, self.columns, self.plan = _with_columns(plan, division, whole=self.whole)
+        window = division.window
+        first, _ = times_behind(division, np.array([window.offset]))
+        self._grid = window.size, window.hop, int(first[0])
+        # Order within a log says nothing of what comes after it; with other promises it is read as a feed is.
+        self._latency = disorder.reorder_latency if self.live else disorder.reorder_latency or None
+        self._known: dict[int, MissingShares] = {}
+
+    def missing(self, kind: int) -> MissingShares:
+        """What was missing of rows of a kind."""
+        if kind not in self._known:
+            self._known[kind] = self._arrived.missing(*self._grid, latency_ticks=self._latency, kind=kind)
+        return self._known[kind]
+
+    def look(self, newest_tick: int, starts: Array, rows: Array, keys: Column | None, alpha: float, *,
+             counted: bool) -> LateRows:
+        """What late rows may still reach when this is the newest time: of groups by window, with their rows so far.
+
+        These were counted, or are estimates; of what kind they are is told by the keys, if the model knows kinds.
+        """
+        _, last = times_behind(self._division, starts)
+        kinds, known = np.zeros(len(starts), np.int64), self._arrived.kinds
+        if keys is not None:
+            kinds = np.array([known.get(key, -1) for key in keys.to_arrow().to_pylist()], np.int64)
+        ages_ticks = np.where(last < newest_tick, elapsed(np.full_like(last, newest_tick), last) - 1, -1)
+        return LateRows(self, ages_ticks, starts, rows, kinds, alpha, counted=counted)
+
+    @property
+    def live(self) -> bool:
+        """Whether rows are read as they come."""
+        return self.source.live
+
+    @property
+    def two_ended(self) -> Array:
+        """By value, whether intervals have two ends once a window has passed."""
+        return np.array([value.kind in _TWO_ENDED for value in self.values.values()], np.bool_)
+
+
+class LateRows:
+    """What late rows may still reach, at one look.
+
+    Parameters
+    ----------
+    late : Late
+    ages_ticks : numpy.ndarray of int64
+        By row of the answer: how far the newest time is past its window; below 0: not yet.
+    starts : numpy.ndarray of int64
+        By row, of its window.
+    rows : numpy.ndarray of float64
+        By row, how many rows of the source it has so far.
+    kinds : numpy.ndarray of int64
+        By row, of what kind they are; -1 where the model does not know it.
+    alpha : float
+        What may go wrong by rows that are late.
+    counted : bool
+        Whether the rows were counted; otherwise they are an estimate, and bound nothing.
+
+    Attributes
+    ----------
+    to_come, reached : numpy.ndarray of bool
+        By row: whether its window has not passed yet; whether it has, and late rows may still reach it.
+    expected : numpy.ndarray of float64
+        By row, the share that is missing on the average.
+    """
+
+    def __init__(self, late: Late, ages_ticks: Array, starts: Array, rows: Array, kinds: Array, alpha: float, *,
+                 counted: bool) -> None:
+        self._late, self._ages, self._starts, self._counted = late, ages_ticks, starts, counted
+        _, window = np.unique(starts, return_inverse=True)
+        _, self._first, which = np.unique(window * (kinds.max(initial=0) + 2) + kinds, return_index=True,
+                                          return_inverse=True)
+        self._rows = np.maximum(np.bincount(which, np.nan_to_num(rows))[which], 1.0)
+        self._models = [(late.missing(kind), np.flatnonzero(kinds == kind)) for kind in np.unique(kinds[kinds >= 0])]
+        self.to_come = ages_ticks < 0
+        self.reached, self.expected = ~self.to_come, np.zeros(len(starts))
+        for missing, places in self._models:
+            self.reached[places] &= ages_ticks[places] < missing.end(_SHARE * alpha)
+            self.expected[places] = np.nan_to_num(missing.expected(ages_ticks[places]))
+
+    @property
+    def open(self) -> Array:
+        """By row, whether it may still change."""
+        return np.asarray(self.to_come | self.reached)
+
+    def most(self, alpha: float) -> Array:
+        """By row, the share that is missing at most."""
+        most = np.where(self.reached, 1.0, 0.0)
+        for missing, every in self._models:
+            places = every[self.reached[every]]
+            most[places] = missing.most(self._ages[places], self._rows[places], _SHARE * alpha)
+        return most
+
+    def words(self, alpha: float) -> list[str]:
+        """What a reader should know of it."""
+        windows = [len(np.unique(self._starts[rows])) for rows in (self.to_come, self.reached)]
+        said = [] if not windows[0] else [
+            "one window is not over" if windows[0] == 1 else f"{windows[0]:,} windows are not over"]
+        if not windows[1]:
+            return said
+        places = self._first[self.reached[self._first]]
+        rows, most = self._rows[places], self.most(alpha)[places]
+        newest = "the newest window" if windows[1] == 1 else f"the newest {windows[1]:,} windows"
+        late = f"of {newest} {_percent(rows, self.expected[places])} of the rows are expected to be late"
+        fewest = min((missing.windows for missing, _ in self._models), default=0)
+        needed = MissingShares.fewest(_SHARE * alpha)
+        if fewest < needed:
+            known = f"the model has {fewest:,} whole windows, and {needed:,} are needed"
+            return [*said, late, f"how many at most is not known: {known}"]
+        limit = f"at most {_percent(rows, most)}" if most.max() < 1 else "of some windows maybe most"
+        return [*said, f"{late}, {limit}"]
+
+    def widen(self, numbers: Mapping[str, Array], low: Array, high: Array, alpha: float) -> tuple[Array, Array, Array]:
+        """Values and ends of their intervals, by value and row, with the rows that are missing.
+
+        Parameters
+        ----------
+        numbers : mapping of str to numpy.ndarray of float64
+            By column, of the rows that came.
+        low, high : numpy.ndarray of float64
+            By value and row, between which they lie.
+        alpha : float
+        """
+        values = self._late.values
+        found, low, high = np.array([numbers[name] for name in values]).reshape(low.shape), low.copy(), high.copy()
+        most = self.most(alpha)
+        for value, (name, reached) in enumerate(values.items()):
+            above, below = self._beyond(reached, numbers, high[value], most, _LIKE * alpha)
+            here = self.reached
+            low[value, here] -= below[here]
+            high[value, here] += above[here]
+            low[value, self.to_come] -= 0.0 if reached.kind in ("rows", "count", "grows") else np.inf
+            high[value, self.to_come] += 0.0 if reached.kind == "shrinks" else np.inf
+            if reached.kind in ("rows", "count", "sum"):
+                found[value] = numbers[name] / (1 - self.expected)
+            if reached.kind in ("rows", "count"):  # there are no parts of rows
+                high[value, here] = np.floor(high[value, here] + 1e-6)
+        return found, low, high
+
+    def _beyond(self, reached: Reached, numbers: Mapping[str, Array], high: Array, most: Array,
+                alpha: float) -> tuple[Array, Array]:
+        """How far above and below what came a value may be."""
+        none, any_ = np.zeros(len(most)), np.full(len(most), np.inf)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            match reached.kind:
+                case "rows":
+                    return _grown(high, most), none
+                case "count":
+                    return self._count(high, most, alpha), none
+                case "sum":
+                    return self._sum(numbers, reached.name, most, alpha)
+                case "mean":
+                    away = self._mean(numbers, reached.name, most, alpha)
+                    return away, away
+                case "grows":
+                    return any_, none
+                case "shrinks":
+                    return none, any_
+                case _:
+                    return any_, any_
+
+    def _count(self, rows: Array, most: Array, alpha: float) -> Array:
+        """Of a group no more rows are missing than of its window."""
+        missing = _most_missing(most, alpha, rows, rows, np.ones(len(rows)))
+        return np.fmin(missing, _grown(self._rows, most)) if self._counted else missing
+
+    def _sum(self, numbers: Mapping[str, Array], name: str, most: Array, alpha: float) -> tuple[Array, Array]:
+        total, sizes, squares, largest = numbers[name], *(
+            numbers[f"{name}: {part}"] for part in ("sizes", "squares", "largest"))
+        enough = 2 * squares >= FEWEST_DEGREES * largest**2
+        ends = []
+        for came in ((sizes + total) / 2, (sizes - total) / 2):
+            amount = np.where(came > 1e-9 * sizes, came, 0.0)
+            missing = _most_missing(most, alpha / 2, amount, np.fmin(squares, largest * amount), largest)
+            missing = np.where(amount == 0, 0.0, np.where(np.isfinite(missing), missing, np.inf))
+            ends.append(np.where(enough, missing, np.inf))
+        return ends[0], ends[1]
+
+    def _mean(self, numbers: Mapping[str, Array], name: str, most: Array, alpha: float) -> Array:
+        mean, rows, squares, least, largest = numbers[name], *(
+            numbers[f"{name}: {part}"] for part in ("count", "squares", "least", "largest"))
+        missing = self._count(rows, most, alpha / 2)
+        of_group = np.where(np.isfinite(missing), missing / (rows + missing), 1.0)
+        every = self._late.whole & (rows >= self._rows)  # no row is filtered out, and none is null
+        most = np.where(every, most, of_group)
+        variance = squares / rows - mean**2
+        degrees = 2 * rows * variance / np.maximum(largest - mean, mean - least) ** 2
+        error = np.sqrt(np.maximum(variance, 0.0) * most / rows)
+        clipped = np.clip(most, 1e-6, 1 - 1e-6)
+        times = np.interp(np.log1p(-clipped) - np.log(clipped), *boundary(alpha / 2))
+        times *= (8 * degrees + 3) / (8 * degrees + 1)  # as Student's t is wider (Wallace 1959)
+        width = np.sqrt(degrees * np.expm1(np.minimum(times**2 / degrees, 700.0))) * error
+        return np.where((degrees >= FEWEST_DEGREES) & (most < 1), width, np.inf)
+
+
+def _grown(rows: Array, most: Array) -> Array:
+    """How many rows are missing where so large a share of all is."""
+    return np.asarray(np.where(most < 1, rows * most / (1 - most), np.inf))
+
+
+def _most_missing(share: Array, alpha: float, amount: Array, squares: Array, largest: Array) -> Array:
+    """How much may be missing of an amount, at every look, beside what came of it, where at most this share is."""
+    level = np.floor(-np.log(share) / math.log(_STEP))
+    begun, odds = _STEP**-level, np.log((level + 1) * (level + 2) / alpha)
+    came = squares / largest
+    half, rest = np.sqrt(begun * odds * largest / 2), 1 - begun
+    root = (half + np.sqrt(half**2 + rest * (begun * amount + largest * odds / 3 + rest * came))) / rest
+    return np.where(share == 0, 0.0, np.where(rest > 0, root**2 - came, np.inf))
+
+
+def _percent(rows: Array, missing: Array) -> str:
+    """The share of all rows of windows that is missing, where so large a share of each is."""
+    late = _grown(rows, missing).sum()
+    return f"{100 * late / (late + rows.sum()):.2g}%"
+
+
+def _refused(why: str) -> PlanError:
+    return PlanError(f"Nothing is known of the late rows of this query: {why}.", where="progress(late=...)",
+                     hint="leave late= out, or aggregate tumbling or hopping windows of one source")
+
+
+def _with_columns(plan: Node, division: Division, *, whole: bool) -> tuple[dict[str, Reached], list[str], Node]:
+    """What can be said of each value, and columns of the query that computes what is needed for that."""
+    chain: list[Node] = [plan]
+    while chain[-1].inputs:
+        chain.append(chain[-1].inputs[0])
+    place = max(at for at, node in enumerate(chain) if isinstance(node.op, GroupAggregate))
+    aggregate = chain[place].op
+    assert isinstance(aggregate, GroupAggregate)
+    rows = chain[place].inputs[0].schema
+    results = division.results
+    of: Sequence[tuple[str, Expr]] = aggregate.measures if results is None else results.columns
+    values: dict[str, Reached] = {}
+    more: list[tuple[str, Aggregate]] = [(ROWS, Count())]
+    for name, expr in of:
+        made_of = expr if isinstance(expr, Aggregate) else None
+        values[name] = Reached(_kind(made_of, rows, whole=whole), name)
+        more += values[name].columns(made_of)
+    if results is None:
+        node = Node(replace(aggregate, measures=(*aggregate.measures, *more)), chain[place].inputs)
+    else:
+        every = dict(aggregate.measures) | {each.show(): each for _, each in more}
+        node = Node(replace(aggregate, measures=tuple(every.items())), chain[place].inputs)
+    for step in reversed(chain[:place]):
+        op = step.op
+        assert isinstance(op, Operator)
+        if op is results:
+            assert isinstance(op, Results)
+            op = replace(op, columns=(*op.columns, *more))
+        node = Node(op, (node,))
+    return values, [*values, *(name for name, _ in more)], node
+
+
+def _kind(of: Aggregate | None, rows: Any, *, whole: bool) -> Any:
+    match of:
+        case Count():
+            return "rows" if of.counts_rows and whole else "count"
+        case Sum(widen=True):
+            return "open"
+        case Sum() | Mean() if of.expr is not None and _is_number(type_of(of.expr, rows)):
+            return of.name
+        case CountDistinct() | Max() | SumOfSquares():
+            return "grows"
+        case Min():
+            return "shrinks"
+    return "open"
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_))

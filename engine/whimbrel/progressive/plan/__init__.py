@@ -1,0 +1,1 @@
+"""How a plan is split for sampling: states of blocks, and the result of states."""

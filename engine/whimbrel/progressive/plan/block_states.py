@@ -1,0 +1,174 @@
+"""Blocks of rows become states of panes: the engine's kernels, on one block after the other."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeGuard
+
+from whimbrel.batch import Batch
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.kernels import ordered
+from whimbrel.operators.aggregation.operation_log import Schedule
+from whimbrel.operators.aggregation.pane_batches import PaneParts
+from whimbrel.operators.aggregation.pane_kernel import PaneKernel
+from whimbrel.plan import Beat, Blocks, Disorder, Excerpts, Node, Pruned, Source, Unsorted
+from whimbrel.progressive.sampling.in_memory_source import Held
+from whimbrel.progressive.sampling.time_range_blocks import Ranged
+from whimbrel.run import Pipeline
+
+Rows = tuple[int, int]
+"""From a row of the source up to another one."""
+_FEW_BATCHES = 4
+"""From which on those of a block are worked on one by one, and not gathered first."""
+MOST_WAITING = 1 << 18
+"""States of blocks that wait for somebody to look: 8 bytes for each number in them."""
+
+
+class BlockStates:
+    """A pipeline that answers each block of a source alone, and remembers nothing of it but the keys.
+
+    Parameters
+    ----------
+    plan : Node
+        Optimized: from rows to states of panes, over one source.
+
+    Attributes
+    ----------
+    condition_schema : Schema
+        The columns that conditions on blocks may speak of, whichever of them are read.
+    waiting : int
+        How many states were made and not taken.
+    """
+
+    def __init__(self, plan: Node) -> None:
+        self._plan = plan
+        self._made: list[Batch] = []
+        self.waiting = 0
+        self._whole: Batch | None = None
+        self._parts: PaneParts | None = None
+        self._panes: PaneKernel | None = None
+        self._set_to_work()
+        seen, = self.pipeline.sources
+        self.columns = seen.schema.names
+        self.source = _unwrapped(seen)
+        self.condition_schema = self.source.condition_schema if isinstance(self.source, Ranged) else self.source.schema
+        self._excerpts: Excerpts | None = None
+
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+        """The blocks of the source; None where they cannot be read in any order."""
+        blocks = self.source.blocks(rows, cuts)
+        if blocks is None or len(blocks) == 0:
+            return None
+        return blocks if blocks.in_order or self.source.disorder != Disorder() else None
+
+    def hold(self) -> None:
+        """Read all rows, once, into memory: then blocks may be of any size."""
+        self.source, self._excerpts = Held(self.source, self.columns), None
+
+    def read(self, block: Rows, then: Sequence[Rows]) -> int:
+        """Make states of the rows of one block, while those that are probably next are read; tells how many."""
+        excerpts = self._opened()
+        if self._parts is not None and excerpts.ordered(*block):
+            states = self._read_part(*block)
+            if states is not None:
+                return states
+        if then:
+            excerpts.expect((block, *then))
+        batches = excerpts.read(*block)
+        few = list(itertools.islice(batches, _FEW_BATCHES)) if self._straight else []
+        if 0 < len(few) < _FEW_BATCHES and _in_order(few):
+            return self._read_straight(few)
+        return self._read([(block[0], itertools.chain(few, batches))])
+
+    def read_rest(self, parts: Sequence[Rows]) -> int:
+        """Make states of several parts of the source, in the order of time, as if of one block."""
+        excerpts = self._opened()
+        if excerpts.in_one_piece is not None:  # of what lies in memory it may be known that it is in order
+            return self._read((part[0], excerpts.read(*part)) for part in parts)
+        return self._read((part[0], self.source.excerpt(*part).read(self.columns)) for part in parts)
+
+    def _opened(self) -> Excerpts:
+        """What reads blocks of the source."""
+        if self._excerpts is None:
+            self._excerpts = self.source.excerpts(self.columns)
+            self._whole = self._excerpts.in_one_piece if self._straight else None
+            self._look_for_parts()
+        return self._excerpts
+
+    def _look_for_parts(self) -> None:
+        """See whether parts of rows that lie in memory can be taken in as they are: once their loop is compiled."""
+        if self._whole is not None:
+            assert self._panes is not None
+            self._parts = self._panes.parts_of(self._whole)
+
+    def _news(self) -> int:
+        """How many states were made since it was last asked."""
+        before = self.waiting
+        self.waiting = sum(map(len, self._made)) + (0 if self._panes is None else self._panes.waiting)
+        return self.waiting - before
+
+    def take(self) -> Batch:
+        """The states that were made since they were last taken, block by block."""
+        made = self._made if self._panes is None else [*self._made, *self._panes.gathered()]
+        self._made, self.waiting = [], 0
+        return Batch.concat(made) if made else Batch.empty(self._plan.schema)
+
+    def forget(self, states: int) -> None:
+        """Begin anew after so many that wait: a block was interrupted, and its rows will be read once more."""
+        self._made, self.waiting = [self.take().slice(0, states)], states
+        self._set_to_work()
+
+    def _read_part(self, first: int, stop: int) -> int | None:
+        """Make states of a whole block of rows in order, of those that lie in memory; None if that is not so simple."""
+        assert self._panes is not None
+        assert self._parts is not None
+        return self._news() if self._parts.take_in(first, stop) else None
+
+    def _read_straight(self, batches: Sequence[Batch]) -> int:
+        """Make states of a whole block of rows in order: there is nothing to judge, and nobody to be told of time."""
+        assert self._panes is not None
+        self._panes.push_whole(batches)
+        self._look_for_parts()
+        return self._news()
+
+    def _read(self, parts: Iterable[tuple[int, Iterator[Batch | None]]]) -> int:
+        """Make states of rows that begin at these rows of the source."""
+        self.pipeline.begin_again()
+        for first, batches in parts:
+            for entrance in self._entrances:
+                entrance.rows = first
+            for batch in batches:
+                if batch is not None:
+                    self._made += self.pipeline.push(0, batch)[0]
+        self._made += self.pipeline.finish(0)[0]
+        return self._news()
+
+    def _set_to_work(self) -> None:
+        """Make what makes states; they are gathered in it, since making a batch of each block takes time."""
+        self.pipeline = Pipeline(self._plan)
+        self._parts = None
+        self._entrances = self.pipeline.ingresses
+        panes = self.pipeline.kernels[self.pipeline.position(self._plan)]
+        self._panes = panes if isinstance(panes, PaneKernel) else None
+        if self._panes is not None:
+            self._panes.gathers, self._panes.schedule = True, Schedule(MOST_WAITING)
+        below = self._plan.inputs[0].op
+        self._straight = (self._panes is not None and isinstance(below, Source) and below.disorder == Disorder())
+
+
+def _in_order(batches: Sequence[Batch | None]) -> TypeGuard[Sequence[Batch]]:
+    """Whether all rows are there, and in the order of time, up to its end."""
+    last = MIN_TIME
+    for batch in batches:
+        if batch is None or not len(batch) or batch.sync[0] < last or not ordered(batch):
+            return False
+        last = batch.sync[-1]
+    return last < INF
+
+
+def _unwrapped(source: Source) -> Source:
+    """Behind what the planner put before it."""
+    while isinstance(source, (Pruned, Unsorted)):
+        source = source.source
+    return source

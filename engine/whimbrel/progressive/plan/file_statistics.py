@@ -1,0 +1,35 @@
+"""What is known of windows before a row is read: which of them have rows, from where blocks lie in time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.progressive.estimation.sample_state import times_behind
+from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.sampling.block_scan import Scan
+
+Array = np.ndarray[Any, Any]
+
+_MOST_WINDOWS = 4_096
+
+
+def windows_with_rows(division: Division, scan: Scan) -> Array:
+    """The starts of windows in each of which some block lies whole; none where other than counts of all rows is asked.
+
+    Sums of no rows are 0, which would look like a value; where rows are left out, or in groups, nothing is known.
+    """
+    nothing = np.empty(0, np.int64)
+    blocks, window = scan.blocks, division.window
+    if division.tail or not (division.keeps_rows and division.values.rows_alone):
+        return nothing
+    early, late = int(blocks.earliest.min()), int(blocks.latest.max())
+    reach = window.size + 2 * window.hop
+    if not (MIN_TIME + reach < early <= late < INF - reach and late - early < _MOST_WINDOWS * window.hop):
+        return nothing
+    begin = early - reach
+    starts = np.arange(begin - (begin - window.offset) % window.hop, late + reach, window.hop)
+    _, (inside, *_), _ = scan.overlapping(scan.stand.kinds, *times_behind(division, starts), random=False)
+    return starts[inside > 0]

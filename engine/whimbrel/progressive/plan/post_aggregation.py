@@ -1,0 +1,75 @@
+"""The rest of a query, behind its last aggregate over windows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Field, table_from_batches
+from whimbrel.clock import INF
+from whimbrel.optimize import optimize
+from whimbrel.plan import HandedIn, Node
+from whimbrel.progressive.plan.query_split import ROW, Division
+from whimbrel.run import Pipeline, in_order
+
+
+class Tail:
+    """Answers the rest of a query for rows that are handed in: states of panes, or values of windows.
+
+    What rows are looked up in, such as names of keys, is read once.
+
+    Parameters
+    ----------
+    division : Division
+    """
+
+    def __init__(self, division: Division) -> None:
+        self._division = division
+        self._pipelines: dict[bool, Pipeline] = {}
+
+    def of_values(self, batch: Batch) -> pa.Table:
+        """What the query makes of these rows; where each row of it is one of them, :data:`ROW` says which."""
+        if self._division.tail_keeps_rows:
+            numbers = Column(pa.int64(), np.arange(len(batch)))
+            schema = batch.schema.with_fields([*batch.schema, Field(ROW, pa.int64())])
+            batch = batch.having(schema=schema, columns=(*batch.columns, numbers))
+        return self._answer(batch, states=False)
+
+    def of_states(self, batch: Batch) -> pa.Table:
+        """What the query makes of these states of panes."""
+        return self._answer(batch, states=True)
+
+    def _answer(self, batch: Batch, *, states: bool) -> pa.Table:
+        if states not in self._pipelines:
+            self._pipelines[states] = self._begun(states=states)
+        pipeline = self._pipelines[states].fork([0])
+        source, = (number for number, frontier in enumerate(pipeline.told[entry] for entry in pipeline.entries)
+                   if frontier < INF)
+        batch = batch.take(np.argsort(batch.sync, kind="stable")).select(pipeline.sources[source].schema.names)
+        out = [*(pipeline.push(source, batch)[0] if len(batch) else []), *pipeline.advance(source, INF)[0]]
+        return in_order(table_from_batches(self._plans[states].schema, out))
+
+    def _begun(self, *, states: bool) -> Pipeline:
+        """What runs, to which all is known but the rows."""
+        pipeline = Pipeline(optimize(self._plans[states]))
+        for number, source in enumerate(pipeline.sources):
+            if source.name != _NAME:
+                for batch in source.read(source.schema.names):
+                    if batch is not None:
+                        pipeline.push(number, batch)
+                pipeline.finish(number)
+        return pipeline
+
+    @cached_property
+    def _plans(self) -> dict[bool, Node]:
+        division = self._division
+        schema = division.answer
+        if division.tail_keeps_rows:
+            schema = schema.with_fields([*schema, Field(ROW, pa.int64())])
+        return {False: division.behind(HandedIn(_NAME, "", schema, division.window.size), states=False),
+                True: division.behind(HandedIn(_NAME, "", division.merged, division.window.hop), states=True)}
+
+
+_NAME = "progress:handed in"

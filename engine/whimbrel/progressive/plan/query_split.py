@@ -1,0 +1,291 @@
+"""A query cut in two: what makes states of the rows of a block, and what makes the answer of states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.aggregates import Count, CountDistinct, Max, Min, Quantile, SumOfSquares
+from whimbrel.batch import Schema
+from whimbrel.expr import Col, type_of
+from whimbrel.kernels import Compiled, Stateless
+from whimbrel.operators import (
+    AlterLifetime,
+    AsofJoin,
+    Chop,
+    ClipDuration,
+    Extend,
+    Finish,
+    GroupAggregate,
+    HoppingWindow,
+    Join,
+    PointAtEnd,
+    Quantize,
+    Results,
+    Select,
+    SemiJoin,
+    Shift,
+    SlidingWindow,
+    TopK,
+    Where,
+)
+from whimbrel.operators.aggregation.aggregate_codegen import merge_function, slopes_function
+from whimbrel.operators.aggregation.finalize import FinishKernel
+from whimbrel.operators.aggregation.scalar_accumulator import Measure
+from whimbrel.optimize import optimize
+from whimbrel.optimize.two_phase_aggregate import above, states_of_windows, takes_any_order
+from whimbrel.plan import Beat, Blocks, Node, Operator, Part, Source
+from whimbrel.progressive.intervals.evidence import Statistics
+from whimbrel.progressive.plan.plan_chain import chain_of
+from whimbrel.progressive.plan.result_values import Values
+from whimbrel.progressive.sampling.time_range_blocks import Ranged
+
+ROW = "progress:row"
+"""The column that says which row below the tail a row of the answer is."""
+
+
+class Step(NamedTuple):
+    """An operator behind the last windows, and what it reads beside their rows."""
+
+    op: Operator
+    tables: tuple[Node, ...]
+
+
+_KEEPS_ROWS = (TopK, Where, Select, Join, SemiJoin, AsofJoin, AlterLifetime, Shift, Extend, PointAtEnd, Quantize, Chop,
+               ClipDuration, SlidingWindow)
+"""Operators whose output rows are rows of their input, with other columns perhaps, if joins are those of a chain."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """A query over one source whose first aggregate, over windows, may be made of blocks in any order.
+
+    Parameters
+    ----------
+    states : Node
+        From rows to states of panes, as written.
+    window : HoppingWindow
+    merge : tuple of Operator
+        From states of panes to merged states of windows.
+    finish : Finish
+    results : Results, optional
+        What is computed of several aggregates.
+    tail : tuple of Step
+        What the query asks of that, as written. No nodes: they would keep the query for which this is known.
+    keeps_time : bool
+        Whether rows come to the window at the times at which the source has them.
+    keeps_rows : bool
+        Whether all of them do, and there is one group.
+    one_each : bool
+        Whether each event of a window is a row of the source, so that there are no more of these than rows.
+    """
+
+    states: Node
+    window: HoppingWindow
+    merge: tuple[Operator, ...]
+    finish: Finish
+    results: Results | None
+    tail: tuple[Step, ...]
+    keeps_time: bool
+    keeps_rows: bool
+    one_each: bool
+
+    @cached_property
+    def known_blocks(self) -> dict[int | None, tuple[Blocks, np.ndarray[Any, Any] | None]]:
+        """By how many rows were asked for in one, the blocks of its source, and those to begin with."""
+        return {}
+
+    @cached_property
+    def known_statistics(self) -> dict[int | None, Statistics | None]:
+        """By the same, what is known of the blocks before a sample of them is drawn."""
+        return {}
+
+    @property
+    def most_in_range(self) -> float:
+        """Of a source of ranges, events of a group that one holds at most."""
+        source, = self.states.sources()
+        assert isinstance(source, Ranged)
+        return source.most_of_group(frozenset(expr.name for _, expr in self.finish.of.keys if isinstance(expr, Col)))
+
+    @cached_property
+    def plan(self) -> Node:
+        """What runs to make states."""
+        return optimize(self.states)
+
+    @cached_property
+    def merged(self) -> Schema:
+        """Keys, and states of windows; the value itself of an aggregate whose states are lists of values."""
+        values = {field.name: field for field in self.finish.of.result_fields(self.finish.rows)
+                  if field.name in self.kept}
+        return self.states.schema.with_fields([values.get(field.name, field) for field in self.states.schema])
+
+    @cached_property
+    def kept(self) -> frozenset[str]:
+        """The aggregates whose states are lists of values."""
+        algebra = {name for name, _ in self.finish.of.algebra(self.finish.rows)}
+        return frozenset(name for name, _ in self.finish.of.measures if name not in algebra)
+
+    @cached_property
+    def to_values(self) -> tuple[Stateless, ...]:
+        """What makes values of merged states, row by row."""
+        finish = self.finish.kernel(self.merged)
+        if self.results is None:
+            return (finish,)
+        results = self.results.kernel(self.finish.schema(self.merged))
+        assert isinstance(results, Stateless)
+        return finish, results
+
+    @cached_property
+    def answer(self) -> Schema:
+        """Of what stands below the tail."""
+        return (self.finish if self.results is None else self.results).schema(
+            *(self.merged,) if self.results is None else (self.finish.schema(self.merged),))
+
+    @cached_property
+    def merging(self) -> list[tuple[Measure, Compiled]]:
+        """For each aggregate with an algebra, merged states, of which there are none, and the loop that merges them."""
+        algebra, rows = dict(self.finish.of.algebra(self.finish.rows)), self.finish.rows
+        measures = [Measure(name, aggregate, algebra[name], rows, remembers=False, part=Part.MERGED)
+                    for name, aggregate in self.finish.of.measures if name in algebra]
+        return [(measure, merge_function(measure.aggregate, measure.steps)) for measure in measures]
+
+    @cached_property
+    def slopes(self) -> dict[str, Compiled]:
+        """For each aggregate with an algebra, what makes values of states and sees how they depend on them."""
+        finish = self.to_values[0]
+        assert isinstance(finish, FinishKernel)
+        return {measure.name: slopes_function(measure.aggregate, measure.steps) for measure in finish.measures
+                if isinstance(measure, Measure) and measure.steps.columns is None}
+
+    @cached_property
+    def values(self) -> Values:
+        """What is known beforehand of the values below the tail."""
+        return Values(self)
+
+    @property
+    def cuts(self) -> Beat | None:
+        """Where a block that holds rows from both sides would be partly in one window and partly in the next."""
+        window = self.window
+        if not self.keeps_time or (window.size % window.hop and window.size > window.hop):
+            return None
+        return Beat(window.hop, window.offset + (window.label == "end"))
+
+    @cached_property
+    def tail_keeps_rows(self) -> bool:
+        """Whether what is known of a row below the tail is known of a row of the answer."""
+        return all(isinstance(step.op, _KEEPS_ROWS) for step in self.tail)
+
+    @cached_property
+    def told(self) -> dict[str, str]:
+        """By column of the answer that is a value as it stands below the tail, the name that it has there."""
+        names = {name: name for name in self.values.names}
+        for step in self.tail:
+            if isinstance(step.op, Select):
+                names = {name: names[expr.name] for name, expr in step.op.columns
+                         if isinstance(expr, Col) and expr.name in names}
+        return names
+
+    def behind(self, source: Source, *, states: bool) -> Node:
+        """The rest of the query, over states of panes or over what stands below the tail, whose rows are numbered."""
+        node = Node(source)
+        if states:
+            node = above(node, (*self.merge, self.finish, *([] if self.results is None else [self.results])))
+        for step in self.tail:
+            op = step.op
+            if isinstance(op, Select) and self.tail_keeps_rows and not states:
+                op = replace(op, columns=(*op.columns, (ROW, Col(ROW))))
+            node = Node(op, (node, *step.tables))
+        return node
+
+
+def _undivided(node: Node) -> str:
+    """Why an aggregate cannot be made of parts."""
+    assert isinstance(node.op, GroupAggregate)
+    if not isinstance(node.inputs[0].op, HoppingWindow):
+        return "its aggregate is not over tumbling or hopping windows"
+    unmerged = _unmerged(node.op, node.inputs[0].schema)
+    return f"{', '.join(unmerged) or 'one of its aggregates'} cannot be merged from parts"
+
+
+def _unmerged(aggregate: GroupAggregate, rows: Schema) -> list[str]:
+    """Aggregates that neither have states that merge nor are made of kept values in a way that is known here."""
+    merged = {name for name, steps in aggregate.algebra(rows) if steps.merge is not None}
+    return [each.show() for name, each in aggregate.measures
+            if name not in merged and not isinstance(each, Quantile | CountDistinct)]
+
+
+def _of_decimals(aggregate: GroupAggregate, rows: Schema) -> list[str]:
+    """Aggregates whose states are exact sums in several words, which are no estimates of a whole."""
+    types = {name: None if each.expr is None else type_of(each.expr, rows, where=each.show())
+             for name, each in aggregate.measures if not isinstance(each, Count | CountDistinct)}
+    return [each.show() for name, each in aggregate.measures if name in types
+            and (pa.types.is_decimal(types[name]) or pa.types.is_decimal(each.result_type(types[name])))]
+
+
+def one_ended(plan: Node) -> dict[str, bool]:
+    """Values that rows to come can only raise (True) or lower (False), of a query answered in the order of time.
+
+    Known of aggregates over windows of rows that each stand for themselves: none is taken back.
+    """
+    results = plan.op if isinstance(plan.op, Results) else None
+    node = plan if results is None else plan.inputs[0]
+    if not (isinstance(node.op, GroupAggregate) and isinstance(node.inputs[0].op, HoppingWindow)
+            and takes_any_order(node.inputs[0])):
+        return {}
+    values = node.op.measures if results is None else results.columns
+    return {name: not isinstance(value, Min) for name, value in values
+            if isinstance(value, Count | CountDistinct | Max | Min | SumOfSquares)}
+
+
+_known: WeakKeyDictionary[Node, Division | str] = WeakKeyDictionary()
+"""Of queries that are still there: one that is asked again is not planned again."""
+
+
+def divide(plan: Node) -> Division | str:
+    """The two parts of a query; or why it has none, as the rest of "no interval is known: ...".
+
+    The division is that of the aggregates of bands and of Spark's stages: states are made where rows are, and merged.
+    """
+    found = _known.get(plan)
+    if found is None:
+        found = _known[plan] = _divided(plan)
+    return found
+
+
+def _divided(plan: Node) -> Division | str:
+    chain = chain_of(plan)
+    if chain[-1].inputs:
+        return "the query reads more than one stream, or one of them twice"
+    place = max((at for at, node in enumerate(chain) if isinstance(node.op, GroupAggregate)), default=None)
+    if place is None:
+        return "the query has no aggregate over windows"
+    node = chain[place]
+    assert isinstance(node.op, GroupAggregate)
+    if decimals := _of_decimals(node.op, node.inputs[0].schema):
+        return f"how far off {', '.join(decimals)} may be is not computed of decimals, but of floats: .cast(float)"
+    split = None if _unmerged(node.op, node.inputs[0].schema) else states_of_windows(node, keeps=True)
+    if split is None:
+        return _undivided(node)
+    below, states, (*merge, finish) = split
+    if not takes_any_order(below):
+        return "what comes before the window needs rows in the order of time"
+    window = node.inputs[0].op
+    assert isinstance(finish, Finish)
+    assert isinstance(window, HoppingWindow)
+    behind = chain[:place][::-1]
+    results = behind[0].op if behind and isinstance(behind[0].op, Results) else None
+    keeps_time = all(isinstance(step.op, (Where, Select, Source)) for step in below.walk())
+    one_each = not isinstance(chain[-1].op, Ranged)
+    keeps_rows = (one_each and keeps_time and not finish.of.keys
+                  and not any(isinstance(step.op, Where) for step in below.walk()))
+    tail = tuple(Step(step.op, step.inputs[1:]) for step in behind[results is not None :]
+                 if isinstance(step.op, Operator))
+    division = Division(states, window, tuple(merge), finish, results, tail, keeps_time, keeps_rows, one_each)
+    if division.kept and window.size > window.hop:
+        return "its windows overlap, and each would keep all of its values"
+    return division

@@ -1,0 +1,106 @@
+"""What the values of an answer are made of: which aggregates, and which fields of their states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.aggregates import Count, Std, Sum, SumOfSquares, Var
+from whimbrel.operators.aggregation.result_expressions import reduced_in
+from whimbrel.plan import Aggregate
+
+if TYPE_CHECKING:
+    from whimbrel.progressive.plan.query_split import Division
+
+Array = np.ndarray[Any, Any]
+
+FEWEST_DEGREES, _FEWEST_OF_SQUARES, LIGHT_TAILS = 25.0, 50.0, 0.8
+"""Degrees of freedom of a variance between blocks, before an interval is given: where so few blocks make it, one that
+was not read may make as much. Of few blocks fewer will do, where their tails are about as light as the normal
+distribution's; not so for values made of squares."""
+_OF_ALL = 0.7
+"""Of the degrees that a group needs, the part that all groups must reach together."""
+
+
+class Values:
+    """Values, aggregates and fields by number: the same at every look.
+
+    Parameters
+    ----------
+    division : Division
+
+    Attributes
+    ----------
+    names : tuple of str
+        The answer's values.
+    fields : list of str
+        Of each field, the aggregate of whose state it is.
+    parts : numpy.ndarray of int64
+        Of each field, the number of that aggregate.
+    additive, counted, whole : numpy.ndarray of bool
+        By field: whether it is a sum over rows, counts rows, so that there are no more of them than rows of the source,
+        and is an integer.
+    made_of : list of Aggregate or None
+        The aggregate that a value is; None where it is computed of several, or of one.
+    needed : numpy.ndarray of bool
+        By value and field, whether the value is made of it.
+    own : list of slice
+        By value that is one aggregate, the fields of that; of others from the first to the last that they need.
+    adds_up, two_ended, squares, counts, straight : numpy.ndarray of bool
+        By value: whether it is made of states that add up, so that there is an interval; whether there is one for that
+        or another reason; whether it is made of squares; whether it is a count; whether it is one of these sums.
+    enough : tuple of numpy.ndarray of float64
+        By value: degrees of freedom that are enough for an interval, and degrees for each block drawn that are, too.
+    of_all : numpy.ndarray of float64
+        By value: degrees of freedom that groups must reach together.
+    kept : dict of int to str
+        Of each value that is a number made of kept values, the aggregate that it is.
+    """
+
+    def __init__(self, division: Division) -> None:
+        finish, results = division.finish, division.results
+        aggregates = dict(finish.of.measures)
+        steps = dict(finish.of.algebra(finish.rows))
+        each = [(number, name, init) for number, name in enumerate(steps) for init in steps[name].init]
+        self.names = division.answer.names[len(finish.of.keys) :]
+        self.fields = [name for _, name, _ in each]
+        self.parts = np.array([number for number, _, _ in each], np.int64)
+        self.additive = np.array([steps[name].additive for name in self.fields], np.bool_)
+        self.counted = np.array([division.one_each and isinstance(aggregates[name], Count) for name in self.fields],
+                                np.bool_)
+        self.whole = np.array([np.asarray(init).dtype.kind != "f" for _, _, init in each], np.bool_)
+        self.made_of: list[Aggregate | None]
+        if results is None:
+            needs, self.made_of = [{name} for name in self.names], [aggregates[name] for name in self.names]
+        else:
+            exprs = [expr for _, expr in results.columns]
+            needs = [{part.show() for part in reduced_in(expr) if isinstance(part, Aggregate)} for expr in exprs]
+            self.made_of = [aggregates[expr.show()] if isinstance(expr, Aggregate) else None for expr in exprs]
+        self.needed = np.array([[name in need for name in self.fields] for need in needs], np.bool_)
+        self.own = [_stretch(np.flatnonzero(mine)) for mine in self.needed]
+        self.adds_up = np.array([all(name in steps and steps[name].additive for name in need if name in aggregates)
+                                 for need in needs], np.bool_)
+        self.kept = {value: name for value, need in enumerate(needs) for name in need & division.kept
+                     if self.made_of[value] is not None and _is_number(division.answer.type_of(self.names[value]))}
+        self.two_ended = self.adds_up.copy()
+        self.two_ended[list(self.kept)] = True
+        self.squares = np.array([any(isinstance(aggregates.get(name), Var | Std | SumOfSquares) for name in need)
+                                 for need in needs], np.bool_)
+        self.enough = (np.where(self.squares, _FEWEST_OF_SQUARES, FEWEST_DEGREES),
+                       np.where(self.squares, np.inf, LIGHT_TAILS))
+        self.of_all = _OF_ALL * self.enough[0]
+        self.counts = np.array([isinstance(aggregate, Count) for aggregate in self.made_of], np.bool_)
+        self.straight = np.array([isinstance(aggregate, Count | Sum | SumOfSquares) for aggregate in self.made_of],
+                                 np.bool_)
+        self.rows_alone = all(aggregate is not None and aggregate.counts_rows for aggregate in self.made_of)
+
+
+def _stretch(places: Array) -> slice:
+    """From the first of these places to the last."""
+    return slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0)
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))

@@ -1,0 +1,1 @@
+"""A progressive query: updates, stopping, pause, resume, save."""

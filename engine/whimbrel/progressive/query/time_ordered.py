@@ -1,0 +1,44 @@
+"""Answers of a query that is answered in the order of time, by the rows read so far."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from whimbrel.errors import PlanError
+from whimbrel.plan import Node
+from whimbrel.progressive.estimation.estimate import Estimate, with_ends
+from whimbrel.progressive.late.late_estimate import LateSnapshot
+from whimbrel.progressive.late.late_rows_model import Late
+from whimbrel.progressive.plan.query_split import one_ended
+from whimbrel.progressive.query.update_schedule import Looks
+from whimbrel.run import Snapshot
+from whimbrel.run import progress as in_order_of_time
+
+
+def snapshots(plan: Node, schedule: Looks, confidence: float, why: str, late: Late | None) -> Iterator[Estimate]:
+    """Answers in the order of time."""
+    ends, names = one_ended(plan), ["start", "end", *plan.schema.names]
+
+    def asked(rows: int, total: int | None) -> bool:
+        if schedule.at and total is None:
+            raise PlanError("The source does not know how many rows it has.", where=f"progress(at={[*schedule.at]})",
+                            hint='give a span of time, such as every="50ms"')
+        return schedule.due(rows, sys.maxsize if total is None else total)
+
+    every = schedule.every if isinstance(schedule.every, str | int) else None
+    read = plan if late is None else late.plan
+    for snapshot in in_order_of_time(read, every, asked if schedule.seconds is not None or schedule.at else None):
+        if late is not None and not snapshot.final:
+            yield LateSnapshot(snapshot, late, confidence)
+        else:
+            shown = snapshot if late is None else replace(snapshot, table=snapshot.table.select(names))
+            last = {} if late is None else dict.fromkeys(late.values, True)  # the columns of the answers before
+            yield _of_snapshot(shown, confidence, why, last if snapshot.final else ends)
+
+
+def _of_snapshot(snapshot: Snapshot, confidence: float, why: str, ends: Mapping[str, bool]) -> Estimate:
+    return Estimate(snapshot.metrics, version=snapshot.version, final=snapshot.final, confidence=confidence, why=why,
+                    rows=lambda: with_ends(snapshot.table, snapshot.settled, ends), settled=snapshot.settled,
+                    growing=[name for name, grows in ends.items() if grows])

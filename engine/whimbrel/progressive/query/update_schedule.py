@@ -1,0 +1,96 @@
+"""When an early answer is due."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from whimbrel.clock import Duration, duration_seconds
+from whimbrel.connect.validation import is_whole
+from whimbrel.errors import PlanError
+from whimbrel.progressive.query.stopping_rule import percent
+from whimbrel.progressive.query.validation import check_number
+
+
+@dataclass
+class Looks:
+    """Shares of the rows, or moments, at which an answer is due.
+
+    Parameters
+    ----------
+    every : str, timedelta or int, optional
+        A share such as "1%", a span of time such as "50ms", or a number of rows.
+    seconds : float, optional
+    at : sequence of float
+        Shares of the rows.
+    """
+
+    every: Duration | None = None
+    seconds: float | None = None
+    at: Sequence[float] = ()
+    _rows: int = 0
+    _next: float = field(default=0.0, repr=False)
+
+    def __post_init__(self) -> None:
+        given = [value for value in (self.every, self.seconds, *([self.at] if self.at else [])) if value is not None]
+        if len(given) > 1:
+            raise PlanError("An answer is due every so many rows, every so many seconds, or at some shares.",
+                            where="progress(every=, seconds=, at=)", hint="give one of them")
+        where = f"progress(every={self.every!r})"
+        if isinstance(self.every, bool | float):
+            raise PlanError(f"{self.every!r} is neither a share, nor a span of time, nor a number of rows.",
+                            where=where, hint='such as every="1%", every="50ms" or every=10_000; shares: at=[0.1, 0.5]')
+        if isinstance(self.every, str) and "%" in self.every:
+            percent(self.every, where=where)
+        elif is_whole(self.every):
+            self.every = int(cast(int, self.every))
+        elif self.every is not None:
+            try:
+                self.seconds = duration_seconds(self.every, where=where)
+            except PlanError:
+                raise PlanError(f"Cannot read {self.every!r} as a share or as a span of time.", where=where,
+                                hint='such as every="1%" or every="50ms"') from None
+            self.every = None
+        if self.seconds is not None:
+            asked = f"progress(seconds={self.seconds!r})"
+            check_number(self.seconds, what="number of seconds above 0", where=asked,
+                         hint="such as seconds=0.5")
+        if not all(isinstance(share, float | int) and 0 < share <= 1 for share in self.at):
+            raise PlanError(f"{list(self.at)!r} are no shares.", where=f"progress(at={list(self.at)!r})",
+                            hint="such as at=[0.01, 0.1, 0.5]")
+        if isinstance(self.every, int) and self.every <= 0:
+            raise PlanError(f"An answer every {self.every} rows never ends.", where=f"progress(every={self.every!r})",
+                            hint='such as every="1%"')
+
+    def begin(self, total: int) -> None:
+        """Of so many rows."""
+        where = f"progress(every={self.every!r})"
+        self._rows = max(1, self.every if isinstance(self.every, int) else
+                         round(total * percent(self.every if isinstance(self.every, str) else "1%", where=where)))
+
+    def before(self, total: int) -> bool:
+        """Whether an answer is due before the last row of so many."""
+        return self.seconds is not None or (self._next < 1 if self.at else max(self._rows, self._next) < total)
+
+    def due(self, rows: int, total: int) -> bool:
+        """Whether an answer is due after so many rows; asked after every block, and after the last."""
+        if rows >= total:
+            return True
+        if self.seconds is not None:
+            now = time.perf_counter()
+            if now < self._next:
+                return False
+            self._next = now + self.seconds
+            return True
+        if self.at:
+            if rows < self._next * total:
+                return False
+            passed = [share for share in self.at if share * total <= rows]
+            self._next = min((share for share in self.at if share * total > rows), default=2.0)
+            return bool(passed)
+        if rows < self._next:
+            return False
+        self._next = rows // self._rows * self._rows + self._rows
+        return True

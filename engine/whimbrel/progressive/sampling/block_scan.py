@@ -1,0 +1,240 @@
+"""Which block of a source is read next: every block once, whatever is preferred on the way."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from whimbrel.batch import Mask, Ticks
+from whimbrel.kernels import Compiled, patience
+from whimbrel.kernels.primitives.sampling.window_blocks import (
+    BEFORE,
+    DRAWN,
+    KINDS,
+    LATER,
+    LEFT,
+    TOLD,
+    blocks_of_windows,
+)
+from whimbrel.plan import Blocks
+
+Array = np.ndarray[Any, Any]
+Order = Literal["random", "newest", "oldest"]
+
+_COMING = 4
+"""Blocks that are told beforehand: two may be read at a time, and none waits for the other."""
+_WORTH_ONE_PART = 8
+"""Blocks that lie side by side, on the average."""
+_FEW_WINDOWS = 500
+"""For which nobody waits for the compiler."""
+
+_AT_ONCE = nullcontext()
+_blocks_of_windows = Compiled(blocks_of_windows)
+
+
+class Stand(NamedTuple):
+    """How far a phase of a scan had come.
+
+    Attributes
+    ----------
+    scan : Scan
+    phase : numpy.ndarray of int64
+        The blocks of the phase, in their order.
+    drawn : int
+        How many of them were read.
+    read : numpy.ndarray of bool
+        Blocks that were read before it began.
+    random : bool
+        Whether those of the phase that were read are a random sample of it.
+    begins : bool
+        Whether the phase is read before any sample is drawn.
+    """
+
+    scan: Scan
+    phase: Array
+    drawn: int
+    read: Mask
+    random: bool
+    begins: bool
+
+    @property
+    def kinds(self) -> Array:
+        """Of each block, what this phase knows of it."""
+        kinds = np.where(self.read, BEFORE, LATER)
+        kinds[self.phase[: self.drawn]], kinds[self.phase[self.drawn :]] = DRAWN, LEFT
+        return kinds
+
+
+class Scan:
+    """An order of blocks that can be changed while they are read.
+
+    Blocks are read in phases: those that are preferred, then the others. Within a phase that is in random order, the
+    blocks read so far are a simple random sample of its blocks; what was read in phases before is known, not a sample.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    order : {"random", "newest", "oldest"}
+        Of the blocks within a phase.
+    seed : int
+    begin : numpy.ndarray of int64, optional
+        Where the order is random, blocks that are read in this order, before a sample of the others is drawn.
+
+    Attributes
+    ----------
+    drawn, left, later : numpy.ndarray of int64
+        Blocks that this phase has read, those it will read, and those of a later one.
+    rows_read : int
+    begins : bool
+        Whether this phase is what is read before any sample is drawn.
+    """
+
+    def __init__(self, blocks: Blocks, order: Order = "random", seed: int = 0, *,
+                 begin: Array | None = None) -> None:
+        self.blocks, self.order = blocks, order
+        self._chance = np.random.default_rng(seed)
+        self.read = np.zeros(len(blocks), np.bool_)
+        self.rows_read = 0
+        self.later = np.empty(0, np.int64)
+        self.begins = begin is not None and order == "random"
+        every = np.arange(len(blocks))
+        if begin is None or order != "random":
+            self._begin(every, np.empty(0, np.int64))
+        else:
+            self._come_to(begin)
+            self.later, self._read_before = np.delete(every, begin), self.read.copy()
+
+    @property
+    def drawn(self) -> Array:
+        return self._phase[: self._at]
+
+    @property
+    def left(self) -> Array:
+        return self._phase[self._at :]
+
+    @property
+    def next(self) -> int | None:
+        """The block that is next; None at the end of a phase."""
+        return int(self._phase[self._at]) if self._at < len(self._phase) else None
+
+    @property
+    def rows(self) -> tuple[int, int] | None:
+        """Where the block that is next lies in the source; None at the end of a phase."""
+        return self._stretches[self._at] if self._at < len(self._stretches) else None
+
+    @property
+    def coming(self) -> list[tuple[int, int]]:
+        """Where some of those lie that come after it in this phase."""
+        return self._stretches[self._at + 1 : self._at + 1 + _COMING]
+
+    def go_on(self) -> bool:
+        """Begin the phase of those that were not preferred, when one has ended; False if there are none."""
+        if len(self.later):
+            self._begin(self.later, np.empty(0, np.int64))
+        return self.next is not None
+
+    def took(self) -> None:
+        """Count the block that was next as read."""
+        first, stop = self._stretches[self._at]
+        self.read[self._phase[self._at]] = True
+        self.rows_read += stop - first
+        self._at += 1
+
+    def took_all(self) -> None:
+        """Count all blocks as read."""
+        self.read[:] = True
+        self.rows_read = int(self.blocks.rows.sum())
+        self._begin(np.empty(0, np.int64), np.empty(0, np.int64))
+
+    @property
+    def rest(self) -> list[tuple[int, int]]:
+        """The rows that were not read, in the order of the source, as few stretches."""
+        first, stop = self.blocks.first[~self.read], self.blocks.stop[~self.read]
+        begins = np.append(True, first[1:] != stop[:-1])[: len(first)]
+        return list(zip(first[begins].tolist(), stop[np.roll(begins, -1)].tolist(), strict=True))
+
+    @property
+    def rest_in_few_parts(self) -> bool:
+        """Whether to read these as one is worth while: each begins anew what decodes rows."""
+        return self.blocks.in_order and len(self.rest) * _WORTH_ONE_PART <= int((~self.read).sum())
+
+    def prefer(self, wanted: Mask, order: Order | None = None) -> None:
+        """From now on blocks that are wanted come first; what was read stays read."""
+        self.order = order or self.order
+        unread = np.flatnonzero(~self.read)
+        first, later = unread[wanted[unread]], unread[~wanted[unread]]
+        self._begin(*((first, later) if len(first) else (later, first)))
+
+    def read_first(self, blocks: Array) -> None:
+        """Read these before a sample of the others is drawn, in this order."""
+        self._read_before = self.read.copy()
+        self._come_to(blocks[~self.read[blocks]])
+        self.later, self.begins = np.setdiff1d(np.flatnonzero(~self.read), blocks), True
+
+    def state_parts(self) -> dict[str, Any]:
+        """Where it stands, and what chance has in store."""
+        return {"read": self.read, "later": self.later, "phase": self._phase, "at": self._at, "order": self.order,
+                "begins": self.begins, "chance": self._chance.bit_generator.state}
+
+    def restore_state(self, parts: dict[str, Any]) -> None:
+        """Stand where an equal one stood, whose state this is."""
+        self.read, self.later, self.order = parts["read"].copy(), parts["later"], parts["order"]
+        self._come_to(parts["phase"], parts["at"])
+        self.begins = parts.get("begins", False)
+        self._read_before = self.read.copy()
+        self._read_before[self._phase] = False
+        self.rows_read = int(self.blocks.rows[self.read].sum())
+        self._chance.bit_generator.state = parts["chance"]
+
+    def _begin(self, blocks: Array, later: Array) -> None:
+        self.begins = False
+        self._come_to(self._chance.permutation(blocks) if self.order == "random" else (
+            blocks[np.argsort(-self.blocks.latest[blocks], kind="stable")] if self.order == "newest"
+            else blocks[np.argsort(self.blocks.earliest[blocks], kind="stable")]))
+        self.later = later
+        self._read_before = self.read.copy()
+
+    def _come_to(self, phase: Array, at: int = 0) -> None:
+        """A phase of these blocks, of which so many were read."""
+        self._phase, self._at = phase, at
+        first, stop = self.blocks.first[phase].tolist(), self.blocks.stop[phase].tolist()
+        self._stretches = list(zip(first, stop, strict=True))  # asked for at every block: numbers that are made once
+
+    @property
+    def stand(self) -> Stand:
+        """How far it has come, whatever is read later."""
+        random = self.order == "random" and not self.begins
+        return Stand(self, self._phase, self._at, self._read_before, random, self.begins)
+
+    def overlapping(self, kinds: Array, first: Ticks, last: Ticks, *, random: bool) -> tuple[Array, Array, Array]:
+        """What is known of each range of time, ends included: see :func:`blocks_of_windows`.
+
+        How many blocks may lie within it, by kind, each with their rows and the squares of those; numbers that follow;
+        whether it is exact, and whether it was sampled.
+        """
+        ranges = len(first)
+        found, told, flags = np.empty((KINDS, 3, ranges)), np.empty((TOLD, ranges)), np.empty((2, ranges), np.bool_)
+        with patience() if ranges > _FEW_WINDOWS else _AT_ONCE:
+            _blocks_of_windows(kinds, *self._sorted, first, last, random, found.reshape(-1), told.reshape(-1), *flags)
+        return found, told, flags
+
+    @cached_property
+    def uneven(self) -> float:
+        """The fourth moment of the sizes of blocks over the square of their second."""
+        sizes = self.blocks.rows.astype(np.float64)
+        return float((sizes**4).mean() / (sizes**2).mean() ** 2)
+
+    @cached_property
+    def most_rows(self) -> int:
+        """Of a block."""
+        return int(self.blocks.rows.max())
+
+    @cached_property
+    def _sorted(self) -> tuple[Array, ...]:
+        """Rows of blocks; their first times in order, and which blocks have these; the same of their last times."""
+        begun, ended = self.blocks.earliest, self.blocks.latest
+        by_begin, by_end = np.argsort(begun, kind="stable"), np.argsort(ended, kind="stable")
+        return self.blocks.rows.astype(np.float64), begun[by_begin], by_begin, ended[by_end], by_end

@@ -1,0 +1,232 @@
+"""What is known of all blocks before a sample of them is drawn: which can move the answer, and how heavy tails are.
+
+Whether a value has an interval is decided by that, and not by the blocks that happened to be read. Samples that met an
+incident would lose theirs, and those that did not would keep a false one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Mask, Ticks
+from whimbrel.errors import KernelError
+from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE, DRAWN
+from whimbrel.plan import Blocks
+from whimbrel.progressive.estimation.block_totals import Totals
+from whimbrel.progressive.estimation.sample_state import Array, Sample, times_behind
+from whimbrel.progressive.intervals.evidence import Evidence, Statistics
+from whimbrel.progressive.intervals.value_state import parts_of
+from whimbrel.progressive.plan.block_states import BlockStates
+from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.sampling.block_scan import Scan
+from whimbrel.progressive.sampling.block_values import BlockNumbers
+from whimbrel.progressive.sampling.in_memory_source import Held
+from whimbrel.progressive.sampling.pilot_sample import EVEN, FAR, ODD, Thinned, thinned
+from whimbrel.progressive.sampling.take_all_blocks import certain_blocks
+
+_LIGHT = 4.0
+"""Tails of what blocks add that leave enough degrees of freedom from half of the blocks on, and mostly before."""
+_MOST_COMPARED = 1 << 19
+"""Numbers, by value, group and block, of which it is asked which blocks can move them."""
+_MOST_KEPT = 1 << 23
+"""Numbers of states that are kept, to say what is left before a sample is drawn."""
+_IN_FEW = 20
+"""Groups that are in fewer than so many blocks, of all, are not compared."""
+_LARGEST = 2.0**62
+
+
+class _Parts(NamedTuple):
+    """What blocks add to rows: the row and block of each part, and what it adds to fields, by field."""
+
+    rows: Array
+    blocks: Array
+    fields: Array
+
+
+class BlockStatistics(Statistics):
+    """Of a query and the blocks of its source.
+
+    Parameters
+    ----------
+    totals : Totals
+        Of the rows that were looked at, each as many as it stands for.
+    sample : Sample
+        Of the totals.
+    parts : _Parts
+    numbers : BlockNumbers
+        What blocks add to sums that values are made of, to first order, as if all had the same size.
+    of : numpy.ndarray of int64
+        The value that each of these sums is of.
+    begun : numpy.ndarray of int64
+        Blocks that are read before others anyway.
+
+    Attributes
+    ----------
+    tails, present : numpy.ndarray of float64
+        Of the other blocks: by value and row how heavy the tails are of what they add; by row, the share with rows of
+        the group.
+    """
+
+    def __init__(self, totals: Totals, sample: Sample, parts: _Parts, numbers: BlockNumbers, of: Array,
+                 begun: Ticks) -> None:
+        self._totals, self._rows, self._lock = totals, len(sample), threading.Lock()
+        self._parts = parts if parts.fields.size <= _MOST_KEPT else None
+        known = np.isin(np.arange(len(sample.scan.blocks)), begun)
+        sums = int(sample.division.values.adds_up.sum())  # of quantiles the ends of intervals lie anywhere
+        self.certain = _certain(numbers.first(sums), known, sample)
+        known[self.certain] = True
+        read = sample.read_of(np.where(known, BEFORE, DRAWN))
+        drawn = np.maximum(read.drawn.blocks[read.window], 1.0)
+        rest = numbers.only(~known[numbers.blocks])
+        tails = rest.tails(drawn, sample.scan.uneven)
+        self.tails = np.zeros((len(sample.division.values.names), len(sample)))
+        np.maximum.at(self.tails, of, tails)
+        self.tails[np.setdiff1d(np.arange(len(self.tails)), of)] = np.inf
+        self.present = np.bincount(rest.rows, minlength=len(sample)) / drawn
+
+    @staticmethod
+    def of(division: Division, states: BlockStates, blocks: Blocks, begun: Ticks) -> BlockStatistics | None:
+        """Look at rows of all blocks; None where that cannot be done at once."""
+        found = thinned(division, states, blocks) if division.values.two_ended.any() else None
+        if found is None:
+            return None
+        totals = Totals(division, compares=False)
+        fields = np.zeros((totals.width, len(found.states)))
+        columns = list(found.states.columns)
+        for place, (name, additive) in enumerate(zip(totals.names, totals.additive.tolist(), strict=True)):
+            if additive:
+                at = found.states.schema.index(name)
+                values = np.asarray(columns[at].values)
+                fields[place] = values * found.weights.astype(np.float64)
+                if values.dtype.kind != "f" and np.abs(fields[place]).sum() > _LARGEST:
+                    return None
+                columns[at] = Column(columns[at].type, (values * found.weights).astype(values.dtype), columns[at].valid)
+        window = division.window
+        shifts = None if window.size == window.hop else np.arange(window.size // window.hop) * window.hop
+        batch = found.states.having(columns=tuple(columns))
+        try:
+            totals.add(batch, None, shifts=shifts)
+            sample = _all_read(division, totals, blocks)
+            ids, which = _rows_of(totals, batch, shifts)
+            parts = _Parts(ids, found.blocks[which], fields[:, which])
+            adds, of = _adds(sample, parts, batch, found.weights)
+            numbers = _numbers(adds, parts, found, found.kinds[which])
+            return BlockStatistics(totals, sample, parts, numbers, of, begun)
+        except KernelError:  # some value leaves its type on the way to the whole
+            return None
+
+    def evidence(self, keys: Sequence[Column], drawn: Array) -> Evidence:
+        ids = self._ids(keys, len(drawn))
+        there = ids < self._rows
+        ids = np.where(there, ids, 0)
+        degrees = np.where(there, 2 * drawn / self.tails[:, ids], 0.0)
+        return Evidence(degrees, np.where(there, np.floor(self.present[ids] * drawn), 0).astype(np.int64))
+
+    def left(self, keys: Sequence[Column], unread: Array) -> Array | None:
+        parts = self._parts
+        if parts is None:
+            return None
+        left = unread[parts.blocks]
+        found = np.zeros((len(parts.fields), self._rows + 1))
+        for field, numbers in enumerate(parts.fields):
+            found[field, :-1] = np.bincount(parts.rows[left], numbers[left], self._rows)
+        return found[:, np.minimum(self._ids(keys, len(keys[0])), self._rows)]
+
+    def _ids(self, keys: Sequence[Column], rows: int) -> Array:
+        """Rows with these starts and keys as they are numbered here; those that were not seen have numbers beyond."""
+        with self._lock:
+            return np.asarray(self._totals.keys.ids(list(keys), rows))
+
+
+def statistics_of(division: Division, states: BlockStates, blocks: Blocks, begun: Ticks,
+                  block_rows: int | None) -> Statistics | None:
+    """Those of a query, found once; but where rows were read into memory for one run, each time."""
+    known = division.known_statistics
+    if block_rows in known:
+        return known[block_rows]
+    found = BlockStatistics.of(division, states, blocks, begun)
+    if not isinstance(states.source, Held):
+        known[block_rows] = found
+    return found
+
+
+def _numbers(adds: Array, parts: _Parts, found: Thinned, kinds: Array) -> BlockNumbers:
+    """What blocks add to rows, of parts that add so much to values."""
+    count = len(found.rows)
+    which, place = np.unique(parts.rows.astype(np.int64) * count + parts.blocks, return_inverse=True)
+    size = found.rows.mean() / np.maximum(found.rows[which % count], 1)
+
+    def of_blocks(weights: Array) -> Array:
+        numbers = np.array([np.bincount(place.reshape(-1), each * weights, len(which)) for each in adds])
+        return numbers.reshape(len(adds), len(which)) * size
+
+    rows, blocks = which // count, which % count
+    body, far = of_blocks(1.0 * (kinds != FAR)), of_blocks(1.0 * (kinds == FAR))
+    # What as many rows add anywhere does not lie far out: where a column grows with time all rows of a block do.
+    usual = np.array([np.bincount(rows, each) for each in body + far]).reshape(len(adds), -1) / found.rows.sum()
+    usual = usual[:, rows] * found.far[blocks] * size
+    return BlockNumbers(body + usual, far - usual, of_blocks(1.0 * (kinds == EVEN) - (kinds == ODD)), rows, blocks,
+                        found.every)
+
+
+def _certain(numbers: BlockNumbers, known: Mask, sample: Sample) -> Ticks:
+    """The blocks that can move values of the groups that are in most of them."""
+    count, blocks, values = len(known), sample.scan.blocks, len(numbers.body)
+    there = np.bincount(numbers.rows, minlength=len(sample))
+    rows = np.argsort(-there, kind="stable")[: max(1, _MOST_COMPARED // max(1, values * count))]
+    rows = rows[there[rows] >= count // _IN_FEW]
+    if not len(rows) or not values:
+        return np.empty(0, np.int64)
+    place = np.full(len(sample), -1)
+    place[rows] = np.arange(len(rows))
+    mine = numbers.only(place[numbers.rows] >= 0)
+    first, last = times_behind(sample.division, sample.starts[rows])
+    within = (blocks.earliest <= last[:, None]) & (blocks.latest >= first[:, None]) & ~known
+    compared = np.zeros((2, values, len(rows), count))
+    compared[:, :, place[mine.rows], mine.blocks] = mine.body + mine.far, mine.far
+    compared = np.nan_to_num(compared, posinf=0.0, neginf=0.0)
+    rest = numbers.only(~known[numbers.blocks])
+    own = rest.own_variance(np.maximum(np.bincount(rest.rows, minlength=len(sample)), 1.0))[:, rows]
+    beside = np.nan_to_num(np.array([0 * own, own]))
+    return certain_blocks(compared.reshape(-1, count), np.tile(within, (2 * values, 1)), beside.reshape(-1),
+                          sample.scan.uneven, _LIGHT)
+
+
+def _all_read(division: Division, totals: Totals, blocks: Blocks) -> Sample:
+    """What would be known if the totals were those of all blocks."""
+    scan = Scan(blocks)
+    scan.took_all()
+    return Sample(division, totals, scan.stand, None)
+
+
+def _rows_of(totals: Totals, batch: Batch, shifts: Array | None) -> tuple[Array, Array]:
+    """Of each state, in each window it is in, the row; and which state it is."""
+    names = [field.name for field in totals.key_fields]
+    which = np.arange(len(batch)) if shifts is None else np.repeat(np.arange(len(batch)), len(shifts))
+    starts = batch.sync if shifts is None else (batch.sync[:, None] + shifts).reshape(-1)
+    keys = [batch.column(name).take(which) for name in names]
+    return np.asarray(totals.keys.ids([Column(pa.int64(), starts), *keys], len(starts))), which
+
+
+def _adds(sample: Sample, parts: _Parts, batch: Batch, weights: Array) -> tuple[Array, Array]:
+    """What each part adds to sums that values are made of, to first order, and which value each of these is of."""
+    values, found, of = sample.division.values, [], []
+    for value in np.flatnonzero(values.adds_up).tolist():
+        adds = np.zeros(len(parts.rows))
+        for field in np.flatnonzero(values.needed[value] & values.additive).tolist():
+            slope = sample.slopes[value, field][parts.rows]
+            with np.errstate(invalid="ignore"):  # 0 * inf
+                adds += np.where(slope != 0, slope * parts.fields[field], 0.0)
+        found.append(adds)
+        of.append(value)
+    for value, name in values.kept.items():
+        ends, lists = parts_of(batch.column(name).to_arrow())
+        kept = sample.kept[name].adds(sample, parts.rows, ends, lists)
+        found += [each * weights for each in kept]
+        of += [value] * len(kept)
+    return np.array(found).reshape(len(found), len(parts.rows)), np.array(of, np.int64)

@@ -1,0 +1,108 @@
+"""A source cut into blocks that a query is answered from in any order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.plan import Blocks, Node, Source
+from whimbrel.progressive.plan.block_states import BlockStates
+from whimbrel.progressive.plan.query_split import Division, divide
+from whimbrel.progressive.sampling.time_range_blocks import in_ranges
+
+Array = np.ndarray[Any, Any]
+
+_BLOCKS = 200
+"""Of a table: an answer every hundredth of it is due after two."""
+_IN_A_WINDOW, _MOST_BLOCKS = 32, 1024
+"""Blocks in a window, so that its values can have intervals early; and how many may cost what blocks cost."""
+_FEWEST_ROWS, _MOST_ROWS = 64, 1 << 20
+_FIRST_ROWS, _WORTH_CUTTING = 1 << 14, 4
+"""Rows that a first answer needs; of so many times more a part is read first."""
+_APART = 20
+"""Of so many blocks one at most is read before a sample is drawn."""
+FEWEST_BLOCKS = 20
+"""With fewer, such as the row groups of a small file, little is known early: sampled only if that is asked for."""
+_MOST_HELD = 1 << 24
+"""Values of a source that are kept in memory, so that what lies in fewer blocks can be sampled."""
+
+
+def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, Blocks, Array | None, str] | str:
+    """How a query is answered block by block, the blocks to begin with, and why there are no intervals, if so.
+
+    Or why it is not answered so.
+    """
+    division, vague = divide(plan), ""
+    if isinstance(division, str) or not division.tail_keeps_rows:
+        ranged = in_ranges(plan)
+        said = f", and {ranged}" if isinstance(ranged, str) and ranged else ""
+        found = divide(ranged) if isinstance(ranged, Node) else division
+        if isinstance(found, str):
+            division = found + said
+        else:
+            division = found if isinstance(division, str) or found.tail_keeps_rows else division
+            vague = "" if division.tail_keeps_rows else (
+                f"the query goes on from its windows otherwise than row by row{said}")
+    if isinstance(division, str):
+        return division
+    states, known = BlockStates(division.plan), division.known_blocks.get(block_rows)
+    if known is not None:
+        return division, states, *known, vague
+    rows = states.source.rows
+    if rows == 0:
+        return "its source has no rows"
+    if rows is None or states.source.live or states.source.edges:
+        return "its source has no end, or no blocks"
+    size = min(max(_FEWEST_ROWS, -(-rows // _BLOCKS)), _MOST_ROWS)
+    blocks = states.blocks(block_rows or size, division.cuts)
+    held = (division.one_each and blocks is not None and len(blocks) < FEWEST_BLOCKS <= rows // (block_rows or size)
+            and rows * len(states.columns) <= _MOST_HELD)
+    if held:
+        states.hold()
+        blocks = states.blocks(block_rows or size, division.cuts)
+    if blocks is None:
+        return "its source cannot be read block by block: rows may be late, or nobody knows the times of its blocks"
+    windows = _span(blocks) // division.window.size + 1
+    if windows > 1 and rows * len(division.kept) > _MOST_HELD:
+        return f"all its {windows:,} windows would keep their values at once"
+    if block_rows is None and _BLOCKS < windows * _IN_A_WINDOW <= _MOST_BLOCKS and division.cuts is not None:
+        finer = states.blocks(max(_FEWEST_ROWS, rows // (windows * _IN_A_WINDOW)), division.cuts)
+        blocks = blocks if finer is None else finer
+    blocks, begin = _beginning(blocks, windows if division.keeps_time else 1, states.source)
+    if not held:  # rows do not change, but are not kept for the next one to ask
+        division.known_blocks[block_rows] = blocks, begin
+    return division, states, blocks, begin, vague
+
+
+def _span(blocks: Blocks) -> int:
+    """How much time rows fill; of the first and the last block it may not be known when they begin and end."""
+    early, late = int(blocks.earliest.min()), int(blocks.latest.max())
+    if len(blocks) > 1:
+        early = int(blocks.latest[0]) if early == MIN_TIME else early
+        late = int(blocks.earliest[-1]) if late >= INF - 1 else late
+    return max(0, late - early)
+
+
+def _beginning(blocks: Blocks, windows: int, source: Source) -> tuple[Blocks, Array | None]:
+    """Blocks that are read before a sample of the others is drawn, in this order, so that it does not matter which.
+
+    They lie apart, so that something is soon known of many windows; and the first of them is small, cut off a larger
+    one if need be, so that a first answer waits for little.
+    """
+    count = len(blocks)
+    if count < FEWEST_BLOCKS:
+        return blocks, None
+    strata = max(1, min(windows, count // _APART)) if blocks.in_order else 1
+    begin = (2 * np.arange(strata) + 1) * count // (2 * strata)
+    place = int(begin[strata // 2])
+    first, stop = int(blocks.first[place]), int(blocks.stop[place])
+    parts = source.excerpt(first, stop).blocks(_FIRST_ROWS) if stop - first >= _WORTH_CUTTING * _FIRST_ROWS else None
+    if parts is not None and len(parts) > 1:
+        blocks = blocks.cut(place, parts)
+        begin[begin > place] += 1
+    elif strata == 1 and not source.in_memory:
+        return blocks, None
+    others = np.random.default_rng(0).permutation(begin[begin != place])
+    return blocks, np.append(place, others)

@@ -1,0 +1,18 @@
+"""Sources that first have to look where their rows lie, before they can be read in any order."""
+
+from __future__ import annotations
+
+from whimbrel.plan import Node, Source
+from whimbrel.progressive.plan.query_split import divide
+
+
+def in_parts(plan: Node, order: str | None) -> Node:
+    """The plan over sources as they are best read block by block; as it is, where that will not be asked of them."""
+    if order == "time" or isinstance(divide(plan), str):
+        return plan
+
+    def looked_at(place: Node) -> Node:
+        found = place.op.in_parts() if isinstance(place.op, Source) else place.op
+        return place if found is place.op else Node(found)
+
+    return plan.rewrite(looked_at)

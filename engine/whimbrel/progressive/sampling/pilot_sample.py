@@ -1,0 +1,200 @@
+"""A look at rows of all blocks of a source in memory: one of some, and all that lie far out, in one pass.
+
+Rows of a block are answered as if each block was a time of its own, so that one run of the query's own kernels gives
+the states of all blocks. Which rows are looked at does not depend on the order in which blocks are read.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from whimbrel.batch import Batch, Ticks, frozen
+from whimbrel.clock import INF
+from whimbrel.errors import WhimbrelError
+from whimbrel.expr import Col, Expr, columns_of, evaluate
+from whimbrel.kernels import KeyTable
+from whimbrel.operators import GroupAggregate
+from whimbrel.plan import Blocks, Operator, reads_lifetime
+from whimbrel.progressive.plan.block_states import BlockStates
+from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.sampling.in_memory_source import Held
+
+Array = np.ndarray[Any, Any]
+
+EVEN, ODD, FAR = range(3)
+KINDS = 3
+"""Of rows that are looked at: two halves of those of which there are more, and those that lie far out."""
+_LOOKED_AT = 1 << 17
+"""Rows that are enough."""
+_FEWEST, _MOST = 2, 16
+"""Of so many rows one is looked at."""
+_FAR_OUT = 0.02
+"""Of the rows that are looked at, how many are beyond each end of what is not far out."""
+_MANY = 1 << 20
+"""Of more rows than that a smaller share: not more of them lie far out."""
+_RARE = 8
+"""Rows of a group among those looked at: of one with fewer all rows are."""
+_COMPUTED = 1 << 22
+"""Rows up to which what aggregates read, and groups, are computed of all of them."""
+
+
+class Thinned(NamedTuple):
+    """States of some rows of each block.
+
+    Attributes
+    ----------
+    states : Batch
+        By pane and group of a block, with the times of panes.
+    blocks : numpy.ndarray of int64
+        Of each, the block.
+    kinds : numpy.ndarray of int64
+        Whether its rows are some of those in even or in odd places, or far out.
+    weights : numpy.ndarray of int64
+        Rows that each of its rows stands for.
+    every : int
+        Of so many rows that do not lie far out one was looked at.
+    rows : numpy.ndarray of int64
+        Of each block, rows that those looked at stand for: about as many as it has.
+    far : numpy.ndarray of int64
+        Of each block, rows that lie far out.
+    """
+
+    states: Batch
+    blocks: Ticks
+    kinds: Ticks
+    weights: Ticks
+    every: int
+    rows: Ticks
+    far: Ticks
+
+
+def thinned(division: Division, states: BlockStates, blocks: Blocks) -> Thinned | None:
+    """Look at rows of all blocks; None where rows do not lie in memory, or each is not answered for itself."""
+    source, cuts = states.source, division.cuts
+    if not source.in_memory or cuts is None or not division.one_each or _reads_lifetimes(division):
+        return None
+    first, last = ((int(time) - cuts.offset) // cuts.hop for time in (blocks.earliest.min(), blocks.latest.max()))
+    span = last - first + 1
+    if KINDS * len(blocks) * span * cuts.hop >= INF // 2:
+        return None
+    rows = int(blocks.rows.sum())
+    every = min(max(rows // _LOOKED_AT, _FEWEST), _MOST)
+    places, kinds, chosen = _chosen(division, states, rows, every)
+    # Times that tell the block, the kind of its rows, and the pane.
+    which = np.searchsorted(blocks.stop, places, "right")
+    numbers = (KINDS * which + kinds) * span
+    numbers += (chosen.sync - cuts.offset) // cuts.hop - first
+    order = np.argsort(numbers, kind="stable")
+    twin = BlockStates(division.plan)
+    twin.source = Held.of(states.source, Batch(
+        chosen.schema, frozen(numbers[order] * cuts.hop + cuts.offset), 1,
+        tuple(column.take(order) for column in chosen.columns)))
+    twin.read((0, len(order)), ())
+    found = twin.take()
+    offset, late = division.window.offset, int(division.window.label == "end")
+    numbers = (found.sync - offset) // cuts.hop - late
+    sync = (numbers % span + first + late) * cuts.hop + offset
+    stand_for = np.bincount(which, np.where(kinds == FAR, 1, every), len(blocks)).astype(np.int64)
+    far = np.bincount(which[kinds == FAR], minlength=len(blocks))
+    kinds = numbers // span % KINDS
+    return Thinned(found.having(sync=frozen(sync)), numbers // span // KINDS, kinds, np.where(kinds == FAR, 1, every),
+                   every, stand_for, far)
+
+
+def _reads_lifetimes(division: Division) -> bool:
+    return any(reads_lifetime(node.op) for node in division.states.walk() if isinstance(node.op, Operator))
+
+
+def _chosen(division: Division, states: BlockStates, rows: int, every: int) -> tuple[Ticks, Ticks, Batch]:
+    """One of so many rows, and all that lie far out: their places, what kind they are of, and the rows themselves."""
+    steps = np.arange(0, rows, every)
+    places = steps + np.random.default_rng(0).integers(0, every, len(steps))
+    places = places[places < rows]
+    batches = [batch for batch in states.source.read(states.columns) if batch is not None]
+    parts = list(itertools.pairwise(np.cumsum([0, *map(len, batches)]).tolist()))
+    far = np.zeros(rows, np.bool_)
+    groups = _groups(division, batches, rows)
+    count = 1 if groups is None else int(groups.max()) + 1
+    seen_of = np.zeros(len(places), np.int32) if groups is None else groups[places]
+    if groups is not None:
+        rare = (np.bincount(seen_of, minlength=count) < _RARE)[groups]
+        if rare.sum() <= _FAR_OUT * rows:  # they are few among the others' too
+            far |= rare
+    for expr in _inputs(division, rows):
+        columns = [_numbers(expr, batch) for batch in batches]
+        numbers = [column for column in columns if column is not None]
+        if len(numbers) == len(batches):
+            seen = np.concatenate([column[_within(places, *part)] for column, part in zip(numbers, parts, strict=True)])
+            low, high = _limits(seen, seen_of, count, _FAR_OUT * min(1.0, _MANY / rows))
+            for column, (first, stop) in zip(numbers, parts, strict=True):
+                mine: Any = 0 if groups is None else groups[first:stop]
+                far[first:stop] |= (column < low[mine]) | (column > high[mine])
+    beyond = np.flatnonzero(far)
+    places = places[~far[places]]
+    chosen = np.concatenate([places, beyond])
+    order = np.argsort(chosen, kind="stable")
+    kinds = np.append(places // every % 2, np.full(len(beyond), FAR))
+    chosen, kinds = chosen[order], kinds[order]
+    taken = [batch.take(_within(chosen, *part)) for batch, part in zip(batches, parts, strict=True)]
+    return chosen, kinds, Batch.concat(taken)
+
+
+def _within(places: Ticks, first: int, stop: int) -> Ticks:
+    """Those of a part, counted from its first row."""
+    begin, end = np.searchsorted(places, [first, stop])
+    return places[begin:end] - first
+
+
+def _limits(seen: Array, groups: Array, count: int, far_out: float) -> tuple[Array, Array]:
+    """Between what most numbers of each group lie; of one that was not looked at all rows lie far out."""
+    there = ~np.isnan(seen) if seen.dtype.kind == "f" else np.ones(len(seen), np.bool_)
+    seen, groups = seen[there], groups[there]
+    if count == 1 and len(seen):
+        outside = int(far_out * (len(seen) - 1))
+        both = [outside, len(seen) - 1 - outside]
+        low, high = np.partition(seen, both)[both].reshape(2, 1)
+        return low, high
+    order = np.lexsort((seen, groups))
+    ends = np.cumsum(np.bincount(groups, minlength=count))
+    first, last = np.append(0, ends[:-1]), ends - 1
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    known = np.flatnonzero(last >= first)
+    beyond = (far_out * (last[known] - first[known])).astype(np.int64)
+    low[known], high[known] = seen[order[first[known] + beyond]], seen[order[last[known] - beyond]]
+    return low, high
+
+
+def _groups(division: Division, batches: Sequence[Batch], rows: int) -> Array | None:
+    """The number of each row's group; None where there is one, or that would take long."""
+    op = division.plan.op
+    assert isinstance(op, GroupAggregate)
+    names = [expr.name for _, expr in op.keys if isinstance(expr, Col)]
+    if rows > _COMPUTED or not op.keys or len(names) < len(op.keys):
+        return None
+    keys = KeyTable([batches[0].column(name).type for name in names])
+    return np.concatenate([keys.ids([batch.column(name) for name in names], len(batch)) for batch in batches])
+
+
+def _inputs(division: Division, rows: int) -> list[Expr]:
+    """What aggregates read, of which it is looked how far out it lies; of many rows only columns as they are."""
+    op = division.plan.op
+    assert isinstance(op, GroupAggregate)
+    exprs = [aggregate.expr for _, aggregate in op.measures if aggregate.expr is not None]
+    found = {expr.show(): expr for expr in exprs if isinstance(expr, Col) or (columns_of(expr) and rows <= _COMPUTED)}
+    return list(found.values())
+
+
+def _numbers(expr: Expr, batch: Batch) -> Array | None:
+    """What it is of all rows, NaN for null; None where it is no number, or cannot be computed of all of them."""
+    try:
+        column = evaluate(expr, batch)
+    except WhimbrelError:  # of rows, perhaps, that the query leaves out
+        return None
+    if not column.fixed or column.values.dtype.kind not in "iuf":
+        return None
+    values = np.asarray(column.values)
+    return values if column.valid is None else np.where(column.valid, values, np.nan)

@@ -1,0 +1,255 @@
+"""Queries whose rows do not stand for themselves, answered range of time by range of time, in any order.
+
+An operator says which times of its inputs a range of its output needs, so a part of a query can be run over a range of
+time alone: with what is near it of a large source, and with the whole of a small one, such as the table that a log is
+joined with. What the part answers is then a source as any other, and its ranges are the blocks of a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+
+from whimbrel.batch import Batch, Mask, Schema, elapsed
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.expr import Col, Expr
+from whimbrel.operators import (
+    Band,
+    GroupAggregate,
+    HoppingWindow,
+    LateRows,
+    Results,
+    Revise,
+    Select,
+    SetDuration,
+    Where,
+)
+from whimbrel.optimize import optimize
+from whimbrel.plan import Beat, Blocks, Node, Pruned, Source, Unsorted, times_needed
+from whimbrel.progressive.plan.plan_chain import chain_of
+from whimbrel.progressive.query.fingerprint import fingerprint
+from whimbrel.progressive.sampling.range_source import Side
+from whimbrel.run import Pipeline, Reader
+
+_COUNTS = (200, 100, 50, 32)
+"""Into how many ranges a log is cut: as many as what lies around them allows."""
+_FEWEST = 20
+_MOST_BESIDE = 1.0
+"""Most rows that are read beside those of a range, as a share of all rows of the log, over all ranges."""
+_TRIED = 5
+"""Ranges of which it is looked at how many rows they need."""
+
+
+def in_ranges(plan: Node) -> Node | str:
+    """A query whose part below the last windows is put as a source that is read in ranges of time; or why it cannot.
+
+    That is empty where it has no such part.
+    """
+    below = _part(plan)
+    if below is None:
+        return ""
+    if any(isinstance(node.op, Band | LateRows | Revise) for node in below.walk()):
+        return "which rows are late depends on all that came before them"
+    sources = below.sources()
+    if not all(source.rows is not None and not (source.live or source.edges) for source in sources):
+        return "nobody knows how many rows one of its sources has, or it has no end or has edges"
+    if not all(source.rows for source in sources):
+        return "one of its sources has no rows"
+    log = max(sources, key=lambda source: source.rows or 0)
+    if log.longest is None or times_needed(below, 0, 1)[log][0] > MIN_TIME:  # else nothing need be read to know
+        ranged = Ranged(below)
+        if ranged.can_be_cut:
+            return plan.rewrite(lambda node: Node(ranged) if node is below else node)
+    return "ranges of its time need rows from all over its source"
+
+
+def _part(plan: Node) -> Node | None:
+    """What the windows of the last aggregate are of."""
+    last = next((node for node in chain_of(plan) if isinstance(node.op, GroupAggregate)), None)
+    window = None if last is None else last.inputs[0]
+    return window.inputs[0] if window is not None and isinstance(window.op, HoppingWindow) else None
+
+
+class Ranged(Source):
+    """What a plan answers, as a source that is read in ranges of time; its rows are counted by those of a log of it.
+
+    Parameters
+    ----------
+    plan : Node
+        As written, over finished sources. A row of its answer belongs to the range in which it starts.
+    """
+
+    longest = 1
+
+    def __init__(self, plan: Node) -> None:
+        sides = {source: Side(source) for source in plan.sources()}
+        self._sides = list(sides.values())
+        self._log = log = max(self._sides, key=lambda side: side.rows)
+        _hold(_over(plan, sides), log)
+        self.plan = _over(plan, sides)  # anew: of sides that are held more is known
+        self.name, self.time, self.schema, self.rows = log.name, log.time, plan.schema, log.rows
+        self._least_rows = 1
+        self._longest_ticks = 0
+        self._times: dict[int, int] = {}
+        self._readers: dict[tuple[str, ...], _RangeReader] = {}
+
+    @cached_property
+    def can_be_cut(self) -> bool:
+        """Whether ranges need little beside their own rows; then it is settled how many rows they have at least."""
+        for count in _COUNTS if self._log.cut else ():
+            self._least_rows = -(-self._log.rows // count)
+            blocks = self.blocks(self._least_rows)
+            if blocks is None or len(blocks) < _FEWEST:
+                return False
+            some = np.unique(np.linspace(0, len(blocks) - 1, _TRIED).astype(np.int64))
+            needed = sum(self._rows_for(start, last + 1) for start, last in zip(
+                blocks.earliest[some].tolist(), blocks.latest[some].tolist(), strict=True))
+            if needed - int(blocks.rows[some].sum()) <= _MOST_BESIDE * self._log.rows * len(some) / len(blocks):
+                return True
+        return False
+
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+        self._times |= {0: self._extent[0], self._log.rows: self._extent[1]}
+        return self.within(0, self._log.rows, max(rows, self._least_rows), cuts)
+
+    def within(self, first: int, stop: int, rows: int, cuts: Beat | None = None) -> Blocks | None:
+        """A range, or all of them, in ranges of about so many rows of the log, which are counted from its first one."""
+        whole = (first, stop) == (0, self._log.rows)
+        blocks = (self._log.log if whole else self._log.log.excerpt(first, stop)).blocks(rows, cuts)
+        if blocks is None or not blocks.in_order:
+            return None
+        apart = np.append(True, blocks.earliest[1:] > blocks.earliest[:-1])
+        firsts, begins = blocks.first[apart], blocks.earliest[apart]
+        if whole:
+            self._longest_ticks = int(elapsed(np.append(begins[1:], blocks.latest[-1]), begins).max()) + 1
+        begins[0], end = self._times[first], self._times[stop]
+        self._times |= dict(zip((first + firsts).tolist(), begins.tolist(), strict=True))
+        return Blocks(firsts, np.append(firsts[1:], blocks.stop[-1]), begins, np.append(begins[1:], end) - 1)
+
+    def most_of_group(self, keys: frozenset[str]) -> float:
+        """Rows of its answer with the same values of these columns that start in a range, at most; infinite: not known.
+
+        Known of windows of an aggregate whose keys are among them: each has one row.
+        """
+        node = self.plan
+        while isinstance(node.op, Where | Select | Results):
+            if isinstance(node.op, Select):
+                keys = frozenset(expr.name for name, expr in node.op.columns if name in keys and isinstance(expr, Col))
+            node = node.inputs[0]
+        window = node.inputs[0].op if isinstance(node.op, GroupAggregate) else None
+        if (not isinstance(node.op, GroupAggregate) or not isinstance(window, HoppingWindow)
+                or not {name for name, _ in node.op.keys} <= keys):
+            return float("inf")
+        return (self._longest_ticks + window.size) // window.hop + 2.0
+
+    def excerpt(self, first: int, stop: int) -> Source:
+        return _Range(self, first, stop)
+
+    def times(self, first: int, stop: int) -> tuple[int, int]:
+        """The range of time of some ranges that follow each other, which are counted by these rows of the log."""
+        return self._times[first], self._times[stop]
+
+    def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
+        return self._log.log.holding(blocks, conditions)
+
+    @property
+    def condition_schema(self) -> Schema:
+        """What conditions may speak of: columns of its log; and of its rows, of which nothing is known beforehand."""
+        log = self._log.schema
+        return log.with_fields([*log, *(field for field in self.schema if field.name not in log)])
+
+    def stamp(self) -> str:
+        digest = blake2b(digest_size=16)
+        for side in self._sides:
+            digest.update(fingerprint(side.log, side.columns, [(0, side.rows)]).encode())
+        return digest.hexdigest()
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch]:
+        return self.read_range(columns, *self._extent)
+
+    def read_range(self, columns: Sequence[str], start: int, end: int) -> Iterator[Batch]:
+        """The rows that start in a range of time, in their order."""
+        names = tuple(columns)
+        if names not in self._readers:
+            self._readers[names] = _RangeReader(self.plan, names)
+        return self._readers[names].read(start, end)
+
+    def _rows_for(self, start: int, end: int) -> int:
+        """How many rows are read for a range of time."""
+        needed = times_needed(self.plan, start, end)
+        return sum(max(0, stop - first) for side in self._sides for first, stop in [side.part(*needed[side])])
+
+    @cached_property
+    def _extent(self) -> tuple[int, int]:
+        """Times between which every row starts: no row of a source that is in order is needed for what lies outside."""
+        blocks = self._log.log.blocks(self._log.rows)
+        assert blocks is not None
+        whole = sum(side.rows for side in self._sides if not side.cut)
+        steps = [1 << each for each in range(63)]
+        early, late = int(blocks.earliest.min()), int(blocks.latest.max())
+        begin = next((early - step for step in steps if self._rows_for(MIN_TIME, early - step) == whole), MIN_TIME)
+        end = next((late + step for step in steps if self._rows_for(late + step, INF) == whole), INF)
+        return begin, end
+
+
+class _Range(Source):
+    """The rows of a source of ranges that start in one of them, or in some that follow each other."""
+
+    longest = 1
+
+    def __init__(self, of: Ranged, first: int, stop: int) -> None:
+        self._of, self._first, self._stop = of, first, stop
+        self.name, self.time, self.schema, self.rows = of.name, of.time, of.schema, stop - first
+
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+        return self._of.within(self._first, self._stop, rows, cuts)
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch]:
+        return self._of.read_range(columns, *self._of.times(self._first, self._stop))
+
+
+class _RangeReader:
+    """Runs a plan over one range of time after the other; it is planned once."""
+
+    def __init__(self, plan: Node, columns: tuple[str, ...]) -> None:
+        self._plan, self._columns = plan, columns
+        self._pipeline = Pipeline(_of_columns(plan, columns))
+        self._sides = [source for source in plan.sources() if isinstance(source, Side)]
+
+    def read(self, start: int, end: int) -> Iterator[Batch]:
+        """The rows that start there."""
+        needed = times_needed(self._plan, start, end)
+        for side in self._sides:
+            side.turn_to(*needed[side])
+        with closing(Reader(self._pipeline.fork([0]), hurry=True)) as reader:
+            while not reader.finished:
+                for batch in (reader.step() or [[]])[0]:
+                    first, stop = np.searchsorted(batch.sync, [start, end])
+                    if first < stop:
+                        rows = batch.slice(int(first), int(stop)).select(self._columns)
+                        yield rows if rows.absent is None else rows.only(~rows.absent)
+
+
+def _over(plan: Node, sides: Mapping[Source, Side]) -> Node:
+    """The same over what stands for its sources."""
+    return plan.rewrite(lambda node: Node(sides[node.op]) if isinstance(node.op, Source) else node)
+
+
+def _hold(plan: Node, log: Side) -> None:
+    """Read the smaller sources, before the log: what is read of it can then be answered at once."""
+    for source in _of_columns(plan, plan.schema.names).sources():
+        side = source
+        while isinstance(side, Pruned | Unsorted):
+            side = side.source
+        assert isinstance(side, Side)
+        side.hold(source.schema.names, _FEWEST if side is log else 0)
+
+
+def _of_columns(plan: Node, columns: Sequence[str]) -> Node:
+    """What makes these columns of its rows: all that windows see of rows besides is when they start."""
+    chosen = Node(Select(columns=tuple((name, Col(name)) for name in columns or plan.schema.names[:1])), (plan,))
+    return optimize(Node(SetDuration(size=1), (chosen,)))

@@ -1,0 +1,268 @@
+"""Runs that outlive their process: settled rows go to sinks, and checkpoints are written from time to time."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from whimbrel.batch import Batch, table_from_batches, table_schema
+from whimbrel.clock import Duration, duration_seconds
+from whimbrel.errors import CheckpointError, DamagedCheckpointError, PlanError, SinkError, WhimbrelError
+from whimbrel.plan import Sink, Token
+from whimbrel.run.checkpoint import load, save
+from whimbrel.run.execution import Session
+from whimbrel.run.folder_lock import locked, run_of
+from whimbrel.run.query_result import in_order
+
+_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """Where a run writes itself down, and how often; a run that is started with the same folder goes on from there.
+
+    Parameters
+    ----------
+    folder : str or path
+        For checkpoints of this run alone; it is made when it is needed.
+    every : str or timedelta
+        How often. Settled rows are seen in sinks as often.
+    keep : int
+        How many are kept, beside those found damaged. The newest that is not is taken.
+
+    Examples
+    --------
+    >>> Checkpoints("state/flights", every="10s").every_s
+    10.0
+    """
+
+    folder: str | os.PathLike[str]
+    every: Duration = "10s"
+    keep: int = 3
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.folder, str | os.PathLike):
+            raise PlanError(f"{self.folder!r} is no folder.", where="Checkpoints(...)", hint='such as "state/flights"')
+        if (isinstance(self.every, Real) and not isinstance(self.every, np.timedelta64)) or self.every_s <= 0:
+            raise PlanError(f"every={self.every!r} is no period.", where="Checkpoints(...)", hint='such as every="10s"')
+        if not isinstance(self.keep, Integral) or self.keep < 1:
+            raise PlanError(f"keep={self.keep!r} keeps none.", where="Checkpoints(...)", hint="1 or more; default 3")
+
+    @property
+    def every_s(self) -> float:
+        return duration_seconds(self.every, where="Checkpoints(...)")
+
+
+class Keeping:
+    """What a run keeps: it hands settled rows on, and writes checkpoints.
+
+    Parameters
+    ----------
+    sinks : sequence of Sink or None
+        One for each query.
+    checkpoints : Checkpoints, optional
+        Without them what sinks were given is prepared and committed every second, and a killed run begins anew.
+
+    Attributes
+    ----------
+    skipped : list of str
+        Checkpoints that were found damaged.
+    failed : CheckpointError or None
+        Why the last checkpoint could not be written; the run goes on, and tries again.
+    failures : dict of int to WhimbrelError
+        Queries whose sinks have failed, while others go on. Only without checkpoints: those are of all queries, and all
+        end at the last one, so that they can go on from it with nothing lost.
+    """
+
+    def __init__(self, sinks: Sequence[Sink | None], checkpoints: Checkpoints | None) -> None:
+        self._sinks, self._checkpoints = list(sinks), checkpoints
+        self._every_s = 1.0 if checkpoints is None else checkpoints.every_s
+        self._number = 0
+        self._due = 0.0
+        self.skipped: list[str] = []
+        self.failed: CheckpointError | None = None
+        self.failures: dict[int, WhimbrelError] = {}
+        self._lock: IO[bytes] | None = None
+        self._stopped = [threading.Event() for _ in self._sinks]
+        self._kept: deque[Mapping[int, Any]] = deque(maxlen=1 if checkpoints is None else checkpoints.keep)
+        """Where feeds stood at each checkpoint that is kept, of those that this process has written."""
+
+    def open(self, new: Callable[[], Session]) -> Session:
+        """A session that goes on from the newest checkpoint that is whole, or begins; and its sinks."""
+        try:
+            return self._open(new)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, new: Callable[[], Session]) -> Session:
+        run = secrets.token_hex(8)
+        if self._checkpoints is not None:
+            self._lock = locked(self._folder)
+            run = run_of(self._lock)
+            for partial in self._folder.glob(".*.partial"):  # of a run that was killed while it wrote
+                shutil.rmtree(partial, ignore_errors=True)
+        session, tokens = self._restored(new)
+        for sink, answer, token, stopped in zip(self._sinks, session.answers, tokens, self._stopped, strict=True):
+            if sink is not None:
+                sink.run, sink.checkpointed, sink.stopped = run, self._checkpoints is not None, stopped
+                sink.open(table_schema(answer.schema), answer.settled_rows, token)
+        session.reader.keep_places()
+        self._due = time.monotonic() + self._every_s
+        return session
+
+    def _restored(self, new: Callable[[], Session]) -> tuple[Session, list[Token]]:
+        for folder in reversed(self._written()):
+            self._number = max(self._number, int(folder.name))
+            session = new()
+            try:
+                tokens = load(session, folder)
+            except DamagedCheckpointError:
+                self.skipped.append(folder.name)
+                session.close()
+                continue
+            return session, tokens
+        if self.skipped:
+            raise CheckpointError(f"All of the {len(self.skipped)} checkpoints are damaged.",
+                                  where=f"Checkpoints({str(self._folder)!r})",
+                                  hint="give another folder, to begin anew; rows that sinks have stay there")
+        return new(), [None] * len(self._sinks)
+
+    @property
+    def _folder(self) -> Path:
+        assert self._checkpoints is not None
+        return Path(self._checkpoints.folder)
+
+    def _written(self) -> list[Path]:
+        if self._checkpoints is None or not self._folder.is_dir():
+            return []
+        return sorted(each for each in self._folder.iterdir() if re.fullmatch(rf"[0-9]{{{_DIGITS}}}", each.name))
+
+    def take(self, session: Session, outs: Sequence[list[Batch]] | None) -> None:
+        """Settled rows of a step; and a checkpoint, if it is time."""
+        self._hand_on(session, outs)
+        numbers = range(len(self._sinks))
+        if not self._may_write(self._waiting(filter(self.trouble, numbers))) or time.monotonic() < self._due:
+            return
+        self._complete(session)
+        waiting = self._waiting(numbers)  # for what was just written, too: nothing is added until it is prepared
+        if self._may_write(waiting):
+            self.write(session, waiting)
+
+    def _may_write(self, waiting: AbstractSet[int]) -> bool:
+        """Whether sinks that wait for their servers let others be written; a checkpoint is of all of them."""
+        return self._checkpoints is None or not waiting
+
+    def _complete(self, session: Session) -> None:
+        for outs in session.complete():
+            self._hand_on(session, outs)
+
+    def _waiting(self, numbers: Iterable[int]) -> frozenset[int]:
+        """The numbers of sinks, among some, whose servers are waited for."""
+        found = set()
+        for number in numbers:
+            with self._sink(number) as sink:
+                if sink is not None and not sink.ready():
+                    found.add(number)
+        return frozenset(found)
+
+    def _hand_on(self, session: Session, outs: Sequence[list[Batch]] | None) -> None:
+        for number, (answer, batches) in enumerate(zip(session.answers, outs or (), strict=False)):
+            with self._sink(number) as sink:
+                if sink is not None and batches:
+                    for rows in in_order(table_from_batches(answer.schema, batches)).to_batches():
+                        sink.write(rows)
+
+    def write(self, session: Session, waiting: AbstractSet[int] = frozenset(), *, last: bool = False) -> None:
+        """Prepare, write down, commit; but for sinks that are `waiting` for their servers.
+
+        What cannot be read again is acknowledged when it is in every checkpoint that is kept, since the newest ones may
+        turn out damaged; or when it is in the `last` one of a run.
+        """
+        self._complete(session)
+        tokens: list[Token] = [None] * len(self._sinks)
+        going = [number for number in range(len(tokens)) if number not in waiting]
+        for number in going:
+            with self._sink(number) as sink:
+                tokens[number] = None if sink is None else sink.prepare()
+        self._due = time.monotonic() + self._every_s
+        if self._checkpoints is not None:
+            try:
+                self._number += 1
+                save(session, self._folder / f"{self._number:0{_DIGITS}}", tokens)
+            except CheckpointError as error:  # a full disk: rows are prepared still, and committed with the next one
+                self.failed = error
+                return
+            self.failed = None
+        for number in going:
+            with self._sink(number) as sink:
+                if sink is not None:
+                    sink.commit(tokens[number])
+        if not waiting:
+            self._kept.append(session.reader.places)
+            oldest = self._kept[0] if len(self._kept) == self._kept.maxlen else {}
+            session.reader.acknowledge(self._kept[-1], self._kept[-1] if last else oldest)
+        self._forget()
+
+    @contextmanager
+    def _sink(self, number: int) -> Iterator[Sink | None]:
+        """The sink of a query, for one step; whatever goes wrong in it is a failure of that query."""
+        sink = self._sinks[number]
+        try:
+            yield sink
+        except Exception as error:  # anybody may write a sink
+            assert sink is not None
+            failure = error if isinstance(error, WhimbrelError) else SinkError(
+                f"{sink.name} cannot be written: {type(error).__name__}: {error}", where=f"start(to={sink.name})",
+                hint="mend the sink; then start the run again")
+            if self._checkpoints is not None:
+                raise failure from error
+            self.failures[number] = failure
+            self._sinks[number] = None
+            with suppress(Exception):
+                sink.close()
+
+    def waits(self, number: int) -> bool:
+        """Whether a query's rows wait for a server that may never take them; with checkpoints none are lost."""
+        return self._checkpoints is None and bool(self.trouble(number))
+
+    def stop(self, numbers: AbstractSet[int]) -> None:
+        """Wait no longer for servers of these queries; with checkpoints, which are of all, when it is all of them."""
+        if self._checkpoints is None or len(numbers) == len(self._sinks):
+            for number in numbers:
+                self._stopped[number].set()
+
+    def trouble(self, number: int) -> str:
+        """What keeps the sink of a query from being written just now."""
+        sink = self._sinks[number]
+        return "" if sink is None else sink.trouble
+
+    def _forget(self) -> None:
+        if self._checkpoints is not None:
+            written = self._written()
+            oldest = [each for each in written if each.name not in self.skipped][-self._checkpoints.keep:][0]
+            for folder in written[:written.index(oldest)]:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Let go of the sinks, and of the folder; what they were to keep is prepared already."""
+        for sink in self._sinks:
+            with suppress(Exception):
+                if sink is not None:
+                    sink.close()
+        if self._lock is not None:
+            self._lock.close()

@@ -1,0 +1,189 @@
+"""Queries being answered together: what was read, and what their answers look like now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from whimbrel.batch import SPACIOUS_BYTES, Batch
+from whimbrel.connect import ReplayClock
+from whimbrel.errors import WhimbrelError
+from whimbrel.optimize import optimize_together
+from whimbrel.plan import Node, check_shown
+from whimbrel.run.metrics import Snapshot
+from whimbrel.run.pipeline import Pipeline
+from whimbrel.run.query_result import Answer
+from whimbrel.run.rewind_points import Mark, Marks
+from whimbrel.run.source_reader import Reader
+
+
+class Session:
+    """Reads once for all queries, and can say at any moment what each would answer if the streams ended.
+
+    Not safe to share between threads: whoever steps it also asks it.
+
+    Parameters
+    ----------
+    *plans : Node
+        The queries as written.
+    keep_rows : int, optional
+        Settled result rows of each to keep; older ones are forgotten and counted. None keeps all.
+    hurry : bool
+        Nobody looks before the end: take large steps.
+    rewindable : bool
+        Go back when the clock of its replays is set back.
+
+    Attributes
+    ----------
+    clock : ReplayClock or None
+        The clock of its replays.
+    marks : Marks or None
+        Where it can go back to.
+    answers : tuple of Answer
+        One for each query.
+    left : set of int
+        Numbers of the queries that were left while others went on.
+    """
+
+    def __init__(self, *plans: Node, keep_rows: int | None = None, hurry: bool = False,
+                 rewindable: bool = False) -> None:
+        for plan in plans:
+            check_shown(plan)
+        self.plans = plans
+        self.pipeline = Pipeline(*optimize_together(plans))
+        self.reader = Reader(self.pipeline, hurry=hurry)
+        follower = self.reader.follower
+        self.clock: ReplayClock | None = None if follower is None else follower.clock
+        self.answers = tuple(Answer(plan, self.pipeline, number, keep_rows, self.clock, self.reader)
+                             for number, plan in enumerate(plans))
+        self.left: set[int] = set()
+        self.marks = Marks(self.mark()) if rewindable and self.reader.rewindable else None
+
+    @property
+    def finished(self) -> bool:
+        return self.reader.finished
+
+    def step(self) -> list[list[Batch]] | None:
+        """Read and process a little; settled rows of each query, or None when no source had anything."""
+        if self.marks is None:
+            self.follow_clock()
+        began = time.perf_counter()
+        outs = self.reader.step()
+        if outs is not None:
+            self._add(outs)
+            if self.marks is not None:
+                self.marks.worked(time.perf_counter() - began, self.reader.rows, self.mark)
+        return outs
+
+    def complete(self) -> Iterator[list[list[Batch]]]:
+        """Work on what is left of rows that feeds gave at once, so that their places can be told."""
+        for outs in self.reader.complete():
+            self._add(outs)
+            yield outs
+
+    def drain(self) -> Iterator[list[list[Batch]]]:
+        """Work on what feeds have received, and receive no more; settled rows of each query."""
+        for outs in self.reader.drain():
+            self._add(outs)
+            yield outs
+
+    def _add(self, outs: list[list[Batch]]) -> None:
+        for number, (answer, out) in enumerate(zip(self.answers, outs, strict=True)):
+            if number not in self.left and not answer.finished:
+                answer.add(out)
+                if answer.held_bytes > SPACIOUS_BYTES and self.pipeline.pending:
+                    self.pipeline.check_memory(answer.held_bytes)
+                self._end(answer)
+
+    def follow_clock(self) -> bool:
+        """Go back if the clock was set to where this session has been already; whether it went."""
+        follower = self.reader.follower
+        if follower is None or follower.seeks == follower.clock.seeks:
+            return False
+        seeks, instant = follower.clock.last_seek
+        back = self.marks is not None and instant < self.reader.came
+        if self.marks is not None and back:
+            self.go_back(self.marks.back_to(instant))
+        follower.seeks = seeks
+        return back
+
+    @property
+    def behind_clock(self) -> bool:
+        """Whether the clock was set to where this session has been, and it can go back."""
+        follower = self.reader.follower
+        if self.marks is None or follower is None:
+            return False
+        seeks, instant = follower.clock.last_seek
+        return seeks != follower.seeks and instant < self.reader.came
+
+    def mark(self) -> Mark:
+        """Where it is now."""
+        return Mark(self.reader.came, self.reader.rows, self.pipeline.fork(range(len(self.plans))),
+                    tuple(answer.settled_rows for answer in self.answers))
+
+    def go_back(self, mark: Mark) -> None:
+        """Be where it was."""
+        self.pipeline.become(mark.pipeline)
+        self.reader.resume(mark.came)
+        for number, (answer, settled) in enumerate(zip(self.answers, mark.settled, strict=True)):
+            if number not in self.left:
+                answer.go_back(settled)
+        self._settle_up()
+
+    def _end(self, answer: Answer) -> None:
+        if self.reader.open.isdisjoint(answer.sources) and not self.pipeline.pending:
+            answer.finished = True
+            answer.end()
+
+    def resume(self, told: list[int], settled: list[int], left: list[int], places: Mapping[int, Any]) -> None:
+        """Go on where the kernels' restored state is: so many rows of each query went out before."""
+        self.pipeline.told = told
+        self.reader.resume(places=places)
+        for answer, rows in zip(self.answers, settled, strict=True):
+            answer.go_on(rows)
+        self.left.update(left)
+        self._settle_up()
+
+    def _settle_up(self) -> None:
+        """Of a pipeline whose state is another now: what is left out, and what has ended."""
+        for number in sorted(self.left):
+            self.leave(number)
+        for number, answer in enumerate(self.answers):
+            if number not in self.left:
+                self._end(answer)
+
+    @property
+    def failures(self) -> dict[int, Exception]:
+        """Why which queries have failed, of those that were not left, while others go on."""
+        return {number: error for number, error in self.pipeline.failures.items() if number not in self.left}
+
+    def leave(self, number: int) -> None:
+        """Do no more for a query, and read no more of what only that one reads."""
+        self.left.add(number)
+        self.answers[number].end()
+        staying = [other for other in range(len(self.plans)) if other not in self.left]
+        self.pipeline.keep(staying)
+        self.reader.keep({source for other in staying for source in self.answers[other].sources})
+
+    def snapshots(self, asked: Sequence[int]) -> list[Snapshot]:
+        """The answers of some queries now; only what is settled, where one would fail if its sources ended now."""
+        rests = self._rests([number for number in asked if not self.answers[number].finished])
+        return [self.answers[number].snapshot(rests.get(number, [])) for number in asked]
+
+    def _rests(self, open_: list[int]) -> dict[int, list[Batch]]:
+        if not open_:
+            return {}
+        try:
+            rest = self.pipeline.rest(open_)
+        except WhimbrelError:
+            if len(open_) == 1:
+                return {}
+            return {number: batches for one in open_ for number, batches in self._rests([one]).items()}
+        return {number: rest[number] for number in open_}
+
+    def close(self) -> None:
+        """Let go of the sources."""
+        for answer in self.answers:
+            answer.end()
+        self.reader.close()

@@ -1,0 +1,303 @@
+"""From a row of an answer back to the events that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
+from typing import Any, Final
+
+import pyarrow as pa
+
+from whimbrel.batch import Field, Schema
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.connect.tables.captured_rows import Events, Reread
+from whimbrel.errors import PlanError, SourceError
+from whimbrel.expr import Col, Expr, end_time, start_time
+from whimbrel.operators import Band, LateRows, Revise, Select, Where
+from whimbrel.plan import Disorder, Node, Operator, Source, Wanted, earlier
+from whimbrel.run.execution import Session
+from whimbrel.run.latest_rows import Newest, Search
+from whimbrel.run.row_selector import asked
+
+Read = Mapping[Source, tuple[Source, int]]
+"""What a run has read of the sources of its plan: each as it read it, and how many rows."""
+
+Path = tuple[str, ...]
+"""Operators from a source to a result."""
+
+_NUMBER: Final = "behind:number"
+_LIFETIME: Final = ("behind:start", "behind:end")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Events of one source.
+
+    Attributes
+    ----------
+    source : Source
+    rows : int
+        How many there are.
+    table : pyarrow.Table
+        start, end and payload of the newest of them, in the order of start.
+    lifetimes : pyarrow.Table
+        For each of those: start and end behind the last step in which it was still an event of its own, such as the
+        window that it counts in.
+    """
+
+    source: Source
+    rows: int
+    table: pa.Table
+    lifetimes: pa.Table
+
+    @property
+    def events(self) -> pa.Table:
+        """The table without columns that its lifetimes show already; those that they hide go by another name."""
+        source, names = self.source, self.table.column_names
+        kept = [place for place, name in enumerate(names)
+                if place < 2 or name not in ("start", "end") or name in source.hidden]
+        return self.table.select(kept).rename_columns(
+            [f"{source.name}.{names[place]}" if place > 1 and names[place] in source.hidden else names[place]
+             for place in kept])
+
+
+@dataclass(frozen=True)
+class Behind:
+    """The events that a row of an answer is made of.
+
+    Attributes
+    ----------
+    origins : tuple of Origin
+        One for each source.
+    paths : tuple of tuple of str
+        The ways that they went: a source, and the operators from there to the result, as ``explain()`` names them.
+    """
+
+    origins: tuple[Origin, ...]
+    paths: tuple[Path, ...]
+    _plan: Node
+    _wanted: Wanted
+
+    @property
+    def events(self) -> dict[str, pa.Table]:
+        """The events by the names of their sources: start, end and payload.
+
+        A column whose name is that of a lifetime's end, and that is another, has its source's name before its own.
+        """
+        names = [origin.source.name for origin in self.origins]
+        numbered = [name if names.count(name) == 1 else f"{name} ({names[:at].count(name) + 1})"
+                    for at, name in enumerate(names)]
+        return {name: origin.events for name, origin in zip(numbered, self.origins, strict=True)}
+
+    @property
+    def complete(self) -> bool:
+        """Whether all events are here, and not the newest only."""
+        return all(origin.rows == origin.table.num_rows for origin in self.origins)
+
+    def again(self) -> pa.Table:
+        """What the query answers to these events alone: its rows at the time of the one that was asked for.
+
+        Raises
+        ------
+        PlanError
+            When there are more events than are here, or the query asks which rows came late.
+        """
+        if not self.complete:
+            raise PlanError("There are more events than are here.", where="behind(...).again()",
+                            hint=f"behind(..., most={max(origin.rows for origin in self.origins)})")
+        if any(isinstance(node.op, LateRows | Revise) for node in self._plan.walk()):
+            raise PlanError("Which rows came late depends on all that came.", where="behind(...).again()",
+                            hint="ask the query without its latencies")
+        seen = {origin.source: Events(origin.source, origin.table) for origin in self.origins}
+
+        def given(node: Node) -> Node:
+            return Node(seen[node.op]) if isinstance(node.op, Source) else node
+
+        rows = Newest(self._plan.schema, INF)
+        _answer(self._plan.rewrite(given), self._wanted, rows)
+        return rows.table()
+
+    def __str__(self) -> str:
+        counts = [f"{origin.rows:,} events of {origin.source.name}" for origin in self.origins]
+        return "\n".join([", ".join(counts), *(" → ".join(path) for path in self.paths)])
+
+
+def behind(plan: Node, row: Mapping[str, Any], *, most: int = 1000, read: Read | None = None) -> Behind:
+    """Find the events that a row of a query's answer is made of, by reading its sources once more.
+
+    An operator says which rows of its inputs the wanted rows of its output need (:meth:`Operator.lineage`); a log that
+    is in the order of time is read in that range only. As long as events go through steps one by one, they are taken
+    along, and what is left of them tells which count.
+
+    Parameters
+    ----------
+    plan : Node
+        As written.
+    row : mapping of str to value
+        start, perhaps end, and columns that tell which row is asked about.
+    most : int
+        Events of each source to show, the newest; others are counted only.
+    read : mapping, optional
+        What a run has read so far; without it sources are read to their end.
+
+    Raises
+    ------
+    SourceError
+        When a source is a feed whose rows are gone.
+    """
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise PlanError(f"{most!r} is no number of events.", where=f"behind(..., most={most!r})", hint="1 or more")
+    wanted = asked(plan.schema, row)
+    segments = list(_segments(plan, replace(wanted, result=True), ()))
+    origins = []
+    for source in plan.sources():
+        log, rows = _log(source, (read or {}).get(source))
+        found = Newest(_carried(source), most, _NUMBER)
+        for segment in segments:
+            if segment.source is source:
+                _answer(segment.carrying(log, rows), segment.wanted, found)
+        origins.append(_origin(source, found))
+    return Behind(tuple(origins), tuple(dict.fromkeys(segment.path for segment in segments)), plan, wanted)
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """Steps from a source on, of which each row is one of the source; the last of them tells which rows count.
+
+    Parameters
+    ----------
+    chain : tuple of Node
+        The source first, or the step that judges how late its rows are.
+    wanted : Wanted
+        Rows behind the last of them.
+    path : tuple of str
+        From the source to the result of the query.
+    """
+
+    chain: tuple[Node, ...]
+    wanted: Wanted
+    path: Path
+
+    @property
+    def source(self) -> Source:
+        leaf = self.chain[0]
+        source = leaf.op if isinstance(leaf.op, Source) else leaf.inputs[0].op
+        assert isinstance(source, Source)
+        return source
+
+    def carrying(self, log: Source, rows: int) -> Node:
+        """The steps, asked for what rows were at the source, of those rows that may be wanted."""
+        numbered = Reread(log, *self._part(log, rows), _NUMBER)
+        node = Node(numbered)
+        if isinstance(op := self.chain[0].op, LateRows):
+            node = Node(replace(op, source=numbered), (node,))
+        elif isinstance(op, Band):
+            node = Node(op, (node,))
+        carried = _values(self.source)
+        kept = tuple((name, Col(name)) for name in node.schema.names if name != _NUMBER)
+        node = Node(Select(columns=(*kept, *carried)), (node,))
+        names = tuple((name, Col(name)) for name, _ in carried)
+        for step in self.chain[1:]:
+            op = step.op
+            node = Node(replace(op, columns=(*op.columns, *names)) if isinstance(op, Select) else op, (node,))
+        if conditions := self._conditions:
+            node = Node(Where(condition=reduce(and_, conditions)), (node,))
+        return Node(Select(columns=names), (node,))
+
+    @property
+    def _conditions(self) -> tuple[Expr, ...]:
+        """Those that tell rows that are needed from others; a step may need rows that its own output does not want."""
+        last = self.chain[-1]
+        if isinstance(last.op, Source) or last.op.row_by_row:
+            return self.wanted.where
+        return last.op.lineage(self.wanted, *(below.given for below in last.inputs))[0].where
+
+    def _part(self, log: Source, rows: int) -> tuple[int, int]:
+        """Rows of the source among which are all that may be wanted."""
+        if log.disorder != Disorder() or log.live or log.edges or not log.cuts(2):
+            return 0, rows
+        wanted = self.wanted
+        for node in reversed(self.chain[1:]):
+            wanted, = _operator(node).lineage(wanted, *(below.given for below in node.inputs))
+        start = wanted.start
+        if not wanted.starting:
+            start = MIN_TIME if log.longest is None else earlier(start, log.longest - 1)
+        first, stop = log.rows_between(start, wanted.end)
+        return min(first, rows), min(stop, rows)
+
+
+def _segments(node: Node, wanted: Wanted, path: Path) -> Iterator[_Segment]:
+    """The ways back from the wanted rows of a node, as far as its rows can be told apart."""
+    chain = _chain(node)
+    if chain and (len(chain) == 1 or _operator(node).suffices(wanted)):
+        yield _Segment(chain, wanted, (*map(_name, chain), *path))
+        return
+    op = _operator(node)
+    for below, needed in zip(node.inputs, op.lineage(wanted, *(below.given for below in node.inputs)), strict=True):
+        yield from _segments(below, needed, (_name(node), *path))
+
+
+def _chain(node: Node) -> tuple[Node, ...]:
+    """From a source to this node, where each row behind a step below it is one row of the source; else nothing."""
+    if isinstance(node.op, Source | Band | LateRows):
+        return (node,)
+    if len(node.inputs) != 1:
+        return ()
+    below, = node.inputs
+    before = _chain(below)
+    return (*before, node) if len(before) == 1 or (before and _operator(below).row_by_row) else ()
+
+
+def _operator(node: Node) -> Operator:
+    assert isinstance(node.op, Operator)
+    return node.op
+
+
+def _name(node: Node) -> str:
+    return node.op.name if isinstance(node.op, Source) else node.op.show()
+
+
+def _log(source: Source, read: tuple[Source, int] | None) -> tuple[Source, int]:
+    """A source that gives once more what was read, and how many rows of it."""
+    log, rows = read or (source, INF)
+    again = log.again()
+    if again is None:
+        raise SourceError(f"{source.name} is a feed, and its rows are gone.", where="behind(...)",
+                          hint="ask the same query on a log of the feed: query.on(log).behind(...)")
+    if not again.edges:
+        return again, rows
+    plan = Node(Select(columns=_values(source)[1:]), (Node(Reread(again, 0, rows, _NUMBER)),))
+    facts = Newest(plan.schema, INF)
+    _answer(plan, Wanted(), facts)
+    return Events(source, facts.table().select(range(2, 4 + len(source.schema.names)))), INF
+
+
+def _values(source: Source) -> tuple[tuple[str, Expr], ...]:
+    """What a row carries: its number, its lifetime and its columns as they were at the source."""
+    columns = ((f"behind:{place}", Col(name)) for place, name in enumerate(source.schema.names))
+    return ((_NUMBER, Col(_NUMBER)), (_LIFETIME[0], start_time()), (_LIFETIME[1], end_time()), *columns)
+
+
+def _carried(source: Source) -> Schema:
+    time = source.schema.time_type
+    columns = (Field(f"behind:{place}", field.type) for place, field in enumerate(source.schema))
+    return source.schema.with_fields([Field(_NUMBER, pa.int64()), *(Field(name, time) for name in _LIFETIME), *columns])
+
+
+def _origin(source: Source, found: Newest) -> Origin:
+    rows = found.table().sort_by([(_LIFETIME[0], "ascending"), (_NUMBER, "ascending")])
+    lifetimes, table = rows.select(range(2)), rows.select(range(3, rows.num_columns))
+    return Origin(source, found.rows, table.rename_columns(["start", "end", *source.schema.names]), lifetimes)
+
+
+def _answer(plan: Node, wanted: Wanted, found: Newest) -> None:
+    """Look for rows in the answer of a plan, and no longer than any can come."""
+    search = Search(wanted, found)
+    with closing(Session(plan, keep_rows=0, hurry=True)) as session:
+        while not session.finished and session.pipeline.told[-1] < wanted.end:
+            for batch in (session.step() or [[]])[0]:
+                search.add(batch)
+    search.end()

@@ -1,0 +1,326 @@
+"""What one query has answered so far, and the counters of its part of the work."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from heapq import heapify, heappop, heappush
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Storage, Ticks, table_from_batches
+from whimbrel.clock import INF, MIN_TIME, as_ticks, round_spans
+from whimbrel.connect import ReplayClock
+from whimbrel.disorder import Ingress
+from whimbrel.kernels import ascends, ordered
+from whimbrel.operators import Band, Ingest, LateRows
+from whimbrel.operators.rows.late_rows import LateKernel
+from whimbrel.operators.rows.lateness_band import BandKernel
+from whimbrel.plan import Node, Source
+from whimbrel.run.metrics import Metrics, Snapshot, moment
+from whimbrel.run.operator_metrics import Step
+from whimbrel.run.pipeline import Pipeline
+from whimbrel.run.source_reader import Reader
+
+Gate = Ingress | BandKernel | LateKernel
+
+_LATELY_S = 5.0
+_MOST_PARTITIONS = 100
+_LONG = 4_096
+"""Rows of a stretch of an answer that is put elsewhere as it is; shorter ones are gathered row by row."""
+
+
+class Answer:
+    """The rows of one query that are settled, as many as are kept.
+
+    Parameters
+    ----------
+    plan : Node
+        The query as written.
+    pipeline : Pipeline
+        What answers it, maybe among others.
+    number : int
+        Which of the pipeline's plans it is.
+    keep_rows : int, optional
+        Settled result rows to keep; older ones are forgotten and counted. None keeps all.
+    clock : ReplayClock, optional
+        The clock of its replays.
+    reader : Reader, optional
+        Of its sources.
+
+    Attributes
+    ----------
+    version : int
+        Grows with every change.
+    settled_rows : int
+        How many result rows can no longer change, forgotten ones included.
+    held_bytes : int
+        Memory of the settled rows that are kept.
+    finished : bool
+        All of it is settled.
+    """
+
+    def __init__(self, plan: Node, pipeline: Pipeline, number: int, keep_rows: int | None,
+                 clock: ReplayClock | None = None, reader: Reader | None = None) -> None:
+        self._reader = reader
+        self.schema = plan.schema
+        self.finished = False
+        self.settled_rows = self.version = self.held_bytes = 0
+        self.sources = [source for source, entry in enumerate(pipeline.entries) if entry in pipeline.needs[number]]
+        self._pipeline = pipeline
+        self._nodes = sorted(pipeline.needs[number])
+        self._keep_rows = keep_rows
+        self._clock = clock
+        self._tables: deque[pa.Table] = deque()
+        self._storage = Storage()
+        self._newest_start = MIN_TIME
+        self._in_order = True
+        self._rearranged = 0
+        self._forgotten = self._rows_before = 0
+        self._began = time.perf_counter()
+        self._ended: float | None = None
+        self._lately: deque[tuple[float, int]] = deque([(self._began, 0)])
+
+    def add(self, batches: list[Batch]) -> None:
+        """Rows that are settled now."""
+        self.version += 1
+        if self._keep_rows == 0:  # then nobody needs a table of them, and whoever takes them makes their own
+            self.settled_rows += sum(batch.rows for batch in batches)
+            self._forgotten = self.settled_rows
+            return
+        if not batches:
+            return
+        for batch in batches:
+            self._watch_order(batch.sync, ordered(batch))
+        table = table_from_batches(self.schema, batches, self._storage)
+        self._tables.append(table)
+        self.settled_rows += table.num_rows
+        self.held_bytes += table.nbytes
+        if self._keep_rows is None:
+            return
+        while self._tables and self.settled_rows - self._forgotten - self._tables[0].num_rows >= self._keep_rows:
+            oldest = self._tables.popleft()
+            self._forgotten += oldest.num_rows
+            self.held_bytes -= oldest.nbytes
+            self._rearranged += not self._in_order
+
+    def _watch_order(self, starts: Ticks, in_order: bool) -> None:
+        """Rows that follow in the order of start need not be looked at again with every snapshot."""
+        if not len(starts):
+            return
+        newest = int(starts[-1])
+        if starts[0] < self._newest_start or not in_order:
+            self._in_order = False
+            self._rearranged += 1
+            newest = int(starts.max())
+        self._newest_start = max(self._newest_start, newest)
+
+    def go_on(self, settled: int) -> None:
+        """So many rows went out before, from a pipeline whose state is restored, and are not kept here."""
+        self.settled_rows = self._forgotten = settled
+        self._rows_before = self._rows
+        self._lately = deque([(self._began, self._rows_before)])
+
+    def go_back(self, settled: int) -> None:
+        """Only so many rows are settled, of which those that were forgotten stay so."""
+        self.version += 1
+        self.finished, self._ended = False, None
+        while self._tables and self.settled_rows > settled:
+            newest = self._tables.pop()
+            self.settled_rows -= newest.num_rows
+            self.held_bytes -= newest.nbytes
+        self.settled_rows = settled
+        self._rearranged += 1
+        self._newest_start = MIN_TIME
+        for table in self._tables:
+            for chunk in table.column("start").chunks:
+                starts = np.asarray(Column.from_arrow(chunk).values)
+                self._watch_order(starts, ascends(starts))
+        self._forgotten = min(self._forgotten, settled)
+        self._lately = deque([(time.perf_counter(), self._rows)])
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        self._ended = self._ended or time.perf_counter()
+
+    def forget(self) -> None:
+        """Drop everything that is settled."""
+        self._forgotten = self.settled_rows
+        self._tables.clear()
+        self.held_bytes = 0
+        self._in_order = True
+
+    def settled(self) -> pa.Table:
+        """The settled rows that are kept, in the order of their start."""
+        if not self._tables:
+            return table_from_batches(self.schema, [])
+        table = pa.concat_tables(self._tables)
+        return table if self._in_order else in_order(table)
+
+    def snapshot(self, rest: list[Batch]) -> Snapshot:
+        """What is settled, and the rest as it would be if the sources ended now."""
+        settled = self.settled()
+        table = pa.concat_tables([settled, in_order(table_from_batches(self.schema, rest))]) if rest else settled
+        return Snapshot(table, settled.num_rows, self.version, self.metrics(), self.finished, self._rearranged)
+
+    def metrics(self) -> Metrics:
+        now = self._ended or time.perf_counter()
+        gates = list(self._gates.values())
+        rows = self._rows
+        newest = max(self._ticks(number, gate.newest) for number, gate in self._gates.items())
+        buffered = {name: self._pipeline.kernels[number].buffered_rows for name, number in self._names.items()}
+        return Metrics(
+            rows=rows,
+            rows_per_s=self._rate(now, rows),
+            share=self._share(rows),
+            watermark=moment(min(self._ticks(number, gate.frontier) for number, gate in self._gates.items()),
+                             self.schema),
+            newest=moment(newest, self.schema),
+            age_s=None if self._clock is None or newest == MIN_TIME else self._clock.age_s(newest, self.schema.unit),
+            late_dropped=sum(gate.late_dropped for gate in gates),
+            late_adjusted=sum(gate.late_adjusted for gate in gates),
+            late_by_partition=self._late_by_partition(),
+            late_by=self._late_by(),
+            buffered_rows=sum(buffered.values()),
+            buffered_bytes=sum(self._pipeline.kernels[number].buffered_bytes for number in self._nodes),
+            sorted_runs=sum(self._pipeline.kernels[number].sorted_runs for number in self._nodes),
+            buffered=buffered,
+            settled_rows=self.settled_rows,
+            forgotten_rows=self._forgotten,
+            elapsed_s=now - self._began,
+            feeds={} if self._reader is None else self._reader.feeds(self.sources),
+            steps=self._steps(buffered),
+        )
+
+    def _ticks(self, number: int, time: int) -> int:
+        """A time of a step, as the answer counts time."""
+        return as_ticks(time, self._pipeline.nodes[number].schema.unit, self.schema.unit)
+
+    def _share(self, rows: int) -> float | None:
+        if self.finished:
+            return 1.0
+        counts = [self._pipeline.sources[source].rows for source in self.sources]
+        if None in counts:
+            return None if self._clock is None else self._clock.share
+        total = sum(count for count in counts if count is not None)
+        return min(rows / total, 1.0) if total else 0.0
+
+    def kernels(self) -> dict[str, str]:
+        """The source text that is generated for each operator, as far as it has seen rows."""
+        kernels = self._pipeline.kernels
+        return {name: "\n\n".join(text) for name, number in self._names.items() if (text := kernels[number].sources)}
+
+    def _steps(self, buffered: Mapping[str, int]) -> tuple[Step, ...]:
+        steps = []
+        for (name, number), inputs in zip(self._names.items(), self._inputs, strict=True):
+            done, rows_in = self._pipeline.work[number], self._pipeline.rows_in(number)
+            steps.append(Step(name, inputs, rows_in, done.rows_out, done.seconds, buffered[name]))
+        return tuple(steps)
+
+    @cached_property
+    def _inputs(self) -> list[tuple[int, ...]]:
+        """For each of the operators, the places of those that it reads."""
+        places = {number: place for place, number in enumerate(self._nodes)}
+        return [tuple(places[self._pipeline.position(below)] for below in self._pipeline.nodes[number].inputs)
+                for number in self._nodes]
+
+    @cached_property
+    def _names(self) -> dict[str, int]:
+        """The kernels' numbers by the names of what they do, as explain() has them."""
+        names: dict[str, int] = {}
+        seen: Counter[str] = Counter()
+        for number in self._nodes:
+            op = self._pipeline.nodes[number].op
+            text = op.name if isinstance(op, Source) else op.show()
+            seen[text] += 1
+            names[text if seen[text] == 1 else f"{text} ({seen[text]})"] = number
+        return names
+
+    @property
+    def _gates(self) -> dict[int, Gate]:
+        """What decides, for each source, which rows are too late for this query."""
+        gates = {entry: entry for entry in (self._pipeline.entries[source] for source in self.sources)}
+        for number in self._nodes:
+            node = self._pipeline.nodes[number]
+            if isinstance(node.op, Band | Ingest | LateRows):
+                entry = self._pipeline.position(node.inputs[0])
+                gates[entry] = max(gates[entry], number, key=self._breadth)
+        kernels = {number: self._pipeline.kernels[number] for number in gates.values()}
+        return {number: gate for number, gate in kernels.items() if isinstance(gate, Gate)}
+
+    def _breadth(self, number: int) -> float:
+        """Of the steps that judge rows of one source, that which counts: it lets in what the others do, and more."""
+        match self._pipeline.nodes[number].op:
+            case Band(upto=upto):
+                return upto
+            case Ingest():
+                return INF
+            case LateRows():
+                return -1
+        return -2
+
+    @property
+    def _ingresses(self) -> list[Ingress]:
+        every = self._pipeline.ingresses
+        return [every[source] for source in self.sources]
+
+    @property
+    def _rows(self) -> int:
+        return sum(ingress.rows for ingress in self._ingresses)
+
+    def _late_by_partition(self) -> dict[str, Counter[Any]]:
+        found: dict[str, Counter[Any]] = {}
+        for gate in self._gates.values():
+            if isinstance(gate, Ingress) and gate.disorder.partition is not None:
+                found.setdefault(gate.source.name, Counter()).update(gate.time.late_rows(_MOST_PARTITIONS))
+        return found
+
+    def _late_by(self) -> dict[str, dict[int, int]]:
+        found = {}
+        for ingress in self._ingresses:
+            if isinstance(ingress, Ingress) and ingress.late_by is not None:
+                spans, counts = round_spans(ingress.source.schema.unit), ingress.late_by.tolist()
+                found[ingress.source.name] = {span: rows for span, rows in zip(spans, counts, strict=True) if rows}
+        return found
+
+    def _rate(self, now: float, rows: int) -> float:
+        self._lately.append((now, rows))
+        while len(self._lately) > 2 and self._lately[1][0] < now - _LATELY_S:
+            self._lately.popleft()
+        then, before = (self._began, self._rows_before) if self.finished else self._lately[0]
+        return (rows - before) / max(now - then, 1e-9)
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """The table in the order of start; rows of one start keep their order."""
+    starts = [np.asarray(Column.from_arrow(chunk).values) for chunk in table.column("start").chunks if len(chunk)]
+    if all(map(ascends, starts)) and all(before[-1] <= after[0] for before, after in pairwise(starts)):
+        return table
+    stretches = _stretches(starts, table.num_rows // _LONG) if all(map(ascends, starts)) else None
+    if stretches is not None:
+        return pa.concat_tables(table.slice(first, rows) for first, rows in stretches)
+    return table.take(Column(pa.int64(), np.concatenate(starts).argsort(kind="stable")).to_arrow())
+
+
+def _stretches(runs: Sequence[Ticks], most: int) -> list[tuple[int, int]] | None:
+    """Where stretches of runs in order begin, and their rows, so that they are in order together; None if too many."""
+    before = [0, *accumulate(map(len, runs))]
+    heads = [(int(run[0]), number, 0) for number, run in enumerate(runs)]
+    heapify(heads)
+    found: list[tuple[int, int]] = []
+    while heads and len(found) < most:
+        _, number, first = heappop(heads)
+        run = runs[number]
+        stop = len(run)
+        if heads:
+            time, other, _ = heads[0]
+            stop = int(np.searchsorted(run, time, "right" if number < other else "left"))
+        found.append((before[number] + first, stop - first))
+        if stop < len(run):
+            heappush(heads, (int(run[stop]), number, stop))
+    return None if heads else found

@@ -1,0 +1,345 @@
+"""What the thread of a run does: read, show what was asked for, and end each query in its time."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Literal
+
+from whimbrel.batch import table_from_batches
+from whimbrel.errors import CheckpointError, SourceError, WhimbrelError
+from whimbrel.run.checkpoint import save
+from whimbrel.run.checkpoint_coordinator import Keeping
+from whimbrel.run.execution import Session
+from whimbrel.run.metrics import Metrics, Snapshot
+from whimbrel.run.query_result import Answer
+
+FilePath = str | os.PathLike[str]
+State = Literal["running", "paused", "finished", "stopped", "failed"]
+
+_IDLE_S, _PAUSE_S = 0.05, 0.002
+
+
+class Shown:
+    """What is seen of one query from outside of the thread."""
+
+    def __init__(self, number: int, answer: Answer) -> None:
+        self.number = number
+        self.answer = answer
+        self.state: State = "running"
+        self.error: WhimbrelError | None = None
+        self.ended = threading.Event()
+        self.metrics: Metrics = answer.metrics()
+        self.latest: Snapshot | None = None
+        self.asked = self.answered = 0
+        self.awaited: int | None = None
+        self.stopping = False
+        self.keep = True
+
+    @property
+    def going(self) -> bool:
+        return self.state in ("running", "paused")
+
+    @property
+    def seen(self) -> int:
+        """The version of the last snapshot; -1 before there is one."""
+        return -1 if self.latest is None else self.latest.version
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether somebody waits for what could be answered now."""
+        return self.asked > self.answered or (self.awaited is not None and self.answer.version > self.awaited)
+
+
+class Loop:
+    """What the thread runs. It does not know its handles, so that they can be let go."""
+
+    def __init__(self, session: Session, keeping: Keeping | None = None) -> None:
+        self.session = session
+        self.keeping = keeping
+        self.shown = [Shown(number, answer) for number, answer in enumerate(session.answers)]
+        self._error: WhimbrelError | None = None
+        for number in session.left:
+            self._end(self.shown[number], "stopped")
+        self._over = self._drains = False
+        self._changed = threading.Condition()
+        self._look_after = 0.0
+        self._measured, self._unmeasured = 0.0, True
+        self._seeks = 0
+        self._checkpoints: list[tuple[FilePath, Future[None]]] = []
+        if session.clock is not None:
+            session.clock.rewindable.add(self)
+
+    def begin(self) -> None:
+        """Serve on a thread of its own."""
+        threading.Thread(target=self.serve, name="whimbrel-run", daemon=True).start()
+
+    def sought(self) -> None:
+        """The clock of the replays was set: a run that has ended goes on if it has been there already."""
+        with self._changed:
+            if self._over and self.session.behind_clock and not all(shown.stopping for shown in self._ended()):
+                self._over = False
+                self._revive()
+                self.session.reader.rejoin()
+                self.begin()
+            self._call()
+
+    def _call(self) -> None:
+        """Something is asked of the thread, which may be waiting for a feed."""
+        self._changed.notify_all()
+        self.session.reader.ring()
+
+    def _ended(self) -> list[Shown]:
+        return [shown for shown in self.shown if shown.state == "finished"]
+
+    def _revive(self) -> None:
+        """What had ended goes on."""
+        for shown in self._ended():
+            if not shown.stopping:
+                shown.state = "running"
+                shown.ended.clear()
+
+    def serve(self) -> None:
+        state: State = "failed"
+        try:
+            state = self._read()
+            self._keep_last()
+        except Exception as error:  # noqa: BLE001 - a bug must show in the view, not die with the thread
+            self._error = _told(error)
+        finally:
+            state = state if self._error is None else "failed"
+            self.session.close()
+            if self.keeping is not None:
+                self.keeping.close()
+            with self._changed:
+                for shown in self._going():
+                    self._end(shown, state)
+                self._over = True
+                if not self._ended():
+                    self.session.marks = None
+                self._write_checkpoints()
+                self._changed.notify_all()
+
+    def _going(self) -> list[Shown]:
+        return [shown for shown in self.shown if shown.going]
+
+    def _end(self, shown: Shown, state: State, error: WhimbrelError | None = None) -> None:
+        """What is left to show: settled rows, and those that a stop or a broken source left unsettled."""
+        answer = shown.answer
+        answer.end()
+        if not shown.keep:
+            answer.forget()
+        answer.version += 1
+        unread = error is None and isinstance(self._error, SourceError)  # its query is as good as that of a stop
+        if (state != "failed" or unread) and shown.keep and shown.number not in self.session.left:
+            shown.latest, = self.session.snapshots([shown.number])
+        else:
+            settled = answer.settled()
+            shown.latest = Snapshot(settled, settled.num_rows, answer.version, answer.metrics(), final=False)
+        shown.metrics = shown.latest.metrics
+        shown.error = (error or self._error) if state == "failed" else None
+        shown.state = state
+        shown.answered = shown.asked
+        shown.ended.set()
+
+    def _read(self) -> State:
+        while True:
+            if all(shown.state != "paused" for shown in self._going()):
+                self._follow_clock()
+            if self.session.finished:
+                return "finished"
+            with self._changed:
+                if self._checkpoints:
+                    self._complete()
+                self._write_checkpoints()
+                self._end_some()
+                going = self._going()
+                if all(shown.stopping for shown in going):
+                    return "stopped"
+                if time.perf_counter() >= self._look_after:
+                    self._look([shown for shown in going if shown.is_asked])
+                paused = any(shown.state == "paused" for shown in going)
+                if self._unmeasured and (paused or self._clock_stands):
+                    self._measure(going)
+                if paused:
+                    self._changed.wait(_IDLE_S)
+                    continue
+            outs = self.session.step()
+            if self.keeping is not None:
+                self.keeping.take(self.session, outs)
+            self._end_failed()
+            self._unmeasured = self._unmeasured or outs is not None
+            since_s = time.perf_counter() - self._measured
+            if since_s > _IDLE_S or (outs is None and self._unmeasured and since_s > _PAUSE_S):
+                self._measure(going)
+
+    def _follow_clock(self) -> None:
+        """Go where the clock of the replays was set to, if it was."""
+        clock = self.session.clock
+        if clock is None or clock.seeks == self._seeks:
+            return
+        self._seeks, self._unmeasured = clock.seeks, True
+        if self.session.follow_clock():
+            self._revive()
+
+    @property
+    def _clock_stands(self) -> bool:
+        """Whether nothing changes once all that has come is read: who waits for that finds it in the metrics."""
+        return self.session.clock is not None and self.session.clock.paused
+
+    def _measure(self, going: list[Shown]) -> None:
+        for shown in going:
+            shown.metrics = shown.answer.metrics()
+        self._measured, self._unmeasured = time.perf_counter(), False
+
+    def _keep_last(self) -> None:
+        """What feeds had received is worked on still, and all of it is written down."""
+        self._complete()
+        if self.keeping is None and not self._drains:
+            return
+        for outs in self.session.drain():
+            if self.keeping is not None:
+                self.keeping.take(self.session, outs)
+        if self.keeping is not None:
+            self.keeping.write(self.session, last=True)
+            self._end_failed()
+            if self.keeping.failed is not None:
+                raise self.keeping.failed
+
+    def _complete(self) -> None:
+        """Rows that a feed gave at once are worked on to the last: its place is behind them."""
+        for outs in self.session.complete():
+            if self.keeping is not None:
+                self.keeping.take(self.session, outs)
+
+    def _end_failed(self) -> None:
+        """Queries that have failed, or whose sinks have, while others that were started with them go on."""
+        failures = {number: error for number, error in self.session.failures.items() if self.shown[number].going}
+        if self.keeping is not None:
+            failures.update(self.keeping.failures)
+        with self._changed:
+            for number, error in failures.items():
+                if self.shown[number].state != "failed":
+                    self._end(self.shown[number], "failed", _told(error))
+                    self.session.leave(number)
+                    self._changed.notify_all()
+
+    def _end_some(self) -> None:
+        """Queries whose sources have ended, and those that were stopped while others go on."""
+        going = self._going()
+        if all(shown.stopping for shown in going):
+            return
+        for shown in going:
+            if shown.state != "paused" and self.keeping is not None and self.keeping.waits(shown.number):
+                continue  # its sink goes on, or fails
+            if shown.answer.finished:
+                self._end(shown, "finished")
+            elif shown.stopping:
+                self._end(shown, "stopped")
+                self.session.leave(shown.number)
+        self._changed.notify_all()
+
+    def _look(self, asked: list[Shown]) -> None:
+        if not asked:
+            return
+        began = time.perf_counter()
+        for shown, snapshot in zip(asked, self.session.snapshots([shown.number for shown in asked]), strict=True):
+            shown.latest = snapshot
+            shown.metrics = snapshot.metrics
+            shown.answered = shown.asked
+            shown.awaited = None
+        self._changed.notify_all()
+        now = time.perf_counter()
+        self._look_after = now + 3 * (now - began)
+
+    def checkpoint(self, path: FilePath) -> None:
+        written: Future[None] = Future()
+        with self._changed:
+            self._checkpoints.append((path, written))
+            if self._over:  # nobody else touches the session any more
+                self._write_checkpoints()
+            self._call()
+        written.result()
+
+    def _write_checkpoints(self) -> None:
+        """Those that were asked for; whoever asked gets the error."""
+        while self._checkpoints:
+            path, written = self._checkpoints.pop()
+            try:
+                self._save(path)
+            except Exception as error:  # noqa: BLE001 - a full disk ends the writing, not the run
+                written.set_exception(error)
+            else:
+                written.set_result(None)
+
+    def _save(self, path: FilePath) -> None:
+        if self._error is not None:
+            raise CheckpointError("The run has failed; there is nothing to go on from.",
+                                  where=f"checkpoint({str(path)!r})", hint="run.error says why")
+        save(self.session, path)
+
+    def snapshot(self, shown: Shown, timeout: float, after: int | None) -> Snapshot:
+        with self._changed:
+            if after is not None:
+                shown.awaited = after if shown.awaited is None else min(after, shown.awaited)
+                if shown.is_asked:
+                    self._call()
+                self._changed.wait_for(lambda: shown.ended.is_set() or shown.seen > after, timeout)
+            elif shown.seen != shown.answer.version:
+                shown.asked += 1
+                mine = shown.asked
+                self._call()
+                self._changed.wait_for(lambda: shown.answered >= mine or shown.ended.is_set(), timeout)
+            none = table_from_batches(shown.answer.schema, [])
+            return shown.latest or Snapshot(none, 0, 0, Metrics(), final=False)
+
+    def metrics(self, shown: Shown) -> Metrics:
+        """The last ones, with what is the matter with its sink now: the thread may be waiting for just that."""
+        trouble = "" if self.keeping is None else self.keeping.trouble(shown.number)
+        return replace(shown.metrics, sink=trouble) if trouble else shown.metrics
+
+    def pause(self, by: Shown) -> None:
+        self._switch(by, "running", "paused")
+
+    def resume(self, by: Shown) -> None:
+        self._switch(by, "paused", "running")
+
+    def _switch(self, by: Shown, before: State, after: State) -> None:
+        with self._changed:
+            if by.state == before:
+                for shown in self._going():
+                    shown.state = after
+                self._call()
+
+    def stop(self, shown: Shown, *, keep: bool) -> None:
+        with self._changed:
+            shown.keep = keep
+            shown.stopping = True
+            if self.keeping is not None:
+                self.keeping.stop({each.number for each in self.shown if each.stopping or not each.going})
+            if self._over:
+                self.session.marks = None
+            self._call()
+
+    def drain(self) -> None:
+        """Stop all, gracefully, and wait for the end."""
+        with self._changed:
+            self._drains = True
+            for shown in self.shown:
+                shown.stopping = True
+            if self._over:
+                self.session.marks = None
+            self._call()
+        for shown in self.shown:
+            shown.ended.wait()
+
+
+def _told(error: Exception) -> WhimbrelError:
+    if isinstance(error, WhimbrelError):
+        return error
+    told = WhimbrelError(f"{type(error).__name__}: {error}", hint="this is a fault of whimbrel itself")
+    told.__cause__ = error
+    return told

@@ -1,0 +1,329 @@
+"""Reading sources in turn, in pieces small enough to stay responsive."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from whimbrel.batch import Batch
+from whimbrel.clock import INF, MIN_TIME, as_ticks, finest
+from whimbrel.connect import Replayed, follow
+from whimbrel.connect.feeds.runtime.feed_reader import Reading
+from whimbrel.connect.feeds.runtime.feed_status import FeedState
+from whimbrel.connect.replay.clock_subscriber import NEVER, Follower
+from whimbrel.connect.tables.columnar_source import BATCH_ROWS
+from whimbrel.operators.windows.adaptive_window import WideningKernel
+from whimbrel.plan import Position, Promising, Pruned, Relief, Source, Unsorted
+from whimbrel.run.pipeline import Pipeline
+from whimbrel.run.statistics_watermark import ahead_of
+
+_SLICE_S = 0.02
+_WAIT_S, _PAUSE_S = 0.05, 0.002
+_FEWEST_ROWS = 256
+
+
+class Reader:
+    """Drives a pipeline from its sources, one small step at a time.
+
+    The source that is furthest behind in time is read next, so that a join buffers as little as possible; replays are
+    read in the order in which their rows come. Steps grow until one takes about 20 ms: an interpreted first batch and a
+    compiled later one both leave room for other work.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+    hurry : bool
+        Take batches whole from the start, when nobody looks before the end.
+
+    Attributes
+    ----------
+    rows : int
+        How many were read.
+    came : int
+        The nanosecond of the last arrival of a replay that was read.
+    follower : Follower or None
+        How far the replays have come on their clock, where there are any.
+    """
+
+    def __init__(self, pipeline: Pipeline, *, hurry: bool = False) -> None:
+        self.pipeline = pipeline
+        pipeline.in_portions = True
+        self._step_rows = sys.maxsize if hurry else _FEWEST_ROWS
+        self._hurry = hurry
+        self._rest: dict[int, Batch] = {}
+        self._streams: dict[int, Iterator[Batch | None]] = {}
+        self.follower: Follower | None = None
+        self._bell = threading.Event()
+        self._quiet = False
+        self._places: dict[int, Any] = {}
+        self._states: dict[int, FeedState] = {}
+        self._reached: dict[int, int] = {}
+        self._reliefs: dict[Relief, Relief] = {}
+        self._ahead = [ahead_of(source) for source in pipeline.sources]
+        self._unit = finest(source.schema.unit for source in pipeline.sources)
+        self.resume()
+
+    def resume(self, came: int | None = None, places: Mapping[int, Any] | None = None) -> None:
+        """Begin each source behind the rows that its pipeline has seen.
+
+        Parameters
+        ----------
+        came : int, optional
+            When the last row came, if that is known.
+        places : mapping of int to JSON value, optional
+            By source: where feeds stood behind those rows.
+        """
+        self._close_streams()
+        self._rest.clear()
+        self._places = dict(places or {})
+        self.rows = sum(ingress.rows for ingress in self.pipeline.ingresses)
+        self._streams = {number: source.read(source.schema.names, Position(ingress.rows, self._places[number])
+                                             if number in self._places else ingress.rows)
+                         for number, (source, ingress) in enumerate(zip(self.pipeline.sources, self.pipeline.ingresses,
+                                                                        strict=True)) if ingress.frontier != INF}
+        for reading in self._readings.values():
+            reading.bell = self._bell
+            if reading.relief is not None:
+                reading.relief = self._own(reading.relief)
+        self._follow()
+        self.came = self._latest() if came is None else came
+
+    def _own(self, relief: Relief) -> Relief:
+        """One of this run alone in the place of a feed's, which other runs may read, too."""
+        if relief not in self._reliefs:
+            self._reliefs[relief] = Relief(relief.hop)
+            for kernel in self.pipeline.kernels:
+                if isinstance(kernel, WideningKernel) and kernel.relief is relief:
+                    kernel.relief = self._reliefs[relief]
+        return self._reliefs[relief]
+
+    def _latest(self) -> int:
+        """When rows that were read came at the latest: the next one came no sooner."""
+        read = [stream for number, stream in self._streams.items()
+                if isinstance(stream, Replayed) and self.pipeline.ingresses[number].rows]
+        for stream in read:
+            while stream.due is None:
+                stream.look()
+        return max((stream.due for stream in read if stream.due is not None), default=-NEVER)
+
+    def _follow(self) -> None:
+        replays = [stream for stream in self._streams.values() if isinstance(stream, Replayed)]
+        if replays or self.follower is not None:
+            self.follower = follow(replays, self.follower)
+
+    @property
+    def finished(self) -> bool:
+        return not self._streams and not self.pipeline.pending
+
+    @property
+    def rewindable(self) -> bool:
+        """Whether it can go back: what is replayed can be read again, what a feed sent is gone."""
+        return self.follower is not None and not self._readings
+
+    @property
+    def _readings(self) -> dict[int, Reading]:
+        """The feeds that are being read."""
+        return {number: stream for number, stream in self._streams.items() if isinstance(stream, Reading)}
+
+    @property
+    def places(self) -> dict[int, Any]:
+        """Where each feed stands behind the rows that were processed, by source, once those are complete."""
+        return self._places | {number: reading.place for number, reading in self._readings.items()}
+
+    def keep_places(self) -> None:
+        """From now on it will be said which rows are safe."""
+        for reading in self._readings.values():
+            reading.keeps_place = True
+
+    def acknowledge(self, places: Mapping[int, Any], for_good: Mapping[int, Any]) -> None:
+        """Rows up to these places are safe, and so far that nobody will ever ask for them again."""
+        for number, reading in self._readings.items():
+            place = (for_good if reading.forgets else places).get(number)
+            if place is not None:
+                reading.acknowledge(place)
+
+    def feeds(self, sources: Collection[int]) -> dict[str, FeedState]:
+        """What the feeds among these sources say about themselves, by name; others of one name are numbered."""
+        for number, reading in self._readings.items():
+            reading.unworked = len(self._rest.get(number, ()))
+            self._states[number] = reading.state
+        found: dict[str, FeedState] = {}
+        same = Counter[str]()
+        for number in sorted(self._states.keys() & sources):
+            name = self.pipeline.sources[number].name
+            same[name] += 1
+            found[name if same[name] == 1 else f"{name} ({same[name]})"] = self._states[number]
+        return found
+
+    @property
+    def open(self) -> AbstractSet[int]:
+        """The numbers of the sources that have not ended."""
+        return self._streams.keys()
+
+    def keep(self, sources: AbstractSet[int]) -> None:
+        """Read these only from now on."""
+        for number in self.open - sources:
+            _close(self._streams.pop(number))
+            self._rest.pop(number, None)
+        self._follow()
+
+    @property
+    def read(self) -> dict[Source, tuple[Source, int]]:
+        """For each source as it was written in a plan: as it is read, and how many rows of it were."""
+        found: dict[Source, tuple[Source, int]] = {}
+        for source, ingress in zip(self.pipeline.sources, self.pipeline.ingresses, strict=True):
+            log = source
+            while isinstance(log, Pruned | Promising | Unsorted):
+                log = log.source
+            written: Source | None = log
+            while written is not None:
+                found[written] = (log, ingress.rows)
+                written = getattr(written, "source", None)
+        return found
+
+    @property
+    def total_rows(self) -> int | None:
+        """Rows of all sources together, or None if one of them does not know."""
+        counts = [source.rows for source in self.pipeline.sources]
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+    def step(self) -> list[list[Batch]] | None:
+        """Read and process a little; each plan's settled result rows, or None when no source had anything.
+
+        The first None comes soon, so that whoever steps can say how far that was; feeds are waited for after it.
+        Nothing is read while rows are due that kernels give in portions.
+        """
+        if self.pipeline.pending:
+            return self.pipeline.next_portion()
+        for number in self._order():
+            stream = self._streams[number]
+            spans = isinstance(stream, Replayed) and stream.whole
+            if number not in self._rest:
+                try:
+                    batch = next(stream)
+                except StopIteration:
+                    self.feeds(())
+                    self._places = self.places
+                    _close(self._streams.pop(number))
+                    return self.pipeline.finish(number)
+                if batch is None and spans:
+                    return None  # what others have comes after it, or runs would differ
+                if batch is None and isinstance(stream, Reading) and (out := self._pass(number, stream)) is not None:
+                    return out
+                if batch is None:
+                    continue
+                if isinstance(stream, Replayed):
+                    self.came = max(self.came, stream.came)
+                self._rest[number] = batch
+            return self._process(number, whole=spans)
+        if self._streams and len(self._readings) == len(self._streams):  # others wait by themselves
+            self._quiet = not self._bell.wait(_WAIT_S if self._quiet else _PAUSE_S)
+            self._bell.clear()
+        return None
+
+    def ring(self) -> None:
+        """Wait no longer for feeds: there is something else to do. Any thread may say so."""
+        self._bell.set()
+
+    def _pass(self, number: int, reading: Reading) -> list[list[Batch]] | None:
+        """Time goes on where a feed is idle, or partitions of it are; None if it has not."""
+        ingress, idle_ticks = self.pipeline.ingresses[number], reading.idle_ticks
+        if ingress.source.edges:
+            return None
+        reached = reading.slowest
+        if idle_ticks is not None:
+            reached = ingress.newest + idle_ticks if ingress.rows else MIN_TIME
+            if not reading.state.rows:  # how far time has gone on since its last row, if it had one, nobody knows
+                reached = max(reached, self._met(number))
+        if reached is None:
+            return None
+        self._reached[number] = max(reached, self._reached.get(number, MIN_TIME))
+        return self.pipeline.come_to(number, reached)
+
+    def _met(self, number: int) -> int:
+        """How far the sources have come whose rows those of this one meet."""
+        entries, unit = self.pipeline.entries, self.pipeline.sources[number].schema.unit
+        met = [(ingress.source.schema.unit, (self._reached.get(other, MIN_TIME), ingress.newest, ingress.frontier))
+               for other, (entry, ingress) in enumerate(zip(entries, self.pipeline.ingresses, strict=True))
+               if any({entry, entries[number]} <= nodes for nodes in self.pipeline.needs)]
+        return max(as_ticks(time, other, unit) for other, times in met for time in times if time != INF)
+
+    def _order(self) -> list[int]:
+        """Sources as they are to be asked; of replays only that whose row comes next."""
+        replays = {number: stream for number, stream in self._streams.items() if isinstance(stream, Replayed)}
+        for stream in replays.values():
+            stream.look()
+        first = min(replays, key=lambda number: (number not in self._rest, replays[number].following), default=None)
+        later = replays.keys() - {first}
+        return sorted(self._streams.keys() - later, key=lambda source: (self._newest(source), source))
+
+    def _newest(self, number: int) -> int:
+        """The newest time of a source, counted as all of them can be."""
+        return as_ticks(self.pipeline.ingresses[number].newest, self.pipeline.sources[number].schema.unit, self._unit)
+
+    def _process(self, number: int, *, whole: bool) -> list[list[Batch]]:
+        batch = self._rest.pop(number)
+        if len(batch) > self._step_rows and not whole:
+            self._rest[number] = batch.slice(self._step_rows, len(batch))
+            batch = batch.slice(0, self._step_rows)
+        began = time.perf_counter()
+        out = self.pipeline.push(number, batch)
+        self.rows += len(batch)
+        self._look_ahead(number, out)
+        if not self._hurry:
+            self._adapt(time.perf_counter() - began)
+        return out
+
+    def _look_ahead(self, number: int, out: list[list[Batch]]) -> None:
+        """Time goes on to the earliest row that may follow, where that is known; what this settles goes out too."""
+        ahead, ingress = self._ahead[number], self.pipeline.ingresses[number]
+        if ahead is not None and (earliest := ahead.earliest(ingress.rows)) > ingress.frontier:
+            for settled, more in zip(out, self.pipeline.advance(number, earliest), strict=True):
+                settled.extend(more)
+
+    def _adapt(self, took_s: float) -> None:
+        if took_s < _SLICE_S:
+            self._step_rows = min(2 * self._step_rows, BATCH_ROWS)
+        elif took_s > 2 * _SLICE_S:
+            self._step_rows = max(self._step_rows // 2, _FEWEST_ROWS)
+
+    def complete(self) -> Iterator[list[list[Batch]]]:
+        """Process what is left of rows that feeds gave at once: their places are behind all of them."""
+        while begun := self._rest.keys() & self._readings.keys():
+            yield self._process(min(begun), whole=True)
+
+    def drain(self) -> Iterator[list[list[Batch]]]:
+        """Process what feeds have received, and let them receive no more."""
+        yield from self.complete()
+        for number, reading in self._readings.items():
+            for batch in reading.rest():
+                self.rows += len(batch)
+                yield self.pipeline.push(number, batch)
+        while self.pipeline.pending:
+            yield self.pipeline.next_portion()
+
+    def rejoin(self) -> None:
+        """Follow the clock again, after all was closed."""
+        if self.follower is not None:
+            self.follower.rejoin()
+
+    def close(self) -> None:
+        """Let go of the sources."""
+        self.feeds(())
+        self._close_streams()
+        if self.follower is not None:
+            self.follower.leave()
+
+    def _close_streams(self) -> None:
+        for stream in self._streams.values():
+            _close(stream)
+
+
+def _close(stream: Iterator[Batch | None]) -> None:
+    if isinstance(stream, Generator | Replayed | Reading):
+        stream.close()

@@ -1,0 +1,170 @@
+"""Partitions of a cached DataFrame as blocks, for early answers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.connect.files.parquet import joined
+from whimbrel.connect.tables.columnar_source import TimedSource
+from whimbrel.errors import PlanError, SourceError
+from whimbrel.plan import Beat, Blocks, Disorder, Excerpts, Source
+from whimbrel.spark.detect_parquet_scan import only_steps_over
+from whimbrel.spark.errors import short_cause
+from whimbrel.spark.job import job_batches
+from whimbrel.spark.rows import Rows, as_type
+from whimbrel.spark.session import check_running
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_CACHED = "columnar.InMemoryTableScanExec"
+_AHEAD = 2
+"""Partitions that are fetched while one is being worked on."""
+
+
+class Told(NamedTuple):
+    """What is compared of rows: how many, their first and last time, and all times by exclusive or."""
+
+    rows: int
+    earliest: int
+    latest: int
+    mixed: int
+
+    def and_also(self, other: Told) -> Told:
+        """Of both together."""
+        return Told(self.rows + other.rows, min(self.earliest, other.earliest), max(self.latest, other.latest),
+                    self.mixed ^ other.mixed)
+
+
+def is_cached(frame: DataFrame) -> bool:
+    """Whether Spark would do no more than filter and choose columns of what it has cached, partition by partition."""
+    return only_steps_over(frame, _CACHED)
+
+
+class CachedPartitions(Source):
+    """The rows of a cached DataFrame in partitions, which are counted when this is made: one Spark job.
+
+    Partitions that Spark has lost are made again when they are read. What comes is compared with what was counted:
+    where that differs, an answer would have some rows twice or not at all, and reading fails.
+
+    Parameters
+    ----------
+    source : TimedSource
+        All of its rows.
+    frame : pyspark.sql.DataFrame
+    fields : pyarrow.Schema
+        Its columns.
+    where : str
+        The user's call, for errors.
+
+    Raises
+    ------
+    SourceError
+        When the job fails, as where a row has no time.
+    """
+
+    def __init__(self, source: TimedSource, frame: DataFrame, fields: pa.Schema, *, where: str) -> None:
+        self.name, self.time, self.arrival, self.schema = source.name, source.time, source.arrival, source.schema
+        self.disorder, self.longest, self.hidden = source.disorder, source.longest, source.hidden
+        self.timeline = source.timeline
+        self._frame, self._fields, self._where = frame, fields, where
+        self._partitions = _counted(Rows(frame, self.schema, self.timeline), where)
+        self.rows: int = sum(each.rows for each in self._partitions.values())
+
+    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+        if self.disorder != Disorder(None) or not self._partitions:
+            return None
+        told = np.array([*self._partitions.values()], np.int64)
+        first = told[:, 0].cumsum() - told[:, 0]
+        begins = joined(first, rows)
+        return Blocks(first[begins], np.append(first[begins[1:]], self.rows),
+                      np.minimum.reduceat(told[:, 1], begins), np.maximum.reduceat(told[:, 2], begins))
+
+    def excerpt(self, first: int, stop: int) -> CachedPartitions:
+        begins = np.cumsum([0, *(each.rows for each in self._partitions.values())])
+        begin, end = np.searchsorted(begins, [first, stop]).tolist()
+        twin = copy.copy(self)
+        vars(twin).update(_partitions=dict([*self._partitions.items()][begin:end]), rows=stop - first)
+        return twin
+
+    def excerpts(self, columns: Sequence[str]) -> Excerpts:
+        return PartitionExcerpts(self, columns)
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        if offset:
+            raise PlanError(f"Reading cannot go on at row {offset:,}: partitions are read whole.",
+                            where=self._where, hint="write the DataFrame to Parquet and read that")
+        come = Told(0, INF, MIN_TIME, 0)
+        with closing(self._record_batches(self.timeline.needed(columns))) as parts:
+            for batch in self.timeline.batches(parts, columns, 0):
+                times = batch.sync
+                come = come.and_also(Told(len(batch), int(times.min()), int(times.max()),
+                                          int(np.bitwise_xor.reduce(times))))
+                yield batch
+        counted = reduce(Told.and_also, self._partitions.values(), Told(0, INF, MIN_TIME, 0))
+        if come != counted:
+            raise SourceError(f"Spark made other rows when it made partitions again: {come.rows:,}, and "
+                              f"{counted.rows:,} were counted.", where=self._where,
+                              hint="write the DataFrame to Parquet first, and read that")
+
+    def _record_batches(self, columns: list[str]) -> Generator[pa.RecordBatch]:
+        fields = pa.schema([self._fields.field(column) for column in columns])
+        with closing(job_batches(self._frame, columns, where=self._where, only=[*self._partitions])) as parts:
+            for part in parts:
+                yield pa.record_batch([as_type(part.column(field.name), field.type) for field in fields],
+                                      names=fields.names)
+
+
+class PartitionExcerpts(Excerpts):
+    """Fetches the next partitions while one is being worked on.
+
+    Parameters
+    ----------
+    source : CachedPartitions
+    columns : sequence of str
+    """
+
+    def __init__(self, source: CachedPartitions, columns: Sequence[str]) -> None:
+        super().__init__(source, columns)
+        self._threads = ThreadPoolExecutor(_AHEAD, thread_name_prefix="whimbrel-spark-ahead")
+        self._coming: dict[tuple[int, int], Future[list[Batch | None]]] = {}
+
+    def read(self, first: int, stop: int) -> Iterator[Batch | None]:
+        coming = self._coming.pop((first, stop), None)
+        return super().read(first, stop) if coming is None else iter(coming.result())
+
+    def expect(self, blocks: Sequence[tuple[int, int]]) -> None:
+        before, self._coming = self._coming, {}
+        for block in blocks[: _AHEAD + 1]:
+            known = block in before
+            self._coming[block] = before.pop(block) if known else self._threads.submit(self._fetched, *block)
+        for unasked in before.values():
+            unasked.cancel()
+
+    def _fetched(self, first: int, stop: int) -> list[Batch | None]:
+        return list(self.source.excerpt(first, stop).read(self.columns))
+
+
+def _counted(rows: Rows, where: str) -> dict[int, Told]:
+    """Partitions that have rows, by number."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as f
+
+    check_running(rows.frame.sparkSession, where)
+    at = rows.frame.select(f.spark_partition_id().alias("number"), rows.ticks().alias("ticks"))
+    told = at.groupBy("number").agg(f.count("*"), f.min("ticks"), f.max("ticks"), f.bit_xor("ticks"))
+    try:
+        return {number: Told(*values) for number, *values in sorted(told.collect())}
+    except PySparkException as error:
+        raise SourceError(f"Spark could not count the rows: {short_cause(error)}", where=where,
+                          hint="Spark's own log has the full trace") from error

@@ -1,0 +1,174 @@
+"""A query carried by Spark: it says who gets which rows; Spark SQL and the engine's kernels answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, get_args
+
+import pyarrow as pa
+
+from whimbrel.batch import Schema, table_schema
+from whimbrel.connect import ArrowSource
+from whimbrel.errors import MissingExtraError, PlanError
+from whimbrel.operators import GroupAggregate
+from whimbrel.plan import Disorder, Node, Source, check_shown
+from whimbrel.run import Piece, in_ranges
+from whimbrel.spark.errors import failure, interrupted
+from whimbrel.spark.exchange import ROWS_A_TASK, answered
+from whimbrel.spark.load import SparkSource
+from whimbrel.spark.rows import Rows, stage_fields
+from whimbrel.spark.session import check_running
+from whimbrel.spark.sql_partial_aggregates import rows_in_sql, states_in_sql
+from whimbrel.spark.stages import Before, Exchange, How, Stage, divide
+from whimbrel.spark.tasks import Task
+from whimbrel.spark.to_dataframe import MOST_SENT_BYTES, rows_of
+from whimbrel.spark.types import fitting, spark_schema, told_apart
+from whimbrel.spark.workers import check_workers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+WHERE = "on_spark(...)"
+
+
+class Carriage:
+    """A query on its way through Spark.
+
+    Parameters
+    ----------
+    plan : Node
+        As written.
+    spark : SparkSession
+    exchange : {"key", "time", "order"}, optional
+        How rows change places, in one stage; None: what seems best.
+    native : bool, optional
+        Whether Spark SQL makes the states of aggregates; None: where it can.
+
+    Raises
+    ------
+    PlanError
+        For feeds, sources whose rows may be late, tables too large to be sent along, and what cannot be done as asked.
+    """
+
+    def __init__(self, plan: Node, spark: SparkSession, *, exchange: Exchange | None = None,
+                 native: bool | None = None) -> None:
+        _check_session(spark)
+        self.plan, self.spark, self.native = plan, spark, native
+        check_shown(plan)
+        for source in plan.sources():
+            _check_source(source)
+        if exchange not in (None, *get_args(Exchange)):
+            raise PlanError(f"There is no exchange by {exchange!r}.", where=f"on_spark(exchange={exchange!r})",
+                            hint=f"one of {', '.join(map(repr, get_args(Exchange)))}, or leave it out")
+        self.pieces = [] if exchange else _pieces(plan, spark)
+        stage = divide(plan, exchange)
+        if stage is None:
+            raise PlanError(f"The query cannot be exchanged by {exchange}.", where=f"on_spark(exchange={exchange!r})",
+                            hint="leave it out: explain(on=spark) says what is done")
+        self.stage = stage
+        self._made: dict[Stage, DataFrame | None] = {}
+        if native and not any(self.in_sql(each) is not None for each in stages(stage)):
+            raise PlanError("Spark SQL makes nothing of this query that the engine would make likewise.",
+                            where="on_spark(native=True)", hint="leave it out")
+
+    def frame(self) -> DataFrame:
+        """The answer: start, end, payload."""
+        check_workers(self.spark, WHERE)
+        fields = pa.schema([pa.field(field.name, fitting(field.type, field.name, WHERE))
+                            for field in table_schema(self.plan.schema)])
+        if self.pieces:
+            numbers = self.spark.range(0, len(self.pieces), 1, len(self.pieces))
+            return numbers.mapInArrow(_answering(self.pieces, fields), spark_schema(fields))
+        return answered(self.stage, self._given(self.stage), fields, ticks=False)
+
+    def in_sql(self, stage: Stage) -> DataFrame | None:
+        """A stage as Spark's own work, where that says the same."""
+        if self.native is False or stage.how is not How.PLACE or stage is self.stage:
+            return None
+        if stage not in self._made:
+            source, = stage.plan.sources()
+            says = states_in_sql if isinstance(stage.plan.op, GroupAggregate) else rows_in_sql
+            self._made[stage] = says(stage.plan, self._rows(source))
+        return self._made[stage]
+
+    def _given(self, stage: Stage) -> list[Rows]:
+        return [self._rows(source) for source in stage.plan.sources()]
+
+    def _rows(self, source: Source) -> Rows:
+        if not isinstance(source, Before):
+            return rows_of(source, self.spark, WHERE)
+        told_apart(source.schema.names, self.spark, WHERE)
+        frame = self.in_sql(source.stage)
+        if frame is None:
+            fields = stage_fields(source.schema, WHERE)
+            frame = answered(source.stage, self._given(source.stage), fields, ticks=True)
+        return Rows(frame, Schema(source.schema.fields, source.schema.unit, source.schema.zone))
+
+
+def stages(last: Stage) -> Iterator[Stage]:
+    """All stages, those first that make rows for others."""
+    for stage in last.earlier:
+        yield from stages(stage)
+    yield last
+
+
+def collect_on_spark(plan: Node, spark: SparkSession) -> pa.Table:
+    """The answer as a table, in the order of start."""
+    carriage = Carriage(plan, spark)  # it says so where pyspark is not installed
+
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        table = carriage.frame().toArrow()
+    except (PySparkException, Py4JError) as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
+        raise failure("Spark failed", error, where="collect(on=spark)", hint="the whole error is its cause") from error
+    promised = table_schema(plan.schema)
+    columns = [table.column(field.name).cast(field.type) for field in promised]
+    return pa.Table.from_arrays(columns, schema=promised).sort_by("start")
+
+
+def _pieces(plan: Node, spark: SparkSession) -> list[Piece]:
+    """A query over files, or over a small table, as tasks that read for themselves."""
+    sources = plan.sources()
+    if any(isinstance(source, SparkSource) for source in sources):
+        return []
+    pieces = in_ranges(plan, spark.sparkContext.defaultParallelism)
+    if not pieces and sum(source.rows or 0 for source in sources) <= ROWS_A_TASK:
+        pieces = [Piece(plan)]
+    held = sum(source.nbytes for source in sources if isinstance(source, ArrowSource))
+    return pieces if held <= MOST_SENT_BYTES else []
+
+
+def _answering(pieces: list[Piece], fields: pa.Schema) -> Task:
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from pieces[number].answer().cast(fields).to_batches(max_chunksize=ROWS_A_TASK // 16)
+
+    return run
+
+
+def _check_session(spark: SparkSession) -> None:
+    try:
+        from pyspark.sql import SparkSession as Classic
+    except ImportError:
+        raise MissingExtraError("pyspark", "spark", WHERE) from None
+    if not isinstance(spark, Classic):
+        raise PlanError(f"A {type(spark).__name__} is not a Spark session.", where=WHERE,
+                        hint="give the session itself")
+    check_running(spark, WHERE)
+
+
+def _check_source(source: Source) -> None:
+    if source.live:
+        raise PlanError(f"{source.name} is a feed and has no end.", where=WHERE,
+                        hint="start_on_spark(...) follows a streaming DataFrame")
+    if source.edges:
+        raise PlanError(f"{source.name} has start and end edges, which Spark would tear apart.", where=WHERE,
+                        hint="give points or intervals")
+    if source.disorder not in (Disorder(), Disorder(None)):
+        raise PlanError(f"Which rows of {source.name} are late depends on their order, which Spark has not.",
+                        where=WHERE, hint="leave out reorder_latency= and late=: history is sorted")

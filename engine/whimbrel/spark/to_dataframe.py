@@ -1,0 +1,78 @@
+"""Sources as DataFrames."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from whimbrel.connect import ArrowSource, ParquetSource
+from whimbrel.errors import PlanError, SchemaError
+from whimbrel.plan import Source
+from whimbrel.spark.errors import failure
+from whimbrel.spark.load import SparkSource
+from whimbrel.spark.rows import Rows, quoted
+from whimbrel.spark.types import fitting, spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST_SENT_BYTES = 64 << 20
+
+
+def rows_of(source: Source, spark: SparkSession, where: str) -> Rows:
+    """The rows of a source where Spark's tasks can have them.
+
+    Raises
+    ------
+    PlanError
+        For sources that are only here, and too large to be sent along.
+    SchemaError
+        For columns of a type that Spark has not, and for values that it cannot hold.
+    SourceError
+        For files that Spark cannot read, such as those of nanoseconds.
+    """
+    match source:
+        case SparkSource():
+            return Rows(source.frame, source.schema, source.timeline)
+        case ParquetSource():
+            return Rows(_read(source, spark, where), source.schema, source.timeline)
+        case ArrowSource() if source.nbytes <= MOST_SENT_BYTES:
+            table = source.table
+            fields = pa.schema([(field.name, fitting(field.type, field.name, where)) for field in source.schema])
+            sent = pa.Table.from_arrays([_spelled_out(table.column(field.name), field, where) for field in fields],
+                                        schema=fields)
+            return Rows(spark.createDataFrame(sent, spark_schema(fields)), source.schema, source.timeline)
+        case ArrowSource():
+            raise PlanError(f"{source.name} has {source.nbytes >> 20:,} MiB in memory here, too much to send along.",
+                            where=where, hint="write it to Parquet and read that, or read it with Spark")
+    raise PlanError(f"{source.name} cannot be read by Spark's tasks.", where=where,
+                    hint="read it with from_spark, read_parquet or from_arrow")
+
+
+def _read(source: ParquetSource, spark: SparkSession, where: str) -> DataFrame:
+    """Files as Spark reads them: those of like types together, each in the types of all."""
+    from pyspark.errors import PySparkException
+
+    try:
+        first, *others = (spark.read.parquet(*map(str, paths)) for paths in source.alike())
+        if not others:
+            return first
+        fields = [pa.field(field.name, fitting(field.type, field.name, where)) for field in source.schema]
+        types = spark_schema(pa.schema(fields))
+        alike = [frame.select(*(frame[quoted(field.name)].cast(field.dataType).alias(field.name) for field in types))
+                 for frame in (first, *others)]
+        return reduce(lambda above, below: above.unionAll(below), alike)
+    except PySparkException as error:
+        raise failure(f"Spark cannot read {source.name}", error, where=where,
+                      hint="leave exchange= out: tasks then read files as this process does") from error
+
+
+def _spelled_out(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.ChunkedArray:
+    """The values of a column as Spark holds them; it has no dictionaries, and nothing finer than a microsecond."""
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"Column {field.name!r} cannot be sent to Spark: {error}.", where=where,
+                          hint="cast it first, such as to timestamp('us')") from error

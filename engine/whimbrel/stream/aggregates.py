@@ -1,0 +1,408 @@
+"""Aggregates as users write them: ``wb.count()``, ``wb.sum(col.x)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, get_args
+
+import pyarrow as pa
+
+from whimbrel.aggregates import (
+    AllTrue,
+    AnyTrue,
+    ApproximateCountDistinct,
+    ApproximateQuantile,
+    Collect,
+    Count,
+    CountDistinct,
+    First,
+    Interpolation,
+    Last,
+    Max,
+    Mean,
+    Median,
+    Min,
+    Product,
+    Quantile,
+    Std,
+    Sum,
+    SumOfSquares,
+    TopK,
+    UserFunctions,
+    Var,
+    check_installed,
+)
+from whimbrel.errors import PlanError
+from whimbrel.expr import Expr, identity, trace
+from whimbrel.operators.aggregation.result_expressions import WindowBound
+
+Value = Expr | Callable[[Any], Any]
+
+
+def count(value: Value | None = None) -> Count:
+    """Number of rows; with an expression, of those where it is not null. See :class:`whimbrel.aggregates.Count`."""
+    return Count(expr=None if value is None else trace(value, where="count()"))
+
+
+def sum(value: Value, *, widen: bool = False) -> Sum:
+    """Sum of the values that are not null. See :class:`whimbrel.aggregates.Sum`.
+
+    Parameters
+    ----------
+    value : Expr or callable
+    widen : bool
+        Whether an integer sum is a decimal of 38 digits, which holds also what is beyond int64.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1], "x": [2**62, 2**62]}, time="at")
+    >>> events.tumbling_window(5).aggregate(s=wb.sum(wb.col.x, widen=True)).collect()["s"].to_pylist()
+    [Decimal('9223372036854775808')]
+    """
+    if not isinstance(widen, bool):
+        raise PlanError(f"widen is {widen!r}.", where="sum()", hint="True or False")
+    return Sum(expr=trace(value, where="sum()"), widen=widen)
+
+
+def mean(value: Value) -> Mean:
+    """Mean of the values that are not null. See :class:`whimbrel.aggregates.Mean`."""
+    return Mean(expr=trace(value, where="mean()"))
+
+
+def min(value: Value) -> Min:
+    """Smallest of the values that are not null. See :class:`whimbrel.aggregates.Min`."""
+    return Min(expr=trace(value, where="min()"))
+
+
+def max(value: Value) -> Max:
+    """Largest of the values that are not null. See :class:`whimbrel.aggregates.Max`."""
+    return Max(expr=trace(value, where="max()"))
+
+
+def product(value: Value) -> Product:
+    """Product of the values that are not null; 1 of nothing. See :class:`whimbrel.aggregates.Product`."""
+    return Product(expr=trace(value, where="product()"))
+
+
+def sum_of_squares(value: Value) -> SumOfSquares:
+    """Sum of the squares of the values that are not null. See :class:`whimbrel.aggregates.SumOfSquares`."""
+    return SumOfSquares(expr=trace(value, where="sum_of_squares()"))
+
+
+def var(value: Value, *, sample: bool = True) -> Var:
+    """Variance of the values that are not null. See :class:`whimbrel.aggregates.Var`.
+
+    Parameters
+    ----------
+    value : Expr or callable
+    sample : bool
+        Divide by the number of rows less one (null for a single row); otherwise by the number of rows.
+    """
+    return Var(expr=trace(value, where="var()"), sample=sample)
+
+
+def std(value: Value, *, sample: bool = True) -> Std:
+    """Standard deviation of the values that are not null; parameters as :func:`var`."""
+    return Std(expr=trace(value, where="std()"), sample=sample)
+
+
+def any(value: Value) -> AnyTrue:
+    """Whether some value is true; false of nothing. See :class:`whimbrel.aggregates.AnyTrue`."""
+    return AnyTrue(expr=trace(value, where="any()"))
+
+
+def all(value: Value) -> AllTrue:
+    """Whether no value is false; true of nothing. See :class:`whimbrel.aggregates.AllTrue`."""
+    return AllTrue(expr=trace(value, where="all()"))
+
+
+def first(value: Value) -> First:
+    """Value of the row that started first. See :class:`whimbrel.aggregates.First`."""
+    return First(expr=trace(value, where="first()"))
+
+
+def last(value: Value) -> Last:
+    """Value of the row that started last. See :class:`whimbrel.aggregates.Last`."""
+    return Last(expr=trace(value, where="last()"))
+
+
+def median(value: Value) -> Median:
+    """Middle of the values that are not null. See :class:`whimbrel.aggregates.Median`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1, 6], "x": [3, 2, 4]}, time="at")
+    >>> events.tumbling_window(5).aggregate(m=wb.median(wb.col.x)).collect()["m"].to_pylist()
+    [2.5, 4.0]
+    """
+    return Median(expr=trace(value, where="median()"))
+
+
+def quantile(value: Value, q: float, *, interpolation: Interpolation = "linear", descending: bool = False) -> Quantile:
+    """Value at a share `q` of the way through the values in order. See :class:`whimbrel.aggregates.Quantile`.
+
+    Parameters
+    ----------
+    value : Expr or callable
+    q : float
+        From 0 to 1.
+    interpolation : {"linear", "discrete"}
+        Whether it may lie between two values, or is one of them.
+    descending : bool
+        Whether the order begins with the largest.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1, 2, 3], "x": [2, 9, 4, 3]}, time="at")
+    >>> events.tumbling_window(5).aggregate(
+    ...     m=wb.median(wb.col.x), q=wb.quantile(wb.col.x, 0.5, interpolation="discrete"),
+    ... ).collect().to_pylist()
+    [{'start': 0, 'end': 5, 'm': 3.5, 'q': 3}]
+    """
+    where = f"quantile(..., {q!r})"
+    if not isinstance(q, Real) or not 0 <= q <= 1:
+        raise PlanError(f"q is {q!r}.", where=where, hint="a share from 0 to 1, such as 0.95")
+    if interpolation not in get_args(Interpolation):
+        raise PlanError(f"interpolation is {interpolation!r}.", where=where, hint='"linear" or "discrete"')
+    return Quantile(expr=trace(value, where="quantile()"), q=float(q), interpolation=interpolation,
+                    descending=descending)
+
+
+def count_distinct(value: Value) -> CountDistinct:
+    """How many different values there are. See :class:`whimbrel.aggregates.CountDistinct`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1, 6], "name": ["a", "a", "b"]}, time="at")
+    >>> events.tumbling_window(10).aggregate(names=wb.count_distinct(wb.col.name)).collect()["names"].to_pylist()
+    [2]
+    """
+    return CountDistinct(expr=trace(value, where="count_distinct()"))
+
+
+def approx_count_distinct(value: Value, precision: int = 12) -> ApproximateCountDistinct:
+    """About how many different values there are. See :class:`whimbrel.aggregates.ApproximateCountDistinct`.
+
+    Parameters
+    ----------
+    value : Expr or callable
+    precision : int
+        From 7 to 21: the standard error is about 1 / sqrt(2**precision).
+
+    Raises
+    ------
+    MissingExtraError
+        Without the extra ``whimbrel[sketches]``.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": range(100_000), "x": [at % 20_000 for at in range(100_000)]}, time="at")
+    >>> about = events.tumbling_window(100_000).aggregate(d=wb.approx_count_distinct(wb.col.x)).collect()
+    >>> 19_000 < about["d"][0].as_py() < 21_000
+    True
+    """
+    where = f"approx_count_distinct(..., {precision!r})"
+    check_installed(where)
+    if not isinstance(precision, Integral) or not 7 <= precision <= 21:
+        raise PlanError(f"precision is {precision!r}.", where=where, hint="a whole number from 7 to 21, such as 12")
+    return ApproximateCountDistinct(expr=trace(value, where="approx_count_distinct()"), precision=int(precision))
+
+
+def approx_quantile(value: Value, q: float, *, k: int = 500) -> ApproximateQuantile:
+    """About the value at a share `q` of the way through. See :class:`whimbrel.aggregates.ApproximateQuantile`.
+
+    Parameters
+    ----------
+    value : Expr or callable
+    q : float
+        From 0 to 1.
+    k : int
+        From 10 to 65,535: the larger, the closer; with 500 the share of values below is within 0.01 of `q`.
+
+    Raises
+    ------
+    MissingExtraError
+        Without the extra ``whimbrel[sketches]``.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": range(100_000)}, time="at")
+    >>> about = events.tumbling_window(100_000).aggregate(q=wb.approx_quantile(wb.col.at, 0.9)).collect()
+    >>> 89_000 < about["q"][0].as_py() < 91_000
+    True
+    """
+    where = f"approx_quantile(..., {q!r})"
+    check_installed(where)
+    if not isinstance(q, Real) or not 0 <= q <= 1:
+        raise PlanError(f"q is {q!r}.", where=where, hint="a share from 0 to 1, such as 0.95")
+    if not isinstance(k, Integral) or not 10 <= k <= 65_535:
+        raise PlanError(f"k is {k!r}.", where=where, hint="a whole number from 10 to 65,535, such as 500")
+    return ApproximateQuantile(expr=trace(value, where="approx_quantile()"), q=float(q), k=int(k))
+
+
+def collect(value: Value) -> Collect:
+    """List of the values that are not null, by start. See :class:`whimbrel.aggregates.Collect`.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1, 6], "x": [3, 2, 4]}, time="at")
+    >>> events.tumbling_window(5).aggregate(xs=wb.collect(wb.col.x)).collect()["xs"].to_pylist()
+    [[3, 2], [4]]
+    """
+    return Collect(expr=trace(value, where="collect()"))
+
+
+def top_k(value: Value, k: int, *, ties: bool = True) -> TopK:
+    """The `k` largest values with their ranks, largest first. See :class:`whimbrel.aggregates.TopK`.
+
+    Parameters
+    ----------
+    value : Expr or callable
+    k : int
+    ties : bool
+        Whether values equal to the last are listed too.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [0, 1, 2, 3], "x": [3, 4, 4, 1]}, time="at")
+    >>> events.tumbling_window(5).aggregate(top=wb.top_k(wb.col.x, 1)).collect()["top"].to_pylist()
+    [[{'rank': 1, 'value': 4}, {'rank': 1, 'value': 4}]]
+    """
+    if not isinstance(k, Integral) or not 1 <= k < 2**31:
+        raise PlanError(f"k is {k!r}.", where=f"top_k(..., {k!r})", hint="a whole number above 0, such as 5")
+    return TopK(expr=trace(value, where="top_k()"), k=int(k), ties=ties)
+
+
+def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callable[..., Any] | None = None,
+              result: Callable[..., Any] | None = None, merge: Callable[..., Any] | None = None,
+              deaccumulate: Callable[..., Any] | None = None, difference: Callable[..., Any] | None = None,
+              name: str | None = None, returns: pa.DataType | None = None, save: Callable[[Any], Any] | None = None,
+              load: Callable[[Any], Any] | None = None) -> UserFunctions:
+    """An aggregate of your own, made of plain Python functions; call it with one or several expressions.
+
+    The answer is what Python gives: ints, floats, bools and texts arrive as Python has them, and errors are Python's.
+    Functions over numbers are compiled where that changes nothing. Everything else runs interpreted, row by row, and
+    ``explain()`` says why. An int of a state that leaves int64 is an error.
+
+    Rows are taken in in the order of their start, before any window rounded it, also where they come out of order or
+    their group is computed afresh. Rows that start together have no order. With `merge`, parts are made apart and
+    combined in any order: what depends on the order of rows has none. A row counts if none of its values is null.
+
+    Parameters
+    ----------
+    steps : class, optional
+        With the functions below as static methods (`init` as one without parameters, or a value).
+    init : object or callable
+        The state of no rows, or a function that makes one, such as ``dict``. Numbers and tuples of numbers are
+        compiled; lists, dicts and other objects are not.
+    accumulate : callable
+        (state, value, ...) -> state with one row more: a value for each expression. A last parameter called ``start``
+        is given the start of the event, in ticks. Its end may not be known yet: as an input, :func:`end_time` is null
+        then.
+    result : callable
+        state -> the value of the group, or None for null.
+    merge : callable, optional
+        (state, state) -> state of both sets of rows, in any order. States without a text are not merged (see `save`).
+    deaccumulate : callable, optional
+        (state, value, ...) -> state with one row less. Without it, and without `difference`, a group that lost rows is
+        computed afresh, except where rows leave in the order they came and states merge.
+    difference : callable, optional
+        (state, state) -> state of the rows of the first that are not in the second; takes the place of `deaccumulate`.
+    name : str, optional
+        How it is shown. A checkpoint knows an aggregate by what its functions do, too: with others it is of another
+        query.
+    returns : pyarrow.DataType, optional
+        The type of the values, where a few ordinary inputs do not tell it: ``pa.list_(pa.float64())``, a struct, ...
+    save, load : callable, optional
+        How a state is written to a checkpoint and read again: to and from None, bools, numbers, texts, times, lists,
+        tuples, dicts, sets or arrays. States made of these alone need neither. Nothing is pickled.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> power = wb.aggregate(init=(0.0, 0), accumulate=lambda s, x: (s[0] + x * x, s[1] + 1),
+    ...                      result=lambda s: s[0] / s[1] if s[1] else None, name="power")
+    >>> events = wb.from_arrow({"at": [0, 1, 5], "x": [2.0, 4.0, 3.0]}, time="at")
+    >>> events.tumbling_window(5).aggregate(p=power(wb.col.x)).collect()["p"].to_pylist()
+    [10.0, 9.0]
+
+    A mean with weights, and the words of each window:
+
+    >>> weighted = wb.aggregate(init=(0.0, 0.0), accumulate=lambda s, x, w: (s[0] + x * w, s[1] + w),
+    ...                         result=lambda s: s[0] / s[1] if s[1] else None, name="weighted")
+    >>> words = wb.aggregate(init=list, accumulate=lambda s, word: sorted([*s, word]), result=lambda s: s,
+    ...                      name="words")
+    >>> log = wb.from_arrow({"at": [0, 1, 5], "x": [2.0, 4.0, 3.0], "w": [1, 3, 1], "word": ["b", "a", "c"]}, time="at")
+    >>> for row in log.tumbling_window(5).aggregate(m=weighted(wb.col.x, wb.col.w), w=words(wb.col.word)).collect(
+    ... ).to_pylist():
+    ...     print(row)
+    {'start': 0, 'end': 5, 'm': 3.5, 'w': ['a', 'b']}
+    {'start': 5, 'end': 10, 'm': 3.0, 'w': ['c']}
+    """
+    if steps is not None:
+        if not isinstance(steps, type):
+            raise PlanError("An aggregate is made of functions, or of a class that has them.", where="aggregate(...)",
+                            hint="call what it gives with the expression: aggregate(init=..., ...)(col.x)")
+        init = getattr(steps, "init", ...)
+        accumulate, result = getattr(steps, "accumulate", None), getattr(steps, "result", None)
+        merge, deaccumulate = getattr(steps, "merge", None), getattr(steps, "deaccumulate", None)
+        difference = getattr(steps, "difference", None)
+        save, load = getattr(steps, "save", None), getattr(steps, "load", None)
+        returns = returns or getattr(steps, "returns", None)
+        name = name or steps.__name__
+    start = init() if callable(init) else init
+    for role, given in (("init", start), ("accumulate", accumulate), ("result", result)):
+        if given is (... if role == "init" else None):  # None is a first state, too
+            raise PlanError(f"An aggregate needs {role}.", where=f"aggregate({name or ''})",
+                            hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
+    for role, function in (("accumulate", accumulate), ("result", result), ("merge", merge),
+                           ("deaccumulate", deaccumulate), ("difference", difference), ("save", save),
+                           ("load", load)):
+        if function is not None and not callable(function):
+            raise PlanError(f"{role} is {function!r}, not a function.", where=f"aggregate({name or ''})",
+                            hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
+    if returns is not None and not isinstance(returns, pa.DataType):
+        raise PlanError(f"returns must be an Arrow type, got {returns!r}.", where=f"aggregate({name or ''})",
+                        hint="Pass an Arrow type: returns=pa.float64(), or returns=pa.list_(pa.string()).")
+    if (save is None) != (load is None):
+        raise PlanError("save and load go together.", where=f"aggregate({name or ''})",
+                        hint="Pass both: load makes the state that save has written.")
+    assert accumulate is not None
+    assert result is not None
+    if name is None:
+        name = getattr(accumulate, "__name__", type(accumulate).__name__)
+    if name == "<lambda>":  # which is no name: by what they do, two in one query are told apart
+        name = f"aggregate_{identity(start, accumulate, result, merge, deaccumulate, difference)}"
+    return UserFunctions(name, start, accumulate, result, merge, deaccumulate, difference,
+                         fresh=init if callable(init) else None, returns=returns, save=save, load=load)
+
+
+def window_start() -> WindowBound:
+    """Start of the window whose events a result speaks of, in ``aggregate(...)`` behind a window on a grid.
+
+    With ``label="start"`` a window is [window_start, window_end): an event at window_start belongs to it. With
+    ``label="end"`` it is (window_start, window_end], and an event at window_end belongs to it instead; so the two are
+    always `size` apart and on the points at which windows begin and end, whichever label is used.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [3]}, time="at").hopping_window(10, 5, label="end")
+    >>> events.aggregate(since=wb.window_start(), until=wb.window_end()).collect().to_pylist()
+    [{'start': 5, 'end': 10, 'since': -5, 'until': 5}, {'start': 10, 'end': 15, 'since': 0, 'until': 10}]
+    """
+    return WindowBound("start")
+
+
+def window_end() -> WindowBound:
+    """End of the window whose events a result speaks of; which events those are, :func:`window_start` says."""
+    return WindowBound("end")

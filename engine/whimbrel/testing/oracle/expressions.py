@@ -1,0 +1,120 @@
+"""Expressions as plain functions over payload dicts, with nulls: what a query writes as ``col.x > 3``."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from whimbrel.testing.oracle.events import Payload
+
+
+class Term:
+    """A function of one payload that can be combined with others; calling it gives the value, None for null.
+
+    Arithmetic and comparison with null give null. ``&`` and ``|`` are the three-valued logic of SQL: false & null is
+    false, true | null is true.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, of: Callable[[Payload], Any]) -> None:
+        self._of = of
+
+    def __call__(self, payload: Payload) -> Any:
+        return self._of(payload)
+
+    def __add__(self, other: Any) -> Term:
+        return _strict(operator.add, self, other)
+
+    def __radd__(self, other: Any) -> Term:
+        return _strict(operator.add, other, self)
+
+    def __sub__(self, other: Any) -> Term:
+        return _strict(operator.sub, self, other)
+
+    def __rsub__(self, other: Any) -> Term:
+        return _strict(operator.sub, other, self)
+
+    def __mul__(self, other: Any) -> Term:
+        return _strict(operator.mul, self, other)
+
+    def __rmul__(self, other: Any) -> Term:
+        return _strict(operator.mul, other, self)
+
+    def __truediv__(self, other: Any) -> Term:
+        return _strict(operator.truediv, self, other)
+
+    def __floordiv__(self, other: Any) -> Term:
+        return _strict(operator.floordiv, self, other)
+
+    def __mod__(self, other: Any) -> Term:
+        return _strict(operator.mod, self, other)
+
+    def __neg__(self) -> Term:
+        return _strict(operator.sub, 0, self)
+
+    def __lt__(self, other: Any) -> Term:
+        return _strict(operator.lt, self, other)
+
+    def __le__(self, other: Any) -> Term:
+        return _strict(operator.le, self, other)
+
+    def __gt__(self, other: Any) -> Term:
+        return _strict(operator.gt, self, other)
+
+    def __ge__(self, other: Any) -> Term:
+        return _strict(operator.ge, self, other)
+
+    def __eq__(self, other: object) -> Term:  # type: ignore[override]
+        return _strict(operator.eq, self, other)
+
+    def __ne__(self, other: object) -> Term:  # type: ignore[override]
+        return _strict(operator.ne, self, other)
+
+    def __and__(self, other: Any) -> Term:
+        return _decided_by(False, self, other)
+
+    def __or__(self, other: Any) -> Term:
+        return _decided_by(True, self, other)
+
+    def __invert__(self) -> Term:
+        return _strict(operator.ne, self, True)
+
+    def is_null(self) -> Term:
+        return Term(lambda payload: self(payload) is None)
+
+    def fill_null(self, other: Any) -> Term:
+        return Term(lambda payload: _value(other, payload) if self(payload) is None else self(payload))
+
+
+class Columns:
+    """``col``: its attributes are the columns."""
+
+    def __getattr__(self, name: str) -> Term:
+        return self(name)
+
+    def __call__(self, name: str) -> Term:
+        return Term(lambda payload: payload[name])
+
+
+def _value(operand: Any, payload: Payload) -> Any:
+    return operand(payload) if isinstance(operand, Term) else operand
+
+
+def _strict(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Term:
+    def of(payload: Payload) -> Any:
+        a, b = _value(left, payload), _value(right, payload)
+        return None if a is None or b is None else function(a, b)
+
+    return Term(of)
+
+
+def _decided_by(decisive: bool, left: Any, right: Any) -> Term:
+    def of(payload: Payload) -> bool | None:
+        values = (_value(left, payload), _value(right, payload))
+        if decisive in values:
+            return decisive
+        return None if None in values else not decisive
+
+    return Term(of)

@@ -1,0 +1,24 @@
+"""What a page is told of words that change."""
+
+from __future__ import annotations
+
+import panel as pn
+from bokeh.document import Document
+from pyviz_comms import Comm
+
+from whimbrel_workbench.html_pane import Text
+from whimbrel_workbench.page.scripts import with_styles
+
+
+def test_new_words_are_all_that_a_page_is_told() -> None:
+    """Panel sent its style sheets with the first of them, as links to a server on the internet."""
+    document, words = Document(), Text("before", stylesheets=[":host { color: red }"])
+    box = pn.Column(words)
+    root = box.get_root(document, Comm())
+    with_styles(box, root, box, None)
+    document.add_root(root)
+    document.hold()
+    with pn.io.notebook.block_comm():
+        words.object = "<b>after</b>"
+    told = [(event.attr, event.new) for event in document.callbacks._held_events]
+    assert told == [("text", "&lt;b&gt;after&lt;/b&gt;")]

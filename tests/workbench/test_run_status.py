@@ -1,0 +1,48 @@
+"""What a page says of a run beside its picture."""
+
+from __future__ import annotations
+
+import pytest
+
+import whimbrel as wb
+from whimbrel.connect.feeds import FeedState
+from whimbrel.run import Metrics
+from whimbrel_workbench.sessions.replay_controller import playback_of
+from whimbrel_workbench.sessions.run_status import status_of
+
+
+def test_each_feed_says_how_it_is_and_what_was_given_up() -> None:
+    feeds = {"flights": FeedState("reconnecting", attempts=3, retry_in_s=4.2, error="refused"),
+             "weather": FeedState("live", stage="catching up", eta_s=9.0),
+             "log": FeedState("live", missed={"a file was cut": 1}),
+             "meters": FeedState("live", shed={"sample 0.1": 1200}, dead={"no JSON": 3, "no time": 1})}
+    facts = dict(status_of("running", Metrics(feeds=feeds), None).facts)
+    assert facts["feed flights"] == "reconnecting in 4 s (attempt 3: refused)"
+    assert facts["feed weather"] == "catching up, 9 s to go"
+    assert facts["feed meters"] == "live, 4 refused, 1,200 shed"
+    assert facts["feed log"] == "live, 1 missed"
+    assert (facts["refused"], facts["missed"]) == ("4: no JSON (3)", "1: a file was cut")
+    assert "refused" not in dict(status_of("running", Metrics(), None).facts)
+
+
+@pytest.mark.parametrize(("silent_s", "words"), ((4.9, "live"), (14.9, "live, nothing for 10 s"),
+                                                 (59, "live, nothing for 55 s"), (119, "live, nothing for 1 min"),
+                                                 (9_000, "live, nothing for 2 h")))
+def test_a_silent_feed_says_for_how_long(silent_s: float, words: str) -> None:
+    state = FeedState("live", silent_s=silent_s)
+    assert dict(status_of("running", Metrics(feeds={"meters": state}), None).facts)["feed meters"] == words
+    held = FeedState("live", silent_s=silent_s, queued_rows=7)  # nobody takes what came
+    assert dict(status_of("running", Metrics(feeds={"meters": held}), None).facts)["feed meters"] == "live"
+
+
+def test_a_sink_whose_server_is_away_is_told_while_it_is_waited_for() -> None:
+    metrics = Metrics(sink="refused")
+    assert dict(status_of("running", metrics, None).facts)["sink waits"] == "refused"
+    assert "sink waits" not in dict(status_of("failed", metrics, None).facts)
+
+
+def test_a_slow_run_is_not_one_that_waits_for_play() -> None:
+    """On a busy machine a replay's button said "Play" while it played, and could not be paused."""
+    clock = wb.ReplayClock(1)
+    assert clock.state == "waiting"  # nobody has read for half a second
+    assert [playback_of(clock, state).state for state in ("running", "paused")] == ["playing", "waiting"]

@@ -1,0 +1,164 @@
+"""One browser's page: the shared frames, drawn in its own document and narrowed to what its reader chose."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from html import escape
+from typing import Any, Final
+
+import panel as pn
+from bokeh.document import Document
+from bokeh.models import CustomJS, Range1d
+from panel.io.resources import LOCAL_DIST
+from panel.io.state import set_curdoc
+
+from whimbrel_workbench.app.run_controls import Steering
+from whimbrel_workbench.controls import KeyChoice, RunPanel, facts_html
+from whimbrel_workbench.controls.run_panel import CSS
+from whimbrel_workbench.frames import Frame, Picture
+from whimbrel_workbench.frames.key_filter import Chosen, narrowed, on_one_axis, sharing, values_of
+from whimbrel_workbench.html_pane import Text
+from whimbrel_workbench.sessions import source_facts
+from whimbrel_workbench.view_panel import Screen
+from whimbrel_workbench.views import NOBODY, View
+from whimbrel_workbench.workspace import Dashboard, Shared
+
+_DRAWN: Final = "requestAnimationFrame(() => { drawn.tags = sent.tags })"
+_LOST: Final = 'document.documentElement.dataset.lost = ""; whimbrel.freeze(document.querySelector(".page"), true)'
+
+
+class Visit:
+    """Draws frames on one page: always the newest ones, and the next ones once the page has drawn the last.
+
+    A tab that nobody sees draws nothing, so it is sent nothing either.
+
+    Parameters
+    ----------
+    dashboard : Dashboard
+    shared : Shared
+        Where the frames come from.
+    document : bokeh.document.Document
+        The page's own document.
+    control : bool
+        Whether the page may steer the run. Where it may not, there is nothing in its document that could.
+    """
+
+    def __init__(self, dashboard: Dashboard, shared: Shared, document: Document, *, control: bool) -> None:
+        self._shared = shared
+        self._document = document
+        # Style sheets of what comes later are asked of this server too, not of Panel's on the internet.
+        document.template_variables["dist_url"] = LOCAL_DIST
+        self._newest: dict[str, Frame] = {}
+        self._news: set[str] = set()
+        self._busy = False
+        self._changing = threading.Lock()
+        self._sharing: dict[str, str] = {}
+        self._axes: dict[tuple[str, str], Range1d] = {}
+        self._run = RunPanel(shared.steer if control else None)
+        self._keys = KeyChoice(self._choose)
+        names = [name for row in dashboard.arrangement.rows for name in row]
+        self._steering = Steering(shared, document, names) if control else None
+        self._screens = {name: Screen(on_view=partial(self._link, name),
+                                      host=self._steering.host(name) if self._steering else NOBODY) for name in names}
+        # Of a kind that is not drawn: each frame changes them, and whatever is drawn is laid out anew for that.
+        self._sent, self._drawn = (Range1d(tags=[0]) for _ in range(2))
+        self._sent.js_on_change("tags", CustomJS(args={"sent": self._sent, "drawn": self._drawn}, code=_DRAWN))
+        self._drawn.on_change("tags", self._go_on)
+        # What is there is part of the page as it comes; to be sent it after that takes about as long as all the rest.
+        self._newest = shared.newest
+        if self._newest:
+            self._draw(set(self._newest))
+        self._lay_out(dashboard)
+        with set_curdoc(document):
+            pn.state.onload(lambda: shared.join(self))
+        document.on_session_destroyed(lambda _context: shared.leave(self))
+        document.js_on_event("connection_lost", CustomJS(code=_LOST))
+        document.js_on_event("client_reconnected", CustomJS(code="location.reload()"))
+        document.config.notify_connection_status = False  # the page says it itself
+
+    def offer(self, name: str, frame: Frame) -> None:
+        with self._changing:
+            self._newest[name] = frame
+            self._news.add(name)
+            waits, self._busy = self._busy, True
+        if not waits:
+            self._document.add_next_tick_callback(self._draw_news)
+
+    def _go_on(self, _attr: str, _old: Any, _new: Any) -> None:
+        """The page has drawn what it was sent."""
+        with self._changing:
+            self._busy = bool(self._news)
+        if self._busy:
+            self._draw_news()
+
+    def _draw_news(self) -> None:
+        with self._changing:
+            news, self._news = self._news, set()
+        self._draw(news)
+
+    def _choose(self) -> None:
+        self._draw(set(self._newest))
+
+    def _draw(self, names: set[str]) -> None:
+        frames = dict(self._newest)
+        pictures = self._shared.colouring.alike({name: frame.picture for name, frame in frames.items()})
+        names = names | self._share(pictures)
+        pictures = on_one_axis(pictures, self._sharing)
+        with pn.io.hold(self._document):
+            self._run.draw([frame.status for frame in frames.values()])
+            for picture in pictures.values():
+                self._keys.offer(values_of(picture))
+            chosen = self._keys.chosen
+            for name in names:
+                left = narrowed(pictures[name], chosen)
+                self._screens[name].draw(replace(frames[name], picture=left),
+                                         _none_of(chosen) if left is None and pictures[name] is not None else "")
+            if self._steering is not None:
+                self._steering.draw(frames, names)
+            self._sent.tags = [self._sent.tags[0] + 1]
+
+    def _lay_out(self, dashboard: Dashboard) -> None:
+        steering = self._steering.panel if self._steering else pn.Column(visible=False)
+        sources = Text(_sources_html(dashboard), stylesheets=[CSS], margin=0, sizing_mode="stretch_width")
+        parts = [self._run.head, self._run.buttons, steering, self._run.facts, self._keys.panel, sources]
+        for name, screen in self._screens.items():
+            below = self._steering.below(name) if self._steering else []
+            parts.append(pn.Column(screen.panel, *below, sizing_mode="stretch_width", margin=0))
+        with self._document.models.freeze():  # else all models are walked through once more with every part
+            for part in parts:
+                part.server_doc(self._document, title=dashboard.title, location=False)
+            for counter in (self._sent, self._drawn):
+                self._document.add_root(counter)
+
+    def _share(self, pictures: Mapping[str, Picture | None]) -> set[str]:
+        """Find out which charts share a range, and which are to be drawn anew for it: none while one is held."""
+        if any("held" in axis.tags for axis in self._axes.values()):
+            return set()
+        before, self._sharing = self._sharing, sharing(pictures)
+        moved = {name for name, first in self._sharing.items() if before.get(name, first) != first}
+        for name in moved:
+            self._screens[name].renew()
+        return moved
+
+    def _link(self, name: str, view: View) -> None:
+        """Charts that share a range of time pan together."""
+        chart = getattr(view, "over_time", None)
+        if chart is not None:
+            kind = type(chart.xaxis[0]).__name__
+            chart.x_range = self._axes.setdefault((self._sharing.get(name, name), kind), chart.x_range)
+
+
+def _sources_html(dashboard: Dashboard) -> str:
+    """What the views read, each source once."""
+    found: dict[str, dict[str, str]] = {}
+    for asked in dashboard.views.values():
+        for name, facts in source_facts(asked.query).items():
+            found.setdefault(name, {}).update(facts)
+    return "".join(f"<h3>{escape(name)}</h3>{facts_html(tuple(facts.items()))}" for name, facts in found.items())
+
+
+def _none_of(chosen: Chosen) -> str:
+    return f"Nothing here of {' and '.join(', '.join(sorted(values)) for values in chosen.values())}."

@@ -1,0 +1,71 @@
+"""What a page may do that steers the run: the replay, the latencies, and a look inside each view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import panel as pn
+from bokeh.document import Document
+
+from whimbrel_workbench.controls import LatencyControl, Transport
+from whimbrel_workbench.details import Inside, Refining
+from whimbrel_workbench.frames import Frame
+from whimbrel_workbench.sessions import Feed, choices_near
+from whimbrel_workbench.views import Host
+from whimbrel_workbench.workspace import Shared
+
+
+class Steering:
+    """Controls of one page. A page that may not steer has none of them in its document.
+
+    Events behind a mark are rows of the sources, which the author may not want everybody to see: so they belong here.
+
+    Parameters
+    ----------
+    shared : Shared
+    document : bokeh.document.Document
+        The page's own.
+    names : iterable of str
+        Views on the page.
+
+    Attributes
+    ----------
+    panel : panel.viewable.Viewable
+        Transport bar and latencies, for the side of the page.
+    """
+
+    def __init__(self, shared: Shared, document: Document, names: Iterable[str]) -> None:
+        self._shared = shared
+        self._transport, self._latency = Transport(shared.player), LatencyControl(shared.ask)
+        self._inside = {name: self._beside(shared.feeds[name], document) for name in names}
+        self.panel = pn.Column(self._transport.panel, self._latency.panel, sizing_mode="stretch_width", margin=0)
+
+    def host(self, name: str) -> Host:
+        """Whom the picture of a view tells of clicks, and asks for another order."""
+        host = Host(pick=self._inside[name].pick, resort=lambda: self._shared.resort(name))
+        early = self._shared.feeds[name].progress is not None
+        return replace(host, picking="to read its rows first", stretches=True) if early else host
+
+    def below(self, name: str) -> list[pn.viewable.Viewable]:
+        """What stands below the picture of a view."""
+        inside = self._inside[name]
+        return [pn.FlexBox(*inside.buttons, flex_wrap="wrap", margin=(4, 5)), inside.panel]
+
+    def draw(self, frames: Mapping[str, Frame], names: Iterable[str]) -> None:
+        """Show how the replay, the latencies, and what is open in these views stand now."""
+        self._transport.draw(next((frame.status.playback for frame in frames.values()), None))
+        feeds = self._shared.feeds
+        running = [feeds[name] for name in self._inside if feeds[name].progress is None]
+        if running:
+            widest = max(running, key=lambda feed: len(feed.asked))
+            self._latency.draw(choices_near(widest.written), widest.asked)
+        self._latency.panel.visible = bool(running)
+        for name in names:
+            self._inside[name].draw()
+
+    def _beside(self, feed: Feed, document: Document) -> Inside | Refining:
+        """A look inside what runs; what may be done with early answers."""
+        if feed.progress is not None:
+            return Refining(feed, document.add_next_tick_callback)
+        return Inside(feed, document.add_next_tick_callback, self._shared.ask)

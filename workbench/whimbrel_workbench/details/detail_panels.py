@@ -1,0 +1,60 @@
+"""Buttons that fold out what stands below a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import panel as pn
+
+from whimbrel_workbench.controls.focus import keep_focus
+from whimbrel_workbench.controls.toolbar import BUTTON_CSS
+from whimbrel_workbench.details.detail_panel import Fold
+
+_SHUT: Final = "▸"
+_OPEN: Final = "▾"
+
+
+class Folds:
+    """Those of some folds that a reader has opened.
+
+    Parameters
+    ----------
+    folds : sequence of Fold
+    change : callable
+        Does something that changes the page, and lets the page know; from any thread.
+
+    Attributes
+    ----------
+    buttons : list of panel.widgets.Button
+        One for each fold.
+    panel : panel.Column
+        What is open.
+    """
+
+    def __init__(self, folds: Sequence[Fold], change: Callable[[Callable[[], None]], None]) -> None:
+        self._change = change
+        self._open: list[Fold] = []
+        self._togglers = {fold: self._toggler(fold) for fold in folds}
+        self.buttons = list(self._togglers.values())
+        self.panel = pn.Column(sizing_mode="stretch_width", margin=0)
+
+    def draw(self) -> None:
+        """Show what is so now in what is open."""
+        for fold in self._open:
+            fold.draw()
+
+    def toggle(self, fold: Fold) -> None:
+        """Open what is shut, shut what is open."""
+        opened = fold not in self._open
+        self._open = [each for each in self._togglers if (opened if each is fold else each in self._open)]
+        self._togglers[fold].label = f"{_OPEN if opened else _SHUT} {fold.name}"
+        if opened:
+            fold.draw()
+        self.panel[:] = [each.panel for each in self._open]
+
+    def _toggler(self, fold: Fold) -> pn.widgets.Button:
+        button = pn.widgets.Button(label=f"{_SHUT} {fold.name}", stylesheets=[BUTTON_CSS], margin=(3, 3))
+        button.on_click(lambda _event: self._change(lambda: self.toggle(fold)))
+        keep_focus(button)
+        return button

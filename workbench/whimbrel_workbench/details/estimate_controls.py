@@ -1,0 +1,55 @@
+"""What a reader may do with early answers: go on to the exact one, turn the reading, remember what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import panel as pn
+
+from whimbrel_workbench.controls.focus import keep_focus
+from whimbrel_workbench.controls.toolbar import BUTTON_CSS, touch
+from whimbrel_workbench.details.detail_panels import Folds
+from whimbrel_workbench.details.prioritize import SteerFold
+from whimbrel_workbench.frames.mark import Mark
+from whimbrel_workbench.sessions import Feed, ProgressRun
+
+
+class Refining(Folds):
+    """Buttons beside those of the toolbar, and what one of them folds out.
+
+    Parameters
+    ----------
+    feed : Feed
+        Of a progress.
+    change : callable
+        Does something that changes the page, and lets the page know; from any thread.
+
+    Attributes
+    ----------
+    steer : SteerFold
+    """
+
+    def __init__(self, feed: Feed, change: Callable[[Callable[[], None]], None]) -> None:
+        self._feed = feed
+        self.steer = SteerFold(feed)
+        super().__init__((self.steer,), change)
+        self._finish = self._does("Finish exactly", ProgressRun.finish)
+        self._remember = self._does("Remember picture", ProgressRun.pin)
+        self.buttons = [self._finish, self._remember, *self.buttons]
+
+    def draw(self) -> None:
+        """Offer what can be done now, whatever is open."""
+        run = self._feed.run
+        touch(self._finish, "disabled", not (isinstance(run, ProgressRun) and run.can_finish))
+        touch(self._remember, "disabled", not isinstance(run, ProgressRun) or run.progress.latest is None)
+        super().draw()
+
+    def pick(self, mark: Mark) -> None:
+        """Read first what a mark stands for, or a stretch of time."""
+        self._feed.prefer(mark)
+
+    def _does(self, name: str, gesture: Callable[[ProgressRun], object]) -> pn.widgets.Button:
+        button = pn.widgets.Button(label=name, stylesheets=[BUTTON_CSS], margin=(3, 3))
+        button.on_click(lambda _event: self._feed.refine(gesture))
+        keep_focus(button)
+        return button

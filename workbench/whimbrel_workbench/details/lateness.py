@@ -1,0 +1,60 @@
+"""How late rows are, what each reorder latency would cost, and the query asked at another one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+import panel as pn
+
+from whimbrel_workbench.controls.latency import LatencyControl
+from whimbrel_workbench.sessions import Feed
+from whimbrel_workbench.sessions.lateness import LatenessStudy
+from whimbrel_workbench.views.lateness import LatenessView
+
+
+class LatenessFold:
+    """Measures logs on a thread of its own when it is opened first, and shows what runs of feeds have counted.
+
+    Parameters
+    ----------
+    feed : Feed
+    change : callable
+        Does something that changes the page, and lets the page know; from any thread.
+    on_ask : callable, optional
+        Asks for other latencies; without it those of the feed's query.
+    """
+
+    name: Final = "Lateness"
+
+    def __init__(self, feed: Feed, change: Callable[[Callable[[], None]], None],
+                 on_ask: Callable[[list[int]], object] | None = None) -> None:
+        self._feed, self._change = feed, change
+        self._study = LatenessStudy(feed.written)
+        self._measuring: threading.Thread | None = None
+        self._note = ""
+        self._view = LatenessView()
+        self._control = LatencyControl(on_ask or feed.ask)
+        self.panel = pn.Column(self._control.panel, self._view.panel, sizing_mode="stretch_width", margin=(4, 0))
+
+    def draw(self) -> None:
+        if self._measuring is None:
+            self._note = "Reading the times of the log ..."
+            self._measuring = threading.Thread(target=self._measure, name="whimbrel-lateness", daemon=True)
+            self._measuring.start()
+        run, asked = self._feed.run, self._feed.asked
+        sources = self._study.shown(None if run is None else run.metrics, asked)
+        note = self._study.trouble or self._note
+        if not sources and not note:
+            note = "Nothing is known yet: rows of a feed are counted as they come."
+        self._control.draw([(step.ticks, step.words) for source in sources for step in source.steps], asked)
+        self._view.draw(sources, asked, note)
+
+    def _measure(self) -> None:
+        self._study.measure()
+        self._note = "Asking the query at each of these latencies ..."
+        self._change(self.draw)
+        self._study.compare(self._feed.asked)
+        self._note = ""
+        self._change(self.draw)

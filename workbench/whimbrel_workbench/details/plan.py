@@ -1,0 +1,39 @@
+"""The operators of a run at work."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from whimbrel_workbench.frames.plan import Plan
+from whimbrel_workbench.sessions import Feed, ProgressRun
+from whimbrel_workbench.sessions.plan_metrics import PlanWatch
+from whimbrel_workbench.views.plan import PlanView
+
+
+class PlanFold:
+    """The plan that runs, with the counters of its operators.
+
+    Parameters
+    ----------
+    feed : Feed
+        Its run is looked at.
+    """
+
+    name: Final = "Plan"
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._watch = PlanWatch()
+        self._view = PlanView()
+        self.panel = self._view.panel
+
+    @property
+    def plan(self) -> Plan:
+        """The plan now; without a step before the query runs."""
+        run = self._feed.run
+        if run is None or isinstance(run, ProgressRun):
+            return Plan((), 0.0)
+        return self._watch.look(run.metrics, run.kernels())
+
+    def draw(self) -> None:
+        self._view.draw(self.plan)

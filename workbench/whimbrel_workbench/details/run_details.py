@@ -1,0 +1,45 @@
+"""What can be folded out below the picture of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from whimbrel_workbench.details.detail_panels import Folds
+from whimbrel_workbench.details.events import EventsFold
+from whimbrel_workbench.details.lateness import LatenessFold
+from whimbrel_workbench.details.plan import PlanFold
+from whimbrel_workbench.frames.mark import Mark
+from whimbrel_workbench.sessions import Feed
+
+
+class Inside(Folds):
+    """The events behind a mark, how late rows are, and the plan of one feed: those that a reader has opened.
+
+    Parameters
+    ----------
+    feed : Feed
+    change : callable
+        Does something that changes the page, and lets the page know; from any thread.
+    on_ask : callable, optional
+        Asks for other latencies; without it those of the feed alone.
+
+    Attributes
+    ----------
+    events, lateness, plan : Fold
+    """
+
+    def __init__(self, feed: Feed, change: Callable[[Callable[[], None]], None],
+                 on_ask: Callable[[list[int]], object] | None = None) -> None:
+        self.events = EventsFold(feed, change)
+        self.lateness = LatenessFold(feed, change, on_ask)
+        self.plan = PlanFold(feed)
+        super().__init__((self.events, self.lateness, self.plan), change)
+
+    def pick(self, mark: Mark) -> None:
+        """Show the events behind a mark of the picture."""
+        def show() -> None:
+            if self.events not in self._open:
+                self.toggle(self.events)
+            self.events.pick(mark)
+
+        self._change(show)

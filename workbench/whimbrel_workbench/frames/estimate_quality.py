@@ -1,0 +1,202 @@
+"""How good an early answer is: apart from how much was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import Final, Literal
+
+from whimbrel_workbench.frames.format_numbers import share_words
+
+Ends = Literal["both", "low", "high", "none"]
+"""Which ends of intervals can be known of a value: a maximum is a lower bound so far, a first value is neither."""
+
+_FEW: Final = 10
+_GOALS: Final = (0.02, 0.01, 0.005, 0.002, 0.001)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How far off the worst of the known values was, after so many seconds of reading.
+
+    Parameters
+    ----------
+    seconds, share : float
+        Spent reading, and the part of the rows that was read.
+    within : float
+        Of the largest interval, as a share of its value; NaN where none was known.
+    """
+
+    seconds: float
+    share: float
+    within: float
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A claim or a picture that a reader pinned, and what became of it.
+
+    Parameters
+    ----------
+    words : str
+        As it was when it was pinned.
+    verdict : {"open", "holds", "overturned", "exact"}
+        The last where nothing had been said that could hold.
+    now : str
+        What is known of it now.
+    """
+
+    words: str
+    verdict: Literal["open", "holds", "overturned", "exact"]
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The bound of an early answer, how it shrank, and what it does not speak of.
+
+    Parameters
+    ----------
+    value : str
+        The column of which it speaks.
+    ends : {"both", "low", "high", "none"}
+    rows, exact, known : int
+        Of the answer; those that are final, and those that are estimates with an interval.
+    half : float
+        How far off half of the known values may be at most, of those that are not certain.
+    confidence : float
+        With which an interval holds, at every look.
+    unseen : float
+        A group that is in more than this share of the blocks was seen.
+    why : str
+        Why no interval is known; empty where they are.
+    history : tuple of Bound
+    goal : float
+        The bound that a reader may wait for.
+    first : str
+        What is read first; empty: all alike.
+    final : bool
+    remembered : tuple of Remembered
+    names : tuple of str
+        Rows of which a claim can be made, as words.
+    late : tuple of str
+        What is said of rows that are late.
+    """
+
+    value: str
+    ends: Ends
+    rows: int
+    exact: int
+    known: int
+    half: float
+    confidence: float
+    unseen: float
+    why: str
+    history: tuple[Bound, ...]
+    goal: float
+    first: str
+    final: bool
+    remembered: tuple[Remembered, ...] = ()
+    names: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
+
+    @property
+    def within(self) -> float:
+        """How far off the worst of the known values may be; NaN where none is known."""
+        return 0.0 if self.final else self.history[-1].within if self.history else nan
+
+    @property
+    def headline(self) -> str:
+        """The bound in words: of what it speaks, how far off that is, how sure this is."""
+        sure = f"at {self.confidence:.0%}"
+        left = self.rows - self.exact
+        match self.ends:
+            case _ if self.final:
+                return "exact"
+            case _ if self.why:
+                return "values so far: no interval is known"
+            case "low":
+                return "lower bound so far: it can only grow"
+            case "high":
+                return "upper bound so far: it can only shrink"
+            case "none":
+                return "the value so far: no interval can be known"
+            case _ if not left:
+                return "exact, as far as rows were seen"
+            case _ if isnan(self.within):
+                return "not known yet how far off"
+            case _ if not self.within:
+                some = "" if self.known == left else f" of {self.known:,} of {left:,} rows"
+                return f"known{some}; rows not exact yet"
+            case _ if self.known == left:
+                return f"within {share_words(self.within)} {sure}"
+            case _:
+                return f"{self.known:,} of {left:,} estimates within {share_words(self.within)} {sure}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else a reader should know."""
+        if self.final:
+            return ("all rows were read",)
+        if self.why:
+            return (self.why,)
+        exact = "complete as far as the model tells" if self.late else "exact"
+        said = [f"{self.exact:,} of {self.rows:,} rows {exact}"]
+        if self.ends == "both" and self.known > _FEW and self.within:
+            said.append(f"half of the estimates within {share_words(self.half)}")
+        if self.ends == "both" and (unknown := self.rows - self.exact - self.known):
+            said.append(f"{unknown:,} not known yet within 100%")
+        if self.unseen >= 1:
+            said.append("groups that were not seen yet may be missing")
+        elif self.unseen:
+            said.append(f"groups not yet seen: only such as are in fewer than {share_words(self.unseen)} of the blocks")
+        return (*said, *self.late, *((f"read first: {self.first}",) if self.first else ()))
+
+    @property
+    def outlook(self) -> str:
+        """How long the goal and the end will take at the pace so far; empty where nobody can know."""
+        if self.final or not self.history or not 0 < self.history[-1].share < 1:
+            return ""
+        began, now = self.history[0], self.history[-1]
+        if now.seconds <= began.seconds or now.share <= began.share:
+            return ""
+        per_s = (now.share - began.share) / (now.seconds - began.seconds)  # what came before the first look is no pace
+        end = f"{_about((1 - now.share) / per_s)} to exact"
+        reached = 0.0 if self.first or self.ends != "both" else share_at(now, self.goal)
+        return f"{_about((reached - now.share) / per_s)} to {share_words(self.goal)}, {end}" if reached else end
+
+
+def share_at(now: Bound, goal: float) -> float:
+    """The share of the rows at which a bound will be reached; 0 where that is not known or it is reached.
+
+    With blocks drawn without replacement a bound shrinks as sqrt((1 - share) / share).
+
+    >>> round(share_at(Bound(1.0, 0.1, 0.03), 0.01), 3), share_at(Bound(1.0, 0.1, 0.01), 0.02)
+    (0.5, 0.0)
+    """
+    if isnan(now.within) or now.within <= goal or not 0 < now.share < 1:
+        return 0.0
+    odds = (1 - now.share) / now.share * (goal / now.within) ** 2
+    return 1 / (1 + odds)
+
+
+def next_goal(within: float) -> float:
+    """The round bound that one may wait for next: 2%, as long as it is not reached.
+
+    >>> next_goal(0.13), next_goal(0.018), next_goal(nan)
+    (0.02, 0.01, 0.02)
+    """
+    return _GOALS[0] if isnan(within) else next((goal for goal in _GOALS if goal < within), _GOALS[-1])
+
+
+def thinned(history: Sequence[Bound], most: int) -> tuple[Bound, ...]:
+    """About so many of the looks, the first and the last among them."""
+    step = max(1, -(-len(history) // most))
+    return tuple(history[:-1:step]) + tuple(history[-1:])
+
+
+def _about(seconds: float) -> str:
+    if seconds < 1:
+        return "less than 1 s"
+    return f"about {seconds:.0f} s" if seconds < 90 else f"about {seconds / 60:.0f} min"

@@ -1,0 +1,214 @@
+"""Choose the picture for a result's shape, and keep what must not jump from frame to frame."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel_workbench.frames.bars import MOST_BARS, BarMemory, Bars, bars
+from whimbrel_workbench.frames.big_numbers import Figures, figures
+from whimbrel_workbench.frames.change_tracking import Looks
+from whimbrel_workbench.frames.columns import Columns, roles
+from whimbrel_workbench.frames.estimate_quality import Quality
+from whimbrel_workbench.frames.heat import MOST_KEYS, Heat, HeatMemory, heat
+from whimbrel_workbench.frames.labels import Labels, Places, labels
+from whimbrel_workbench.frames.lines import MOST_LINES, LineMemory, Lines, lines
+from whimbrel_workbench.frames.options import Kind, Options
+from whimbrel_workbench.frames.result import Result
+from whimbrel_workbench.frames.scatter import MOST_COLOURS, Scatter, ScatterMemory, scatter
+from whimbrel_workbench.frames.status import Status
+from whimbrel_workbench.frames.style import PLAIN, Style
+from whimbrel_workbench.frames.table import Rows, rows
+
+Picture = Lines | Bars | Heat | Scatter | Rows | Figures
+
+_MOST_TOLD_APART: Final = 3
+_MOST_LINES: Final = 2 * MOST_LINES
+"""Twice as many keys as lines that read well: a heat map shows them all."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """Everything a page shows at one moment.
+
+    ``picture`` is None until there is something to draw, and ``undrawn`` counts the rows that are there all the same;
+    ``quality`` is that of early answers, None for others.
+    """
+
+    version: int
+    picture: Picture | None
+    columns: Columns
+    status: Status
+    query: str
+    style: Style = PLAIN
+    quality: Quality | None = None
+    undrawn: int = 0
+
+
+@dataclass(slots=True)
+class Framer:
+    """Turn results into pictures, one after the other, for one view of one run.
+
+    An automatic picture is of one kind for good once a reader has seen it: a picture that flips is not read by anybody.
+
+    Parameters
+    ----------
+    options : Options
+    keys : tuple of str
+        Columns that the query is known to group by.
+    raw : bool
+        Whether the result is events as they came, not answers about them.
+    alone : bool
+        Whether the result is known to have one row at a time.
+
+    Attributes
+    ----------
+    undecided : bool
+        Whether nothing was drawn because nobody knows yet which kind of picture will fit.
+    """
+
+    options: Options
+    keys: tuple[str, ...] = ()
+    raw: bool = False
+    alone: bool = False
+    undecided: bool = field(default=False, init=False)
+    _kind: Kind = "auto"
+    _unseen: bool = True
+    _lines: LineMemory = field(init=False)
+    _bars: BarMemory = field(init=False)
+    _heat: HeatMemory = field(init=False)
+    _scatter: ScatterMemory = field(init=False)
+    _looks: Looks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.forget()
+
+    def choose_value(self, name: str) -> None:
+        """Put another column on the value axis; keys keep their places."""
+        coloured = self.options.kind == "heatmap" and self.options.C is not None
+        self.options = replace(self.options, C=name) if coloured else replace(self.options, y=name)
+        self._lines = LineMemory(self._lines.places, self._lines.x)
+        self._bars = BarMemory(self._bars.names)
+        self._heat = replace(self._heat, shade=None)
+        self._scatter = ScatterMemory(x=self._scatter.x)
+        self._looks.forget()
+
+    def style(self, style: Style) -> None:
+        """Look otherwise; axes that are now logarithmic begin anew."""
+        before = self.options.style
+        self.options = replace(self.options, style=style)
+        if (before.logx, before.logy, before.logz) != (style.logx, style.logy, style.logz):
+            self.fit()
+
+    def forget(self) -> None:
+        """Start afresh: a new run of the query."""
+        self._kind, self.undecided = "auto", False
+        self._unseen = True
+        self._lines = LineMemory(Places(self.options.top or MOST_LINES))
+        self._bars = BarMemory()
+        self._heat = HeatMemory()
+        self._scatter = ScatterMemory()
+        self._looks = Looks()
+
+    def fit(self) -> None:
+        """Let axes and the order of bars fit what is there now; the one way in which axes shrink."""
+        self._lines = LineMemory(self._lines.places)
+        self._bars = BarMemory()
+        self._heat = HeatMemory(per_cell=self._heat.per_cell)
+        self._scatter = ScatterMemory()
+
+    def resort(self) -> None:
+        """Put bars and rows into the order that is right now; axes stay."""
+        self._bars = self._bars.unsorted()
+        self._heat = self._heat.unsorted()
+
+    def columns(self, schema: pa.Schema) -> Columns:
+        """The roles of a result's columns. Raw events are points unless something else is asked for."""
+        options = replace(self.options, kind="scatter") if self.raw and self.options.kind == "auto" else self.options
+        return roles(schema, options, self.keys, alone=self.alone)
+
+    def drawn_as_points(self, schema: pa.Schema) -> bool:
+        """Whether every row will be a point of its own."""
+        as_points = self.raw or self.options.x is not None or self.options.kind in ("scatter", "density")
+        fits = self.options.kind in ("auto", "scatter", "density") and self.columns(schema).value is not None
+        return as_points and fits
+
+    def seen(self, picture: Picture | None, at_s: float | None = None) -> None:
+        """The reader has this picture in front of them: what becomes otherwise from now on is marked."""
+        if picture is not None:
+            self._unseen = False
+            self._looks.look(picture, time.monotonic() if at_s is None else at_s)
+
+    def picture(self, result: Result, at_s: float | None = None, *,
+                more: Callable[[], bool | None] = lambda: False) -> Picture | None:
+        """Draw a result, and mark what changed since the reader's last look.
+
+        Parameters
+        ----------
+        result : Result
+        at_s : float, optional
+            The time of a steady clock, in seconds.
+        more : callable
+            Whether rows at other times are to be expected, where all that are there speak of one time; None: that will
+            be known in a moment, and nothing that depends on it is drawn until then.
+        """
+        if not len(result.table):
+            self.undecided = False  # its rows may have been dropped
+            return None
+        if self._unseen:
+            self.resort()  # an order is kept for those who know it
+        drawn = self._drawn(result, self.columns(result.table.schema), more)
+        before = self._looks.before(time.monotonic() if at_s is None else at_s)
+        alike = type(before) is type(drawn)
+        return drawn.compared(before) if drawn is not None and alike else drawn
+
+    def _drawn(self, result: Result, columns: Columns, more: Callable[[], bool | None]) -> Picture | None:
+        style, top = self.options.style, self.options.top
+        named = labels(result.table, columns.keys) if self._kind not in ("scatter", "density", "table") else None
+        if self._unseen:
+            fitting = self._fitting(result.table, columns, named, more)
+            self._kind, self.undecided = fitting or "auto", fitting is None
+        match self._kind:
+            case "auto":
+                return None
+            case "line" if named:
+                frame, self._lines = lines(result, named, columns, self._lines, style)
+                return frame
+            case "bar" if named:
+                barred, self._bars = bars(result, named, columns, self._bars, style, top or MOST_BARS)
+                return barred
+            case "heatmap" if named:
+                heated, self._heat = heat(result, named, columns, self._heat, style, top or MOST_KEYS)
+                return heated
+            case "scatter" | "density":
+                dotted, self._scatter = scatter(result, columns, self._scatter, style, dense=self._kind == "density",
+                                                most=top or MOST_COLOURS)
+                return dotted
+            case "number":
+                return figures(result, columns)
+            case _:
+                return rows(result, columns)
+
+    def _fitting(self, table: pa.Table, columns: Columns, named: Labels | None,
+                 more: Callable[[], bool | None]) -> Kind | None:
+        """The plainest picture that shows all of the result, and what is to be expected; None: not known yet."""
+        if self.options.kind != "auto":
+            return self.options.kind
+        words = columns.texts if not columns.keys and not self.raw else ()
+        if (columns.value is None and not words) or (len(columns.keys) > _MOST_TOLD_APART and not self.raw):
+            return "table"
+        if self.raw or columns.x is not None:
+            return "scatter"
+        times = pc.min_max(table.column("start"))
+        # A line through one point says less than a bar, wherever in time the points are.
+        once = named is not None and 1 < len(table) == len(named.names)
+        if (once or times["min"].as_py() == times["max"].as_py()) and not (expected := more()):
+            return None if expected is None else "bar" if columns.keys else "number"
+        if columns.value is None:
+            return "table"
+        return "heatmap" if named and len(named.names) > _MOST_LINES and self.options.top is None else "line"

@@ -1,0 +1,286 @@
+"""One live view: a run's frames at each place where it is shown, steered from any of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from whimbrel.errors import WhimbrelError
+from whimbrel.progressive import Progress
+from whimbrel.stream import Stream
+from whimbrel_workbench import page
+from whimbrel_workbench.controls import Gesture
+from whimbrel_workbench.details import PlanFold
+from whimbrel_workbench.frames import Frame, Options
+from whimbrel_workbench.sessions import Attention, Clocks, Feed, Owners
+from whimbrel_workbench.view_instance import Place
+from whimbrel_workbench.views import save
+from whimbrel_workbench.views.color_scales import check_colours
+from whimbrel_workbench.views.plan import PlanTable
+
+if TYPE_CHECKING:
+    from holoviews import DynamicMap
+    from holoviews.streams import Pipe
+
+    from whimbrel.run import Run
+    from whimbrel.stream import Bands
+    from whimbrel_workbench.sessions import BandedRun, ProgressRun
+
+_cells: Final = Owners()
+_clocks: Final = Clocks()
+
+_FIRST_PICTURE_S: Final = 0.2
+"""So long a cell waits for something to show before it shows an empty view."""
+
+
+class LiveView:
+    """A query's answer as it forms. Showing it in a notebook starts the query; closing it ends the run.
+
+    Parameters
+    ----------
+    query : Stream, Bands or Progress
+        The query, maybe at several latencies, or early answers to it.
+    redraws_per_s : float
+        Most redraws in a second.
+    transport : bool
+        Whether a view of a replay has the bar that steers it; one bar steers all views of the replay, or on its clock.
+    **options
+        ``kind=``, ``x=``, ``y=``, ``C=``, ``by=``, ``top=``, ``keep_rows=``: see
+        :class:`~whimbrel_workbench.frames.Options`; and those of :meth:`opts`.
+
+    Attributes
+    ----------
+    stream : Stream or Bands
+        The query as it was written.
+    """
+
+    def __init__(self, query: Stream | Bands | Progress, *, redraws_per_s: float = 3.0, transport: bool = True,
+                 **options: Any) -> None:
+        self.stream = Stream(query.plan) if isinstance(query, Progress) else query
+        asked = Options.of(**options)
+        check_colours(asked.style)
+        self._feed = Feed(self.stream, asked, self._draw, redraws_per_s=redraws_per_s,
+                          ready=self._ready, on_turn=self._turn,
+                          progress=query if isinstance(query, Progress) else None, clocks=_clocks)
+        self._attention = Attention(page.executing)
+        self._waiting = False
+        self._pipe: Pipe | None = None
+        self._piping = False
+        self._started = threading.Lock()
+        self._transport = transport
+        self._places: list[Place] = []
+        self._last: Frame | None = None
+        self._plan = PlanFold(self._feed)
+
+    @property
+    def run(self) -> Run | BandedRun | ProgressRun | None:
+        """The run behind the view; None before it was shown, or if the query could not start."""
+        return self._feed.run
+
+    @property
+    def progress(self) -> Progress | None:
+        """The early answers that are read, to steer them from a cell; None where the query runs."""
+        return self._feed.progress
+
+    @property
+    def options(self) -> Options:
+        """What was asked of the view."""
+        return self._feed.options
+
+    @property
+    def plan(self) -> PlanTable:
+        """The plan that runs: its operators, what they have done so far, and the code that was generated for them."""
+        return PlanTable(self._plan.plan)
+
+    @property
+    def hv(self) -> DynamicMap:
+        """The picture as a HoloViews object that moves with the run: overlay it, style it.
+
+        Examples
+        --------
+        ``view.hv * hv.HLine(15)`` or ``view.hv.opts(height=500)`` in a notebook cell, after
+        ``hv.extension("bokeh", inline=True)``.
+        """
+        from holoviews import DynamicMap
+        from holoviews.streams import Pipe, RangeXY
+
+        from whimbrel_workbench.views.overlay import holoviews_of
+
+        self.start()
+        self._pipe = self._pipe or Pipe(data=self._feed.picture)
+        style = self.options.style
+        # Only many points are drawn otherwise when somebody zooms.
+        ranges = [RangeXY()] if self._feed.draws_points else []
+        return DynamicMap(lambda data, **sight: holoviews_of(data, style, **sight), streams=[self._pipe, *ranges])
+
+    def opts(self, **options: Any) -> LiveView:
+        """Let the picture look otherwise, also while it runs.
+
+        Parameters
+        ----------
+        **options
+            ``width``, ``height``, ``title``, ``xlabel``, ``ylabel``, ``clabel``, ``color``, ``cmap``, ``xlim``,
+            ``ylim``, ``clim``, ``logx``, ``logy``, ``logz``, ``line_width``, ``size``, ``alpha``, ``show_grid``,
+            ``show_legend``: see :class:`~whimbrel_workbench.frames.Style`. None takes a choice back.
+
+        Returns
+        -------
+        LiveView
+            The view itself.
+
+        Raises
+        ------
+        PlanError
+            There is no such option, or its value means nothing.
+        """
+        style = self.options.style.styled(**options)
+        check_colours(style)
+        self._feed.style(style)
+        return self
+
+    def start(self) -> None:
+        """Start the query, if it was not started yet; beside other views of the same replay it goes by their clock."""
+        if self._started.acquire(blocking=False):
+            # A cell that runs again begins anew.
+            ending = _cells.before(page.cell(), page.execution()) if page.in_notebook() else []
+            self._feed.start([place.run for place in ending if isinstance(place, Place) and place.run is not None])
+
+    def save(self, path: str | os.PathLike[str], *, wait_s: float = 10.0) -> Path:
+        """Write what is shown now as a page or a picture: values, coverage, watermark and query.
+
+        Parameters
+        ----------
+        path : path-like
+            Ends with ``.html``, a page that needs no script and no internet, or with ``.png``.
+        wait_s : float
+            A view that was not shown yet starts its query, and waits so many seconds for it to finish.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        SaveError
+            The name ends otherwise, the file cannot be written, or no browser was found to make the PNG.
+        MissingExtraError
+            A PNG needs ``pip install 'whimbrel[png]'``.
+
+        Examples
+        --------
+        ``query.view(kind="bar").save("flights.png")``
+        """
+        if self.run is None:
+            self.start()
+            if self.run is not None:
+                with suppress(WhimbrelError):  # the picture says so
+                    self.run.wait(wait_s)
+        return save(self._feed.present(), path)
+
+    def close(self) -> None:
+        """End the run and keep the last frame."""
+        self._feed.close()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> page.Bundle:
+        if page.collect(self) or not page.in_notebook():
+            return {"text/plain": repr(self)}, {}
+        self.start()
+        place = Place(self._feed, self._gesture, self._said, self._gone, transport=self._transport)
+        # A picture that comes with the page is there sooner than one that follows it.
+        self._feed.await_picture(_FIRST_PICTURE_S)
+        with self._feed.between_frames:
+            frame = self._last or self._feed.present()
+            place.draw(frame)
+            bundle = place.open()
+            place.keep(frame)
+            self._places.append(place)
+        _cells.give(page.cell(), place, turn=page.execution())
+        return bundle
+
+    def _said(self, place: str, sign: page.Sign) -> None:
+        """A page says whether somebody sees the view."""
+        self._attention.heard(place, sign)
+        if sign == "seen" and not self._feed.watched:
+            self._wake()
+            self._feed.look_again()
+        elif sign == "gone":
+            self._turn()
+
+    def _gone(self, place: Place) -> None:
+        """A place is not there any more; without any, nobody can get the view back."""
+        _cells.forget(place)
+        self._attention.forget(place.name)
+        self._places = [each for each in self._places if each is not place]
+        if not self._places:
+            self._feed.close()
+
+    def _turn(self) -> None:
+        """Draw for whoever looks; for nobody, let the run go on, wait or end."""
+        verdict = self._attention.verdict
+        if verdict == "look":
+            self._wake()
+            return
+        self._feed.watch(False)
+        run = self._feed.run
+        if verdict == "end":
+            self._feed.close()
+            self._feed.look_again()
+        elif verdict == "wait" and run is not None and run.state == "running" and self._can_wait:
+            self._waiting = True
+            run.pause()
+        elif verdict == "rest" and any(place.still_is_old for place in self._places):
+            self._feed.look_again()
+
+    def _wake(self) -> None:
+        """Somebody looks again."""
+        self._feed.watch(True)
+        if self._waiting and self._feed.run is not None:
+            self._feed.run.resume()
+        self._waiting = False
+
+    @property
+    def _can_wait(self) -> bool:
+        """Whether nothing is lost while nobody reads: a feed that can be read once goes on without us."""
+        query = self.stream if isinstance(self.stream, Stream) else self.stream[-1]
+        return all(source.again() is not None for source in query.sources)
+
+    def _gesture(self, gesture: Gesture) -> None:
+        match gesture:
+            case "pause":
+                self._feed.pause()
+            case "resume":
+                self._feed.resume()
+            case "keep" | "drop":
+                self._feed.stop(keep=gesture == "keep")
+            case "restart":
+                self._feed.restart()
+            case "fit":
+                self._feed.fit()
+
+    def _ready(self) -> bool:
+        """Whether some place would paint the next frame at once: places stand on one page, as a rule."""
+        drawn = [place for place in self._places if place.reachable]
+        return not drawn or any(place.ready for place in drawn)
+
+    def _draw(self, frame: Frame) -> bool:
+        """Show a frame wherever the view is, for HoloViews, and now and then in the saved notebook."""
+        if self._pipe is not None and not self._piping:
+            # HoloViews and Panel put off what a page cannot take yet, but only on the kernel's own loop.
+            self._piping = True
+            page.soon(self._send_newest)
+        self._last = frame
+        looked_at = self._attention.verdict == "look"
+        drawn = [place for place in self._places if place.reachable and looked_at]
+        for place in drawn:
+            place.draw(frame)
+        for place in self._places:
+            place.keep(frame)
+        return bool(drawn) or not self._places  # where it is nowhere, nobody waits for another frame
+
+    def _send_newest(self) -> None:
+        self._piping = False
+        if self._pipe is not None:
+            self._pipe.send(self._feed.picture)

@@ -1,0 +1,19 @@
+"""Which columns of an answer tell its groups from one another."""
+
+from __future__ import annotations
+
+from whimbrel.operators.aggregation.grouping import keys_of
+from whimbrel.plan import Node
+
+
+def grouped_by(node: Node) -> tuple[str, ...]:
+    """The names by which operators of a query group, in the order of the plan; also such as are no part of its answer.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": [1, 4], "k": ["a", "b"]}, time="at")
+    >>> grouped_by(log.group_by("k").tumbling_window(10).aggregate(fill=True, twice=wb.count() * 2).node)
+    ('k',)
+    """
+    return tuple(dict.fromkeys(name for each in node.walk() for name, _ in keys_of(each.op)))

@@ -1,0 +1,485 @@
+"""One run of a query, turned into frames at reading speed: the newest wins, the rest is never drawn."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from whimbrel.errors import WhimbrelError
+from whimbrel.operators import GroupAggregate
+from whimbrel.progressive import Progress
+from whimbrel.run import Run
+from whimbrel.stream import Bands, Stream, asked_at
+from whimbrel_workbench.frames import (
+    Columns,
+    Failure,
+    Frame,
+    Framer,
+    Options,
+    Picture,
+    Playback,
+    Quality,
+    Result,
+    Status,
+    Style,
+)
+from whimbrel_workbench.frames.change_tracking import LINGER_S
+from whimbrel_workbench.frames.events import EventsBehind
+from whimbrel_workbench.frames.mark import Mark, row_of
+from whimbrel_workbench.sessions.group_columns import grouped_by
+from whimbrel_workbench.sessions.latency_run import BandedRun
+from whimbrel_workbench.sessions.lateness import latencies_of
+from whimbrel_workbench.sessions.lineage import events_behind
+from whimbrel_workbench.sessions.progressive_run import ProgressRun
+from whimbrel_workbench.sessions.replay_controller import Player, playback_of
+from whimbrel_workbench.sessions.run_status import failure_of, progress_status_of, status_of
+from whimbrel_workbench.sessions.shared_clocks import Clocks
+from whimbrel_workbench.sessions.time_span_check import several_times
+
+if TYPE_CHECKING:
+    from whimbrel.run import Metrics, Snapshot
+    from whimbrel_workbench.frames.status import State
+
+AnyRun = Run | BandedRun | ProgressRun
+
+_FIRST_PICTURE_WAIT_S: Final = 0.05
+_DECIDED_WITHIN_S: Final = 0.3
+"""So long the first rows of a run are waited on to show of how many times they speak, before the plan decides."""
+_LOG: Final = logging.getLogger("whimbrel.view")
+_UNDRAWABLE_HINT: Final = 'the run goes on; another picture may do: view(kind="table")'
+_KEPT_ROWS: Final = 1_000_000
+_KEPT_POINTS: Final = 10_000_000
+_READY_WAIT_S: Final = 0.005
+_FEEDBACK_S: Final = 0.1
+_LONGEST_AWAIT_S: Final = 0.1
+_ENDED: Final = ("finished", "stopped", "failed")
+
+
+class Feed:
+    """Starts a query, looks at its run a few times a second, and hands a frame on whenever something changed.
+
+    The looking happens on a thread of its own, so that a busy kernel neither stops the view nor waits for it.
+
+    Parameters
+    ----------
+    stream : Stream or Bands
+        The query, maybe at several latencies.
+    options : Options
+        What the user asked of the view.
+    on_frame : callable
+        Called with every new :class:`~whimbrel_workbench.frames.Frame`, one call at a time. Says whether the frame
+        was shown; a frame that was not is offered again.
+    redraws_per_s : float
+        Most frames in a second.
+    ready : callable
+        Whether the next frame would be shown at once. While it would not, nothing is drawn: the newest wins.
+    on_turn : callable
+        Called before each look, and where it would be.
+    progress : Progress, optional
+        Early answers to the query, which are read on instead of running it.
+    clocks : Clocks, optional
+        Those of the other runs beside which its own go.
+
+    Attributes
+    ----------
+    progress : Progress or None
+        The one that is read, after a restart another one.
+    written : Stream or Bands
+        The query at its own latencies.
+    """
+
+    def __init__(self, stream: Stream | Bands, options: Options, on_frame: Callable[[Frame], bool], *,
+                 redraws_per_s: float = 3.0, ready: Callable[[], bool] = lambda: True,
+                 on_turn: Callable[[], None] = lambda: None, progress: Progress | None = None,
+                 clocks: Clocks | None = None) -> None:
+        self.progress = progress
+        self._clocks = clocks or Clocks()
+        self.written = self._stream = stream
+        self._schema, self._keys = _result(stream)
+        self._framer = Framer(options, self._keys, _raw(stream), _alone(stream))
+        self._framer.columns(self._schema)
+        self._on_frame, self._ready, self._on_turn = on_frame, ready, on_turn
+        self._pause_s = 1.0 / redraws_per_s
+        self._closed = threading.Event()
+        self._looking: threading.Thread | None = None
+        self._watched = threading.Event()
+        self._watched.set()
+        self._run: AnyRun | None = None
+        self._refused: Failure | None = None
+        self._picture: Picture | None = None
+        self._result: Result | None = None
+        self._rows_since_s: float | None = None
+        self._seen: tuple[int, str] | None = None
+        self._fades_s = math.inf
+        self._status: Status | None = None
+        self._quality: Quality | None = None
+        self._unsaid = ""
+        self.between_frames = threading.RLock()
+        self.player = Player(lambda: self._run, self.look_again)
+
+    @property
+    def run(self) -> AnyRun | None:
+        """The run that is shown, if the query could be started."""
+        return self._run
+
+    @property
+    def picture(self) -> Picture | None:
+        """What was drawn last."""
+        return self._picture
+
+    @property
+    def quality(self) -> Quality | None:
+        """How good the answer that was drawn last is, of early answers."""
+        return self._quality
+
+    @property
+    def columns(self) -> Columns:
+        """The roles of the answer's columns."""
+        return self._framer.columns(self._schema)
+
+    @property
+    def keep_rows(self) -> int:
+        """How many settled rows a run keeps for this view."""
+        return self.options.keep_rows or (_KEPT_POINTS if self.draws_points else _KEPT_ROWS)
+
+    def row_of(self, mark: Mark) -> pa.Table | None:
+        """The row of the answer that a mark of the picture stands for, if it is still there."""
+        with self.between_frames:
+            if self._result is None:
+                return None
+            place = row_of(self._result, self._framer.columns(self._schema), mark)
+            return None if place is None else self._result.table.slice(place, 1)
+
+    def newest(self, rows: int) -> list[pa.Table]:
+        """The newest rows of the answer as it was drawn last, the newest first."""
+        table = None if self._result is None else self._result.table
+        return [] if table is None else [table.slice(place, 1) for place in range(len(table))[:-rows - 1:-1]]
+
+    def behind(self, row: pa.Table) -> EventsBehind:
+        """The events behind a row of the answer. Reads the sources once more, on the calling thread."""
+        run, stream = self._run, self._stream
+        assert isinstance(run, BandedRun | Run), "there is no row without a run"
+        query = stream if isinstance(stream, Stream) else stream.query
+        return events_behind(query, run.last if isinstance(run, BandedRun) else run, row)
+
+    def start(self, instead_of: Collection[AnyRun] = ()) -> None:
+        """Start the query and the looking, maybe instead of others. An error of the query becomes a frame that says so.
+
+        Beside other runs that read the same replay it goes by their clock.
+        """
+        if self.progress is not None:
+            self.progress = self.progress if self._run is None else self.progress.again()
+            self.follow(ProgressRun(self.progress, self._schema, self._keys))
+            return
+        try:
+            stream = self._stream = self._clocks.joined(self._stream, instead_of)
+            keep = self.keep_rows
+            run = (stream.start(keep_rows=keep) if isinstance(stream, Stream)
+                   else BandedRun(stream, stream.start(keep_rows=keep)))
+            self._clocks.going(self.written, run)
+            self.follow(run)
+        except WhimbrelError as error:
+            self.follow(error)
+
+    def follow(self, run: AnyRun | WhimbrelError) -> None:
+        """Look at a run of the query that was started elsewhere, or say why it could not be."""
+        self._closed = threading.Event()
+        with self.between_frames:
+            self._framer.forget()
+            self._run, self._refused, self._picture, self._result, self._seen = None, None, None, None, None
+            self._quality, self._rows_since_s = None, None
+            if isinstance(run, WhimbrelError):
+                self._refused = failure_of(run)
+            else:
+                self._run = run
+            if self._run is None or self._watched.is_set():
+                self.look_again()
+        if self._run is not None:
+            self._look_on()
+
+    @property
+    def watched(self) -> bool:
+        """Whether it looks."""
+        return self._watched.is_set()
+
+    def watch(self, watched: bool) -> None:
+        """Look from now on, or let the run go on without looking: nobody would see the frames."""
+        if watched:
+            self._watched.set()
+        else:
+            self._watched.clear()
+
+    def restart(self) -> None:
+        """End the run and start the query once more; a clock that goes on with it begins anew."""
+        before = self._run
+        self.close()
+        self.start()
+        if before is not None and self._run is not None and before.clock is self._run.clock:
+            self.player.begin()
+
+    def ask(self, latencies: Sequence[int]) -> None:
+        """Start the query once more, at other reorder latencies: in ticks, growing. A replay goes on where it is."""
+        self.close()
+        self.at_latencies(latencies)
+        self.start()
+
+    def at_latencies(self, latencies: Sequence[int]) -> Stream | Bands:
+        """The query at other latencies, of which the next run will be; one that has a single answer takes the last."""
+        clock = None if self._run is None else self._run.clock
+        several = latencies if isinstance(self.written, Bands) else latencies[-1:]
+        self._stream = asked_at(self.written, several, clock)
+        return self._stream
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """The reorder latencies at which the query is asked, in ticks; none where rows are all waited for."""
+        return latencies_of(self._stream)
+
+    def close(self) -> None:
+        """End the run and the looking; what was drawn stays drawn."""
+        self._closed.set()
+        if self._run is not None and self._run.state not in _ENDED:
+            self._run.stop(keep=True)
+
+    def pause(self) -> None:
+        self._steer(lambda run: run.pause())
+
+    def resume(self) -> None:
+        self._steer(lambda run: run.resume())
+        self.player.play()
+
+    def stop(self, *, keep: bool) -> None:
+        def stop(run: AnyRun) -> None:
+            run.stop(keep=keep)
+            with suppress(WhimbrelError):  # the view says so
+                run.wait(_FEEDBACK_S)
+
+        self._steer(stop)
+
+    def refine(self, gesture: Callable[[ProgressRun], object]) -> None:
+        """Steer the reading of early answers, or remember something of them; looking begins anew if it had ended."""
+        run = self._run
+        if not isinstance(run, ProgressRun):
+            return
+        gesture(run)
+        self.look_again()
+        if run.state not in _ENDED and (self._looking is None or not self._looking.is_alive()):
+            self._look_on()
+
+    def prefer(self, mark: Mark) -> None:
+        """Let what a mark stands for be read first, or a stretch of time."""
+        first, last = mark.at, mark.to
+        if first is not None and last is not None:
+            self.refine(lambda run: run.prefer_stretch(first, last))
+        elif (row := self.row_of(mark)) is not None:
+            self.refine(lambda run: run.prefer_row(row))
+
+    def choose_value(self, name: str) -> None:
+        """Put another column on the value axis, at once."""
+        with self.between_frames:
+            self._framer.choose_value(name)
+            self.look_again()
+
+    def fit(self) -> None:
+        """Let the axes fit what is there now."""
+        with self.between_frames:
+            self._framer.fit()
+            self.look_again()
+
+    def resort(self) -> None:
+        """Put bars and rows into the order that is right now."""
+        with self.between_frames:
+            self._framer.resort()
+            self.look_again()
+
+    @property
+    def options(self) -> Options:
+        """What is asked of the view."""
+        return self._framer.options
+
+    @property
+    def draws_points(self) -> bool:
+        """Whether every row is a point of its own."""
+        return self._framer.drawn_as_points(self._schema)
+
+    def style(self, style: Style) -> None:
+        """Let it look otherwise."""
+        with self.between_frames:
+            self._framer.style(style)
+            if self._run is not None:
+                self.look_again()
+
+    def await_picture(self, most_s: float) -> None:
+        """Wait a moment for the first picture, unless there will be none.
+
+        A replay is not waited for: a chart that is part of a saved page is taken for one that is looked at, and its run
+        would go on behind a tab that was closed.
+        """
+        if self._run is not None and self._run.clock is not None:
+            return
+        until_s = time.monotonic() + most_s
+        while self._picture is None and not self._closed.wait(_READY_WAIT_S) and time.monotonic() < until_s:
+            if self._run is None or self._run.state in _ENDED:
+                self.look_again()
+                return
+
+    def look_again(self) -> None:
+        """Hand on the present frame, new or not."""
+        self.look(anyway=True)
+
+    def present(self) -> Frame:
+        """The present frame, whether anybody looks or not."""
+        with self.between_frames:
+            self.look_again()
+            return self._present
+
+    def look(self, *, anyway: bool = False) -> bool:
+        """Hand on a frame if there is something new; False once there will be nothing new any more."""
+        with self.between_frames:
+            if self._run is None:
+                return not self._on_frame(self._frame(0, Status("failed", None, (), self._refused)))
+            try:
+                return self._look_at(self._run, anyway=anyway)
+            except Exception as error:  # noqa: BLE001 - a bug must show in the view, not freeze it
+                failure = Failure(type(error).__name__, f"This result cannot be drawn: {error}", hint=_UNDRAWABLE_HINT)
+                self._picture = None
+                return self._say(failure)
+
+    def _say(self, failure: Failure) -> bool:
+        """Hand on what is wrong, and look on where that cannot be drawn either: the next frame may be."""
+        try:
+            return not self._on_frame(self._frame(0, Status("failed", None, (), failure)))
+        except Exception as error:  # noqa: BLE001 - a view that nobody can draw ends no looking
+            if (reason := str(error)) != self._unsaid:
+                self._unsaid = reason
+                _LOG.exception("A view cannot be drawn: %s", failure.what)
+            return True
+
+    def _look_at(self, run: AnyRun, *, anyway: bool) -> bool:
+        now = run.version, run.state
+        playback = playback_of(run.clock, run.state)
+        if anyway or self._seen != now or time.monotonic() > self._fades_s:
+            value = self._framer.columns(self._schema).value
+            if isinstance(run, ProgressRun):
+                (snapshot, result), self._quality = run.look(value), run.quality(value)
+            else:
+                snapshot, result = run.look() if isinstance(run, BandedRun) else _look(run)
+            # A failed run keeps what was drawn last, unless it has as much; its error belongs to no earlier state.
+            failed = now[1] == "failed"
+            drawn = 0 if self._result is None or self._picture is None else len(self._result.table)
+            if not failed or len(result.table) >= max(drawn, 1):
+                self._picture = self._framer.picture(result, more=lambda: self._more(run, now[1]))
+                self._result = result
+                if self._framer.undecided and not anyway:
+                    return True
+            self._status = _status(run, now[1], snapshot.metrics, playback)
+            if self._on_frame(self._frame(snapshot.version, self._status)) and not self._framer.undecided:
+                # Where nothing new comes, also behind the end, one frame more has no marks of what changed.
+                if self._seen != now:
+                    self._fades_s = time.monotonic() + LINGER_S
+                elif time.monotonic() > self._fades_s:
+                    self._fades_s = math.inf
+                self._seen = now
+                self._framer.seen(self._picture)
+        elif self._status is not None:
+            status = _status(run, now[1], run.metrics, playback)
+            # Time goes on, a feed falls silent or is lost: that brings no row, and has to be seen.
+            if status != self._status and self._on_frame(self._frame(now[0], status)):
+                self._status = status
+        lasting = now[1] not in _ENDED or (now[1] == "finished" and playback is not None)
+        return self._seen != now or lasting or self._fades_s < math.inf
+
+    def _more(self, run: AnyRun, state: str) -> bool | None:
+        """Whether rows at other times are to be expected where there is one time so far; None for a moment."""
+        if state in _ENDED:
+            return False
+        now_s = time.monotonic()
+        self._rows_since_s = self._rows_since_s or now_s
+        return None if now_s - self._rows_since_s < _DECIDED_WITHIN_S else several_times(self._stream, run.clock)
+
+    def _frame(self, version: int, status: Status) -> Frame:
+        undrawn = self._result is not None and self._picture is None and not self._framer.undecided
+        self._present = Frame(version, self._picture, self._framer.columns(self._schema), status, repr(self._stream),
+                              self._framer.options.style, self._quality,
+                              len(self._result.table) if self._result and undrawn else 0)
+        return self._present
+
+    def _steer(self, gesture: Callable[[AnyRun], None]) -> None:
+        if self._run is not None:
+            gesture(self._run)
+            self.look_again()
+
+    def _look_on(self) -> None:
+        self._looking = threading.Thread(target=self._keep_looking, args=(self._closed,), name="whimbrel-view",
+                                         daemon=True)
+        self._looking.start()
+
+    def _keep_looking(self, closed: threading.Event) -> None:
+        began_s = time.monotonic()
+        while not closed.wait(self._wait_s(began_s)):
+            self._on_turn()
+            if not self._watched.is_set():
+                began_s = time.monotonic()
+                continue
+            if not self._ready():
+                continue
+            run, seen = self._run, self._seen
+            if run is not None and seen is not None and run.state == seen[1] == "running":
+                # Rows are drawn when they come, not when it is time to look again.
+                run.snapshot(_LONGEST_AWAIT_S, after=seen[0])
+            began_s = time.monotonic()
+            if not self.look():
+                return
+
+    def _wait_s(self, began_s: float) -> float:
+        """Until the next look: so many of them a second, however long one takes; often, while a page is not ready."""
+        pause_s = self._pause_s if self._picture is not None else _FIRST_PICTURE_WAIT_S
+        return max(began_s + pause_s - time.monotonic(), _READY_WAIT_S)
+
+
+def columns_of(query: Stream | Bands, options: Options) -> Columns:
+    """Which columns of the result a view of the query shows, and as what."""
+    schema, keys = _result(query)
+    return Framer(options, keys, _raw(query), _alone(query)).columns(schema)
+
+
+def _status(run: AnyRun, state: State, metrics: Metrics, playback: Playback | None) -> Status:
+    error = run.error if state == "failed" else None
+    if isinstance(run, ProgressRun):
+        return progress_status_of(state, metrics, error, run.facts)
+    return status_of(state, metrics, error, run.facts if isinstance(run, BandedRun) else (), playback)
+
+
+def _look(run: Run) -> tuple[Snapshot, Result]:
+    shot = run.snapshot()
+    return shot, Result(shot.table, (shot.settled,), forgotten=shot.metrics.forgotten_rows, rearranged=shot.rearranged)
+
+
+def _raw(query: Stream | Bands) -> bool:
+    """Whether the result is events as they came: several may be true at a time, and nothing was aggregated."""
+    answer = query if isinstance(query, Stream) else query[-1]
+    aggregated = any(isinstance(node.op, GroupAggregate) for node in answer.node.walk())
+    return not aggregated and not _result(query)[1] and answer.node.properties.apart is None
+
+
+def _alone(query: Stream | Bands) -> bool:
+    """Whether the result is an aggregate of all events, which has one row at a time."""
+    node = (query if isinstance(query, Stream) else query[-1]).node
+    apart = node.properties.apart
+    return apart is not None and not apart.per and any(isinstance(each.op, GroupAggregate) for each in node.walk())
+
+
+def _result(query: Stream | Bands) -> tuple[pa.Schema, tuple[str, ...]]:
+    """Columns of the result, and those that the query groups by, whatever their type."""
+    answer = query if isinstance(query, Stream) else query[-1]
+    instant = answer.schema.time_type
+    payload = [pa.field(field.name, field.type) for field in answer.schema]
+    keys = tuple(name for name in grouped_by(answer.node) if name in answer.schema)
+    return pa.schema([pa.field("start", instant), pa.field("end", instant), *payload]), keys

@@ -1,0 +1,97 @@
+"""Where the source of an early answer has the rows of which a row of the answer is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.errors import WhimbrelError
+from whimbrel.expr import Col, Expr, lift, type_of
+from whimbrel.operators import AsofJoin, Join, SemiJoin, TopK
+from whimbrel.plan import Operator, Source, times_needed
+from whimbrel.progressive import Progress
+from whimbrel.progressive.estimation.sample_state import times_behind
+from whimbrel.progressive.plan.plan_chain import chain_of
+from whimbrel_workbench.frames.labels import labels
+
+_KEEPS_COLUMNS = (TopK, Join, SemiJoin, AsofJoin)
+"""Operators whose rows have the columns of their first input, whichever it is grouped by, and others beside them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What is known of rows of the source from the keys of a row of the answer.
+
+    Parameters
+    ----------
+    conditions : tuple of Expr
+        Of columns of the source.
+    words : tuple of str
+        The values of the keys that they speak of.
+    beside : tuple of str
+        Keys of which no condition can speak: they are computed, or of a type that has no literals.
+    """
+
+    conditions: tuple[Expr, ...]
+    words: tuple[str, ...]
+    beside: tuple[str, ...]
+
+
+def sought(progress: Progress, row: pa.Table, keys: Sequence[str]) -> Sought:
+    """What rows of the source must meet to be of a row of the answer."""
+    conditions, words, beside = [], [], []
+    for key in keys:
+        name = _source_column(progress, key)
+        condition = None if name is None else _condition(progress, name, row.column(key)[0])
+        if condition is None:
+            beside.append(key)
+        else:
+            conditions.append(condition)
+            words.append(labels(row, [key]).names[0])
+    return Sought(tuple(conditions), tuple(words), tuple(beside))
+
+
+def times_sought(progress: Progress, start: int) -> tuple[int, int]:
+    """The times (from, up to) of rows of the source of which a row of the answer is made that starts there."""
+    source = chain_of(progress.plan)[-1].op
+    if not progress.division.tail_keeps_rows and isinstance(source, Source):  # it is made of several windows
+        return times_needed(progress.plan, start, start + 1)[source]
+    first, last = times_behind(progress.division, np.array([start]))
+    return int(first[0]), int(last[0]) + 1
+
+
+def _condition(progress: Progress, name: str, value: pa.Scalar) -> Expr | None:
+    """That a column has a value; None where no expression can say so."""
+    try:
+        found = Col(name) == lift(value.as_py()) if value.is_valid else Col(name).is_null()
+        type_of(found, progress.states.condition_schema)
+    except (WhimbrelError, OverflowError, ValueError):  # Python has no days behind the year 9999, and no nanoseconds
+        return None
+    return found
+
+
+def _source_column(progress: Progress, key: str) -> str | None:
+    """The column of the source that a column of the answer is, as it is; None where it is none.
+
+    The source may have another column of the same name.
+    """
+    name, source = key, progress.states.source
+    for node in chain_of(progress.plan):
+        if isinstance(node.op, Source):
+            same = (node.op.name, node.op.rows) == (source.name, source.rows)
+            return name if same and name in node.schema else None
+        below = _column_below(node.op, node.inputs[0].schema.names, name)
+        if below is None:
+            return None
+        name = below
+    return None
+
+
+def _column_below(op: Operator, names: Sequence[str], name: str) -> str | None:
+    """Which of the columns of the first input a column of the output is; None where it is computed, or nobody knows."""
+    if isinstance(op, _KEEPS_COLUMNS):
+        return name if name in names else None
+    return next((below for below in names if op.partitioned(below) == name), None) if op.arity == 1 else None

@@ -1,0 +1,382 @@
+"""A progressive answer that reads on by itself on a thread of its own, and is steered meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.errors import PlanError, WhimbrelError
+from whimbrel.expr import Expr
+from whimbrel.progressive import Comparison, Estimate, Progress
+from whimbrel.run import Metrics, Snapshot
+from whimbrel_workbench.frames import Result
+from whimbrel_workbench.frames.estimate_quality import Bound, Quality, Remembered, next_goal, thinned
+from whimbrel_workbench.frames.format_numbers import rate_words
+from whimbrel_workbench.frames.format_times import tick_at
+from whimbrel_workbench.frames.labels import labels
+from whimbrel_workbench.sessions.error_bounds import UNKNOWN, Bounds, bounds_of, ends_of
+from whimbrel_workbench.sessions.pinned_estimates import Pinned
+from whimbrel_workbench.sessions.priority_filter import sought, times_sought
+
+if TYPE_CHECKING:
+    from whimbrel_workbench.frames.status import State
+
+_TURN_S: Final = 0.001
+"""Between two steps, for whoever waits to steer."""
+
+_JUDGING: Final = 0.1
+"""Of the time of reading, the part that may go into intervals that nobody looks at but the history."""
+
+_WARM_BOUNDS: Final = 2
+_MOST_BOUNDS: Final = 120
+_MOST_NAMES: Final = 60
+_ENDED: Final = ("finished", "stopped", "failed")
+_READING: Final[tuple[State, ...]] = ("running", "paused")
+
+
+class ProgressRun:
+    """Iterates over a progress as a run does over its sources: it pauses, goes on, stops, and is looked at.
+
+    Parameters
+    ----------
+    progress : Progress
+    schema : pyarrow.Schema
+        Of the answer.
+    keys : tuple of str
+        Columns that the query groups by.
+
+    Attributes
+    ----------
+    error : WhimbrelError or None
+        What ended it, when it failed.
+    """
+
+    clock: Final = None
+
+    def __init__(self, progress: Progress, schema: pa.Schema, keys: tuple[str, ...]) -> None:
+        self.progress, self._schema, self._keys = progress, schema, keys
+        self.error: WhimbrelError | None = None
+        self._state: State = "running"
+        self._version = 0
+        self._changed = threading.Condition()
+        self._orders: list[Callable[[], object]] = []
+        self._reader: threading.Thread | None = None
+        self._reading_s = self._judging_s = 0.0
+        self._bounds: list[tuple[float, float, Bounds]] = []
+        self._first = self._steered = self._refused = ""
+        self._met, self._dropped = "", False
+        self._pinned: Pinned | None = None
+        self._read()
+
+    # As a run is looked at.
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    @property
+    def metrics(self) -> Metrics:
+        if self.progress.latest is not None:
+            return self.progress.latest.metrics
+        return Metrics(share=None if self.progress.why else 0.0)  # blocks are counted before the first is read
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Indicators of the reading; how good the answer is, is told elsewhere."""
+        metrics, pace = self.metrics, self.metrics.rows / max(self._reading_s, 1e-9)
+        order = "in the order of time" if self.progress.why else self.progress.scan.order
+        return (("rows", f"{metrics.rows:,}"), ("speed", rate_words(pace)), ("order", order),
+                *((("waits", f"good enough: {self._met}"),) if self._met and self._state == "paused" else ()))
+
+    def snapshot(self, timeout: float = 1.0, *, after: int | None = None) -> Snapshot:
+        """The latest answer; waits for one that is newer than `after`, so many seconds at most."""
+        if after is not None:
+            with self._changed:
+                self._changed.wait_for(lambda: self._version > after, timeout)
+        return self.look(None)[0]
+
+    def look(self, value: str | None) -> tuple[Snapshot, Result]:
+        """The latest answer with its intervals, and beside exact values those that were pinned."""
+        answer, version = self.progress.latest, self._version
+        if answer is None or self._dropped:
+            empty = self._schema.empty_table()
+            return Snapshot(empty, 0, version, self.metrics, False), Result(empty, (0,))
+        table, settled = answer.table.select(self._schema.names), answer.settled
+        bounds = [name for name in answer.table.column_names if name not in self._schema.names]
+        pinned = None
+        if self._pinned is not None and value is not None:
+            pinned = self._pinned.beside(table, settled, value, final=answer.final)
+        flagged = (pinned.outside if pinned else frozenset()) | self._overturned(table)
+        result = Result(table, (settled,), before=pinned and pinned.then, flagged=flagged,
+                        intervals=None if answer.why and not answer.final else answer.table.select(bounds))
+        return Snapshot(table, settled, version, answer.metrics, answer.final), result
+
+    def quality(self, value: str | None) -> Quality | None:
+        """How good the latest answer is, of one value; None before the first one."""
+        answer = self.progress.latest
+        if answer is None or value is None or self._dropped:
+            return None
+        within, half, known = bounds_of(answer).get(value, UNKNOWN)
+        now = Bound(self._reading_s, answer.share or 0.0, within)
+        history = [Bound(seconds, share, found.get(value, UNKNOWN)[0]) for seconds, share, found in self._bounds
+                   if share < now.share]
+        error = self.progress.rule.error
+        return Quality(
+            value, ends_of(answer, value), rows=len(answer.table), exact=answer.settled, known=known, half=half,
+            confidence=answer.confidence, unseen=answer.unseen, why=answer.why,
+            history=(*thinned(history, _MOST_BOUNDS), now), goal=error if error is not None else next_goal(within),
+            first=self._first_words(), final=answer.final, remembered=self._remembered(value),
+            names=self._names(answer), late=tuple(answer.late_words))
+
+    # As a run is steered.
+
+    def pause(self) -> None:
+        self._become("paused", "running")
+
+    def resume(self) -> None:
+        self._become("running", "paused")
+
+    def stop(self, *, keep: bool = True) -> None:
+        """Read no more. The estimate stays, and can be gone on with by :meth:`finish`; or it is dropped."""
+        self._dropped = not keep
+        self._become("stopped", *_READING)
+
+    def finish(self) -> None:
+        """Read all that is left, whatever was said of when to stop; also after a stop."""
+        if self.can_finish:
+            self.progress.until()
+            if self._become("running", "stopped", *_READING):
+                self._read()
+
+    @property
+    def can_finish(self) -> bool:
+        """Whether there is something left to read that may be read."""
+        return self._state not in ("finished", "failed") and not self._dropped
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until nothing is read any more, for now or for good; False if that did not come in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._state != "running", timeout)
+
+    def prefer_stretch(self, first: float, last: float) -> None:
+        """Read first what lies between two positions of the axis of time."""
+        kind = self._schema.field("start").type
+        try:
+            low, high = sorted((first, last))  # min() and max() would drop a NaN
+            begin, end = tick_at(low, kind), tick_at(high, kind, last=True)
+            words = f"{_instant(begin, kind)} to {_instant(end, kind)}"
+        except (OverflowError, ValueError):  # an axis goes on where calendars and ticks have ended
+            self._refuse("that stretch ends where no time can be told: nothing can come first")
+            return
+        self._prefer(words, (), (begin, max(end, begin + 1)))
+
+    def prefer_row(self, row: pa.Table) -> None:
+        """Read first what a row of the answer is made of, as far as its keys are columns of the source."""
+        if self.progress.why:
+            return
+        found = sought(self.progress, row, [key for key in self._keys if key in row.column_names])
+        between, words = None, found.words
+        answer = self.progress.latest
+        if answer is not None and not _one_window(answer.table):
+            start = row.column("start")[0].cast(pa.int64()).as_py()
+            between = times_sought(self.progress, start)
+            words = *words, _instant(start, self._schema.field("start").type)
+        if found.beside and not words:
+            self._refuse(f"{', '.join(found.beside)}: nothing can come first of such a key")
+            return
+        self._prefer(", ".join(words) or "this row", found.conditions, between)
+
+    def prefer_all(self) -> None:
+        """Read all that is left alike."""
+        if self._first or self._refused:
+            self._order(self.progress.prefer)
+            self._first = self._steered = self._refused = ""
+
+    def remember(self, left: str, right: str, value: str) -> None:
+        """Pin a claim: that the first of two rows, by their keys as words, has the larger or the smaller value."""
+        answer = self.progress.latest
+        assert answer is not None, "there are no names before there is an answer"
+        named = labels(answer.table, self._keys)
+        if gone := {left, right} - {*named.names}:
+            raise PlanError(f"The latest answer has no row {min(gone)}.", where="remember(...)",
+                            hint="choose among the rows it has now")
+        rows = [answer.table.slice(int(np.flatnonzero(named.codes == named.names.index(name))[0]), 1)
+                for name in (left, right)]
+        this, other = ({key: row.column(key)[0].as_py() for key in self._keys} for row in rows)
+        self.progress.remember(answer.compare(this, other, value))
+        self._tell()
+
+    def pin(self) -> None:
+        """Pin the picture: its values and intervals are compared with the exact ones."""
+        if self.progress.latest is not None:
+            self._pinned = Pinned(self.progress.latest, [key for key in self._keys if key in self._schema.names],
+                                  self._schema.names)
+            self._tell()
+
+    # How it reads.
+
+    def _read(self) -> None:
+        with self._changed:
+            if self._reader is None:
+                self._reader = threading.Thread(target=self._read_on, name="whimbrel-progress", daemon=True)
+                self._reader.start()
+
+    def _read_on(self) -> None:
+        while (orders := self._turn()) is not None:
+            try:
+                for order in orders:
+                    order()
+                if orders:
+                    self._tell()
+                if self._state == "running":
+                    self._step()
+            except WhimbrelError as error:
+                self._fail(error)
+            except Exception as error:  # noqa: BLE001 - a bug must show in the view, not freeze it
+                self._fail(WhimbrelError(f"{type(error).__name__}: {error}", where="progress()"))
+
+    def _turn(self) -> list[Callable[[], object]] | None:
+        """What to do before the next step, once there is something to do; None for the reader to leave.
+
+        Who leaves says so before anybody else can look: whoever finishes then starts another reader.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._orders or self._state != "paused")
+            if self._state in _ENDED:
+                self._reader = None
+                return None
+            orders, self._orders = self._orders, []
+            return orders
+
+    def _fail(self, error: WhimbrelError) -> None:
+        with self._changed:
+            if self._become("failed", *_READING):  # what was stopped says so when it is gone on with
+                self.error = error
+
+    def _step(self) -> None:
+        rule, began = self.progress.rule, time.perf_counter()
+        answer = next(self.progress, None)
+        self._reading_s += time.perf_counter() - began
+        latest = self.progress.latest
+        if latest is not None and latest.last:
+            self._judge(latest)
+            self._become("finished", *_READING)
+        elif answer is None:
+            self._met = rule.words
+            self._become("paused", "running")
+        else:
+            self._met = ""
+            self._judge(answer)
+            self._tell()
+            time.sleep(_TURN_S)
+
+    def _judge(self, answer: Estimate) -> None:
+        """Add the bounds of an answer to the history; of some only, where that takes long."""
+        if self._bounds and not answer.final and self._judging_s > _JUDGING * self._reading_s:
+            return
+        began = time.perf_counter()
+        self._bounds.append((self._reading_s, answer.share or 0.0, bounds_of(answer)))
+        # The first times wait for the compiler, which says nothing of the times to come.
+        self._judging_s += time.perf_counter() - began if len(self._bounds) > _WARM_BOUNDS else 0.0
+
+    def _prefer(self, words: str, conditions: Sequence[Expr], between: tuple[int, int] | None) -> None:
+        def order() -> None:
+            if self.progress.why:
+                return
+            try:
+                self.progress.prefer(*conditions, between=between)
+            except WhimbrelError:  # a stretch beside the rows
+                self._refuse(f"{words}: no row lies there, nothing can come first")
+                return
+            self._first = self._steered = words if len(self.progress.scan.later) else (
+                f"{words} lies in every block that is left, or in none: nothing can come first")
+
+        self._first, self._refused = words, ""
+        self._order(order)
+
+    def _refuse(self, words: str) -> None:
+        """Say why the last wish came to nothing; what came first before still does."""
+        self._first, self._refused = self._steered, words
+        self._tell()
+
+    def _first_words(self) -> str:
+        if self.progress.why or self.progress.scan.next is None:
+            return ""
+        first = self._first
+        if first and len(self.progress.scan.later):
+            first = f"{first}, {len(self.progress.scan.left):,} blocks to go"
+        elif "nothing can" not in first:
+            first = ""
+        return "; ".join(filter(None, (first, self._refused)))
+
+    def _order(self, order: Callable[[], object]) -> None:
+        """Let the reading thread do something between two steps."""
+        with self._changed:
+            self._orders.append(order)
+        self._tell()
+
+    def _become(self, state: State, *before: State) -> bool:
+        """Be in a state, if it is in one of those before: what was pressed during a step has the last word."""
+        with self._changed:
+            if self._state not in before:
+                return False
+            self._state = state
+            self._tell()
+            return True
+
+    def _tell(self) -> None:
+        with self._changed:
+            self._version += 1
+            self._changed.notify_all()
+
+    # What is said of it.
+
+    def _remembered(self, value: str) -> tuple[Remembered, ...]:
+        found = [_verdict(verdict.claim, verdict.now, holds=verdict.holds) for verdict in self.progress.remembered]
+        answer = self.progress.latest
+        if self._pinned is not None and answer is not None:
+            found.append(self._pinned.beside(answer.table.select(self._schema.names), answer.settled, value,
+                                             final=answer.final).remembered)
+        return tuple(found)
+
+    def _overturned(self, table: pa.Table) -> frozenset[int]:
+        names = {labels(pa.Table.from_pylist([dict(row)]), list(row)).names[0]
+                 for verdict in self.progress.remembered if not verdict.holds
+                 for row in (verdict.claim.left, verdict.claim.right)}
+        if not names:
+            return frozenset()
+        named = labels(table, self._keys)
+        return frozenset(np.flatnonzero(np.isin(named.codes, [
+            code for code, name in enumerate(named.names) if name in names])).tolist())
+
+    def _names(self, answer: Estimate) -> tuple[str, ...]:
+        """Rows of which claims can be made: those that their keys tell apart."""
+        if answer.sample is None or not self._keys or not _one_window(answer.table):
+            return ()
+        if not set(self._keys) <= set(answer.table.column_names):
+            return ()
+        return labels(answer.table, self._keys).names[:_MOST_NAMES]
+
+
+def _verdict(claim: Comparison, now: Comparison, *, holds: bool) -> Remembered:
+    return Remembered(claim.words, "overturned" if not holds else "holds" if now.confidence == 1 else "open", now.words)
+
+
+def _one_window(table: pa.Table) -> bool:
+    starts = table.column("start")
+    return len(starts) == 0 or (starts[0] == starts[len(starts) - 1] and len(starts.unique()) == 1)
+
+
+def _instant(tick: int, kind: pa.DataType) -> str:
+    from whimbrel_workbench.frames.table import cell_words
+
+    return cell_words(pa.chunked_array([pa.array([tick], pa.int64()).cast(kind)]))[0]

@@ -1,0 +1,76 @@
+"""A run's metrics and errors, as the words that a page shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from whimbrel.clock import span_words
+from whimbrel.connect.feeds import FeedState
+from whimbrel.errors import WhimbrelError
+from whimbrel.run import Metrics
+from whimbrel_workbench.frames import Failure, Playback, Status
+from whimbrel_workbench.frames.format_numbers import rate_words
+from whimbrel_workbench.frames.format_times import words
+from whimbrel_workbench.frames.status import State
+
+_SILENT_S: Final = 5
+_SILENT_STEPS_S: Final = ((60, 5), (3_600, 60), (float("inf"), 3_600))
+
+
+def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
+              told: tuple[tuple[str, str], ...] = (), playback: Playback | None = None) -> Status:
+    """The indicators of a run at one moment, and what else it tells; held by its clock, it is paused."""
+    facts = (
+        ("rows", f"{metrics.rows:,}"),
+        ("speed", rate_words(metrics.rows_per_s)),
+        ("watermark", "complete" if state == "finished" else words(metrics.watermark)),
+        ("newest event", words(metrics.newest)),
+        *((("age", _age(metrics)),) if metrics.age_s is not None and state != "finished" else ()),
+        ("late", f"{metrics.late_dropped:,} dropped, {metrics.late_adjusted:,} adjusted"),
+        *_counted("refused", [feed.dead for feed in metrics.feeds.values()]),
+        *_counted("missed", [feed.missed for feed in metrics.feeds.values()]),
+        ("buffered", f"{metrics.buffered_rows:,} rows"),
+        *((f"feed {name}", f"{feed}{_silence(feed)}") for name, feed in metrics.feeds.items()),
+        *((("sink waits", metrics.sink),) if metrics.sink and state == "running" else ()),
+        *told,
+        *((("forgotten", f"{metrics.forgotten_rows:,} rows"),) if metrics.forgotten_rows else ()),
+    )
+    held = state == "running" and playback is not None and playback.state == "paused"
+    return Status("paused" if held else state, metrics.share, facts,
+                  failure_of(error) if error is not None else None, playback)
+
+
+def progress_status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
+                       facts: tuple[tuple[str, str], ...]) -> Status:
+    """The indicators of early answers, whose rows come in any order: they have no watermark, and none is late."""
+    return Status(state, metrics.share, facts, failure_of(error) if error is not None else None)
+
+
+def _counted(name: str, feeds: Iterable[Mapping[str, int]]) -> tuple[tuple[str, str], ...]:
+    """How many of what came to feeds are no rows, and why most of them; nothing, if there are none."""
+    reasons = sum(map(Counter, feeds), Counter[str]())
+    if not reasons:
+        return ()
+    (why, most), = reasons.most_common(1)
+    return ((name, f"{reasons.total():,}: {why}" + (f" ({most:,})" if most < reasons.total() else "")),)
+
+
+def _age(metrics: Metrics) -> str:
+    """How old the newest row is, as words: ticks are counted, time is told in its two largest units."""
+    age_s = metrics.age_s or 0.0
+    return f"{age_s:,.0f}" if isinstance(metrics.newest, int) else span_words(age_s)
+
+
+def _silence(feed: FeedState) -> str:
+    """For how long nothing came to a feed that is connected, in ever larger steps: each is a message to the page."""
+    if feed.link not in ("live", "idle") or feed.queued_rows or feed.silent_s < _SILENT_S:
+        return ""
+    step_s = next(step_s for most_s, step_s in _SILENT_STEPS_S if feed.silent_s < most_s)
+    return f", nothing for {span_words(feed.silent_s // step_s * step_s)}"
+
+
+def failure_of(error: WhimbrelError) -> Failure:
+    """What / where / hint of an error."""
+    return Failure(type(error).__name__, error.what, error.where, error.hint)

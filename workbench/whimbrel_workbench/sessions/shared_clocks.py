@@ -1,0 +1,75 @@
+"""Views of one replay go by one clock while they are there together, so that one bar steers them all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from weakref import WeakKeyDictionary, WeakSet
+
+from whimbrel.connect import Replay, ReplayClock
+from whimbrel.plan import Source
+from whimbrel.run import Run
+from whimbrel.stream import Bands, Stream
+from whimbrel_workbench.sessions.latency_run import BandedRun
+
+ReplayRun = Run | BandedRun
+
+
+class Clocks:
+    """Which runs read a replay that was given no clock; the clock was then made for the first of them.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": list(range(100))}, time="at", reorder_latency=0)
+    >>> live, clocks = wb.replay(log, speed=10), Clocks()
+    >>> first = live.start()
+    >>> clocks.going(live, first)
+    >>> second = clocks.joined(live.where(wb.col.at > 5)).start()
+    >>> second.clock is first.clock
+    True
+    >>> first.stop(), second.stop()
+    (None, None)
+    """
+
+    def __init__(self) -> None:
+        self._runs: WeakKeyDictionary[Replay, WeakSet[ReplayRun]] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def joined(self, query: Stream | Bands, instead_of: Collection[object] = ()) -> Stream | Bands:
+        """The query on the clock by which others go that read the same replay; without any, as it is.
+
+        Parameters
+        ----------
+        query : Stream or Bands
+        instead_of : collection of Run
+            Those that end when it is there: it does not go on where they are.
+        """
+        replays = _replays(query)
+        with self._lock:
+            runs = [run for replay in replays for run in self._runs.get(replay, ()) if run not in instead_of]
+        clocks = {clock for run in runs if (clock := _clock_of(run)) is not None}
+        if len(clocks) != 1:  # where the replays of a query go by several already, it could follow only one
+            return query
+        clock = clocks.pop()
+        following: dict[Source, Source] = {replay: replay.on_clock(clock) for replay in replays}
+        return query.on(following)
+
+    def going(self, query: Stream | Bands, run: ReplayRun) -> None:
+        """Learn of a run of a query, as it was written."""
+        with self._lock:
+            for replay in _replays(query):
+                self._runs.setdefault(replay, WeakSet()).add(run)
+
+
+def _replays(query: Stream | Bands) -> list[Replay]:
+    """Those of a query; none if one of them was given a clock, by which then all go."""
+    once = query if isinstance(query, Stream) else query.query
+    found = [source for source in once.sources if isinstance(source, Replay)]
+    return found if all(replay.clock is None for replay in found) else []
+
+
+def _clock_of(run: ReplayRun) -> ReplayClock | None:
+    """The clock by which a run goes on."""
+    clock = run.clock
+    return None if clock is None or clock.state == "ended" or run.state not in ("running", "paused") else clock

@@ -1,0 +1,118 @@
+"""A live view at one place of a page; all its places are drawn from the same frames."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from whimbrel_workbench import page
+from whimbrel_workbench.controls import Gesture, Toolbar, Transport
+from whimbrel_workbench.details import Inside, Refining
+from whimbrel_workbench.frames import Frame
+from whimbrel_workbench.sessions import AnyRun, Feed
+from whimbrel_workbench.view_panel import Screen
+from whimbrel_workbench.views import Host, still_html
+
+_STILL_EVERY_S: Final = 3.0
+_STILL_UNSEEN_EVERY_S: Final = 2.0
+_STILL_SELDOM_S: Final = 10.0
+_STILL_TAKES: Final = 0.005
+"""A page is not asked when its notebook is saved: last frames are made ahead, in so small a part of the time."""
+_ENDED: Final = ("finished", "stopped", "failed")
+
+
+class Place:
+    """Picture, bars and folds of a view where it stands, and the last frame that a saved notebook keeps of it.
+
+    A chart belongs to one place only, and so does what its reader does there: zooming, or opening a fold.
+
+    Parameters
+    ----------
+    feed : Feed
+        Of the view.
+    on_gesture : callable
+        Told what a reader wants of the run.
+    on_said : callable
+        Called with the place's name and with what its page says of it.
+    on_gone : callable
+        Called when it is not there any more.
+    transport : bool
+        Whether it has the bar that steers a replay.
+    """
+
+    def __init__(self, feed: Feed, on_gesture: Callable[[Gesture], None], on_said: Callable[[str, page.Sign], None],
+                 on_gone: Callable[[Place], None], *, transport: bool) -> None:
+        self._feed, self._lock = feed, feed.between_frames
+        early = feed.progress is not None
+        self._beside: Inside | Refining = (Refining if early else Inside)(feed, self._change)
+        toolbar = Toolbar(on_gesture, feed.choose_value, self._beside.buttons,
+                          keep="Good enough" if early else "Stop and keep")
+        host = Host(changing=lambda: page.one_message(self._panel), resort=feed.resort, pick=self._beside.pick)
+        host = replace(host, picking="to read its rows first", stretches=True) if early else host
+        self._screen = Screen(toolbar, Transport(feed.player) if transport else None, host=host)
+        self._panel = self._screen.panel
+        self._panel.append(self._beside.panel)
+        self._output = page.Output(self._panel, feed.look_again, on_said, lambda: on_gone(self), self._lock)
+        self._kept = (("", True), time.monotonic())
+        self._still_every_s = _STILL_EVERY_S
+
+    @property
+    def name(self) -> str:
+        """By which its page speaks of it; empty while it is not there."""
+        return self._output.view
+
+    @property
+    def reachable(self) -> bool:
+        """Whether it may be drawn: no page shows it yet, or its page has drawn it."""
+        return self._output.reachable
+
+    @property
+    def ready(self) -> bool:
+        """Whether the next frame would be painted at once."""
+        return self._output.ready
+
+    @property
+    def run(self) -> AnyRun | None:
+        """The run that it shows."""
+        return self._feed.run
+
+    @property
+    def still_is_old(self) -> bool:
+        """Whether its last frame was not refreshed for a while."""
+        return time.monotonic() - self._kept[1] > _STILL_SELDOM_S
+
+    def open(self) -> page.Bundle:
+        """Put it on the page, as what the present cell shows."""
+        return self._output.open()
+
+    def draw(self, frame: Frame) -> None:
+        """Show a frame."""
+        with page.one_message(self._panel):
+            self._screen.draw(frame)
+            self._beside.draw()
+            self._output.sending()
+
+    def keep(self, frame: Frame) -> None:
+        """Refresh the last frame: less often while the page draws the view itself."""
+        kept, at = self._kept
+        now = time.monotonic()
+        here = (frame.status.state, self.reachable)
+        wait_s = self._still_every_s if self.reachable else _STILL_UNSEEN_EVERY_S
+        # A page that has drawn the view has no more need of the last frame, which hides with its next refresh.
+        if now - at > wait_s or (here != kept and (self.reachable or frame.status.state in _ENDED)):
+            self._kept = (here, now)
+            began_s = time.thread_time()
+            self._output.keep(still_html(frame))
+            took_s = time.thread_time() - began_s
+            self._still_every_s = min(max(took_s / _STILL_TAKES, _STILL_EVERY_S), _STILL_SELDOM_S)
+
+    def close(self) -> None:
+        """It is not there any more: its cell ran again, or its output was removed."""
+        self._output.close()
+
+    def _change(self, change: Callable[[], None]) -> None:
+        """Change what is there between two frames, whoever asks."""
+        with self._lock, page.one_message(self._panel):
+            change()

@@ -1,0 +1,33 @@
+"""A chip that offers the order that is right now, when keys are no longer where one would look for them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import panel as pn
+
+from whimbrel_workbench.views.contract import Host
+from whimbrel_workbench.views.follow_axes import CHIP_CSS
+
+_BELOW_NAMES: Final = ":host { left: 8px; right: auto; }"
+
+
+class Resort:
+    """The chip, hidden while the order is right.
+
+    Parameters
+    ----------
+    host : Host
+        Is asked for another order.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.panel = pn.widgets.Button(label="Re-sort", visible=False, stylesheets=[CHIP_CSS, _BELOW_NAMES], margin=0)
+        self._ask = host.resort
+        self.panel.on_click(lambda _event: self._ask and self._ask())
+
+    def offer(self, stale: bool) -> None:
+        """Show the chip if the order is stale and can be changed."""
+        shown = stale and self._ask is not None
+        if self.panel.visible != shown:
+            self.panel.visible = shown

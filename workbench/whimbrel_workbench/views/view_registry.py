@@ -1,0 +1,29 @@
+"""The one place that knows which view draws which picture."""
+
+from __future__ import annotations
+
+from whimbrel_workbench.frames import Bars, Figures, Heat, Lines, Picture, Rows, Scatter
+from whimbrel_workbench.views.bars import BarsView
+from whimbrel_workbench.views.big_numbers import FiguresView
+from whimbrel_workbench.views.contract import NOBODY, Host, View
+from whimbrel_workbench.views.heat import HeatView
+from whimbrel_workbench.views.lines import LinesView
+from whimbrel_workbench.views.scatter import ScatterView
+from whimbrel_workbench.views.table import RowsView
+
+
+def view_of(picture: Picture, host: Host = NOBODY) -> View:
+    """A view that draws this picture and later ones of its kind, on the page of a host."""
+    match picture:
+        case Lines():
+            return LinesView(picture, host)
+        case Bars():
+            return BarsView(picture, host)
+        case Heat():
+            return HeatView(picture, host)
+        case Scatter():
+            return ScatterView(picture, host)
+        case Rows():
+            return RowsView(picture, host)
+        case Figures():
+            return FiguresView(picture, host)

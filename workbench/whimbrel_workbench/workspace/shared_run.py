@@ -1,0 +1,188 @@
+"""One run behind many pages: each frame is made once, whoever looks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Protocol
+
+from whimbrel.errors import WhimbrelError
+from whimbrel.progressive import Progress
+from whimbrel.stream import Bands, Stream
+from whimbrel_workbench.controls import Gesture
+from whimbrel_workbench.frames import Frame, Options
+from whimbrel_workbench.frames.key_colors import Colouring
+from whimbrel_workbench.sessions import Feed, Player, start_together
+
+
+class Viewer(Protocol):
+    """A page that shows frames."""
+
+    def offer(self, name: str, frame: Frame) -> None:
+        """Take the newest frame of a view. Called on any thread; must return at once."""
+
+
+class Shared:
+    """The feeds of several queries that were started together, and the pages that look at them.
+
+    The run starts when somebody looks for the first time. While nobody looks it goes on, so that a feed loses no rows,
+    but no frame is made; it may be told to wait instead.
+
+    Parameters
+    ----------
+    views : mapping of str to (Stream or Bands, Options, Progress or None)
+        The queries by the names of their views; those with early answers read on by themselves.
+    redraws_per_s : float
+        Most frames of a view in a second.
+    pause_unwatched : bool
+        Let the run wait while nobody looks.
+
+    Attributes
+    ----------
+    feeds : dict of str to Feed
+    player : Player
+        Steers the clock of what is replayed.
+    colouring : Colouring
+        Of the keys, for all pages.
+    """
+
+    def __init__(self, views: Mapping[str, tuple[Stream | Bands, Options, Progress | None]], *,
+                 redraws_per_s: float = 4.0, pause_unwatched: bool = False) -> None:
+        self._pause_unwatched = pause_unwatched
+        self._started = False
+        self._waiting: list[Feed] = []
+        self._viewers: list[Viewer] = []
+        self._newest: dict[str, Frame] = {}
+        self._changing = threading.Lock()
+        # Pages must not wait for the run: whatever steers it happens here, one thing after the other.
+        self._steering = ThreadPoolExecutor(1, "whimbrel-steering")
+        self.feeds = {name: Feed(query, options, partial(self._hand_on, name), redraws_per_s=redraws_per_s,
+                                 progress=progress) for name, (query, options, progress) in views.items()}
+        self._early = [feed for feed in self.feeds.values() if feed.progress is not None]
+        self._together = {feed: query for feed, (query, _, progress) in zip(self.feeds.values(), views.values(),
+                                                                            strict=True) if progress is None}
+        self.colouring = Colouring()
+        self._watch(False)
+        self.player = Player(lambda: self._leaders[0].run, self._look_again, self._steering.submit)
+
+    @property
+    def viewers(self) -> int:
+        """How many pages look."""
+        return len(self._viewers)
+
+    @property
+    def newest(self) -> dict[str, Frame]:
+        """The newest frame of each view that has one."""
+        with self._changing:
+            return dict(self._newest)
+
+    def join(self, viewer: Viewer) -> None:
+        """Hand frames to a page from now on, first the ones that are there."""
+        with self._changing:
+            self._viewers.append(viewer)
+            for name, frame in self._newest.items():
+                viewer.offer(name, frame)
+        self._steering.submit(self._attend)
+
+    def leave(self, viewer: Viewer) -> None:
+        """Hand no more frames to a page, if it was handed any."""
+        with self._changing:
+            self._viewers = [other for other in self._viewers if other is not viewer]
+        self._steering.submit(self._attend)
+
+    def steer(self, gesture: Gesture) -> Future[None]:
+        """Do with the run, or with the axes of all views, what a reader wants."""
+        return self._steering.submit(self._steer, gesture)
+
+    def ask(self, latencies: Sequence[int]) -> Future[None]:
+        """Start all queries once more, at other reorder latencies: in ticks, growing. A replay goes on where it is."""
+        return self._steering.submit(self._ask, latencies)
+
+    def resort(self, name: str) -> Future[None]:
+        """Put the bars or rows of a view into the order that is right now, on all pages."""
+        return self._steering.submit(self.feeds[name].resort)
+
+    def close(self) -> None:
+        """End the run and keep what was drawn."""
+        self._steering.submit(self._end).result()
+        self._steering.shutdown()
+
+    def _attend(self) -> None:
+        """Start, go on, look or wait, by whether somebody looks now."""
+        watched = bool(self._viewers)
+        self._watch(watched)
+        if watched and not self._started:
+            self._start()
+        elif watched:
+            waiting, self._waiting = self._waiting, []
+            for feed in waiting:
+                feed.resume()
+        elif self._pause_unwatched:
+            running = [feed for feed in self._leaders if feed.run is not None and feed.run.state == "running"]
+            self._waiting += running
+            for feed in running:
+                feed.pause()
+
+    def _steer(self, gesture: Gesture) -> None:
+        match gesture:
+            case "pause":
+                for feed in self._leaders:
+                    feed.pause()
+            case "resume":
+                for feed in self._leaders:
+                    feed.resume()
+            case "keep" | "drop":
+                for feed in self.feeds.values():
+                    feed.stop(keep=gesture == "keep")
+            case "restart":
+                self._end()
+                self._start()
+            case "fit":
+                for feed in self.feeds.values():
+                    feed.fit()
+
+    def _ask(self, latencies: Sequence[int]) -> None:
+        self._end()
+        self._together = {feed: feed.at_latencies(latencies) for feed in self._together}
+        self._start()
+
+    def _look_again(self) -> None:
+        for feed in self.feeds.values():
+            feed.look_again()
+
+    @property
+    def _leaders(self) -> list[Feed]:
+        """What was started together is paused together: one feed speaks for all; early answers are read each alone."""
+        return [*list(self._together)[:1], *self._early]
+
+    def _start(self) -> None:
+        self._started = True
+        for feed in self._early:
+            feed.start()
+        if not self._together:
+            return
+        try:
+            keep = max(feed.keep_rows for feed in self._together)
+            for feed, run in zip(self._together, start_together([*self._together.values()], keep), strict=True):
+                feed.follow(run)
+        except WhimbrelError as error:
+            for feed in self._together:
+                feed.follow(error)
+
+    def _end(self) -> None:
+        for feed in self.feeds.values():
+            feed.close()
+
+    def _watch(self, watched: bool) -> None:
+        for feed in self.feeds.values():
+            feed.watch(watched)
+
+    def _hand_on(self, name: str, frame: Frame) -> bool:
+        with self._changing:
+            self._newest[name] = frame
+            viewers = list(self._viewers)
+        for viewer in viewers:
+            viewer.offer(name, frame)
+        return True
