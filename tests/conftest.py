@@ -53,6 +53,8 @@ OPTIONAL = {"kafka", "small_disk"}
 a limit of a file's size. Containers seldom let anybody mount."""
 NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
 
+gc.set_threshold(50_000, 20, 20)  # the compiler makes much that lives long: a twentieth of the time went into looking
+
 settings.register_profile("untimed", deadline=None)  # the machine may be busy, and a first call compiles
 settings.load_profile("untimed")
 

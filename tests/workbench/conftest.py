@@ -1,4 +1,4 @@
-"""A JupyterLab and a browser in front of it, for the tests of a module."""
+"""One JupyterLab for all tests, and a browser in front of it for the tests of a module."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ live = per_hour.on(wb.replay(history, speed=20_000, reorder_latency="2h", late="
 """.strip()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     server = Lab(tmp_path_factory.mktemp("lab"))
     yield server

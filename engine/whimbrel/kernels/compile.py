@@ -219,7 +219,8 @@ class Compiled:
 
         if self._dispatcher is None:
             function = self.function if self.foreign else self._load()
-            self._dispatcher = numba.njit(nogil=True, cache=not self.foreign)(_jittable(function, numba.njit))
+            made = _jittable(function, numba.njit)
+            self._dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, cache=not self.foreign)(made)
         self._dispatcher.compile(tuple(_numba_type(kind, numba) for kind in signature))
 
     def _forget(self) -> bool:
@@ -327,7 +328,8 @@ def _jittable(function: Callable[..., Any], njit: Callable[..., Any], inside: tu
             return form.dispatcher
         kept = _primitives if _is_primitive(called) else made
         if called not in kept:
-            kept[called] = instruction(called) or njit(nogil=True)(_jittable(called, njit, (*inside, function), made))
+            kept[called] = instruction(called) or njit(nogil=True, **_INNER)(
+                _jittable(called, njit, (*inside, function), made))
         return kept[called]
 
     scope = dict(function.__globals__)
@@ -340,6 +342,9 @@ def _jittable(function: Callable[..., Any], njit: Callable[..., Any], inside: tu
     twin.__qualname__ = function.__qualname__
     return twin
 
+
+_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Called by machine code only: no way in from Python is compiled."""
 
 _primitives: dict[Callable[..., Any], Any] = {}
 """Compiled forms of functions that never change while a process runs."""
