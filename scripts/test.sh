@@ -7,7 +7,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"; kill "$pages" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
-beside="tests/workbench tests/docs/test_notebooks.py tests/laws/test_bags.py tests/laws/test_top_k.py tests/engine/progress
+beside="tests/workbench tests/docs/test_notebooks.py tests/laws/test_bags.py tests/laws/test_top_k.py tests/engine/progressive
         tests/engine/optimize tests/engine/aggregates/test_edges_of_numbers.py"
 "$python" -m pytest --durations=10 $beside --basetemp "$folder/pages" >"$folder/log" 2>&1 &
 pages=$!
