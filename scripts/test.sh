@@ -1,21 +1,33 @@
 #!/bin/sh
-# All tests but the long ones, in two processes side by side: pages and notebooks wait for other processes most of the time,
-# and what thousands of other tests leave in memory does not slow them down. With a few others they take about as long.
+# All tests but the long ones, part by part, two at a time: whichever process is done takes the next part. Long parts come
+# first, so that both end together. A part leaves out what those before it have; the last one has all that is left. Ends with
+# the ten slowest tests.
 set -u
-python=.venv/bin/python
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"; kill "$pages" 2>/dev/null' EXIT
-trap 'exit 130' INT TERM
+parts="tests/laws/test_lifetimes.py tests/laws/test_joins.py tests/laws/test_bags.py
+tests/workbench
+tests/laws
+tests/engine/aggregates
+tests/engine/operators
+tests/docs
+tests/engine/progressive tests/engine/optimize
+tests/engine/connect tests/engine/spark"
 
-beside="tests/workbench tests/docs/test_notebooks.py tests/laws/test_bags.py tests/laws/test_top_k.py tests/engine/progressive
-        tests/engine/optimize tests/engine/aggregates/test_edges_of_numbers.py"
-"$python" -m pytest --durations=10 $beside --basetemp "$folder/pages" >"$folder/log" 2>&1 &
-pages=$!
-"$python" -m pytest --durations=10 $(printf -- '--ignore %s ' $beside)
-rest=$?
-wait "$pages"
-status=$?
+if [ $# -eq 2 ]; then # one part, for the processes below: its number, and a folder for what it says
+    paths=$(printf '%s\n' "$parts" | sed -n "$1p")
+    before=$(printf '%s\n' "$parts" | sed "$1,\$d")
+    # shellcheck disable=SC2046,SC2086 # several words each
+    .venv/bin/python -m pytest --durations=10 --basetemp "$2/part$1" $paths \
+        ${before:+$(printf -- '--ignore %s ' $before)} >"$2/part$1.log" 2>&1
+    status=$?
+    printf '%s:\n%s\n' "${paths:-the rest}" "$(cat "$2/part$1.log")"
+    exit $status
+fi
+
+folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-echo "$beside:"
-cat "$folder/log"
-[ "$rest" -eq 0 ] && [ "$status" -eq 0 ]
+trap 'exit 130' INT TERM
+seq "$(($(printf '%s\n' "$parts" | wc -l) + 1))" | xargs -P 2 -I '{}' sh "$0" '{}' "$folder"
+status=$?
+echo "The ten slowest:"
+cat "$folder"/*.log | grep -E '^[0-9.]+s (call|setup|teardown) ' | sort -rn | head -n 10
+exit $status

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from whimbrel.spark import has_java
 
@@ -55,7 +55,9 @@ NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
 
 gc.set_threshold(50_000, 20, 20)  # the compiler makes much that lives long: a twentieth of the time went into looking
 
-settings.register_profile("untimed", deadline=None)  # the machine may be busy, and a first call compiles
+# The machine may be busy, and a first call compiles. The same examples whichever tests run beside them.
+settings.register_profile("untimed", deadline=None, derandomize=True, database=None,
+                          suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 missing: Counter[str] = Counter()

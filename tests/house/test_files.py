@@ -28,6 +28,12 @@ def test_there_is_something_to_check() -> None:
     assert ROOT / "engine/whimbrel/errors.py" in committed("*.py")
 
 
+def test_the_parts_in_which_all_tests_are_run_are_there() -> None:
+    parts = re.search(r'^parts="([^"]*)"$', (ROOT / "scripts/test.sh").read_text(encoding="utf-8"), re.MULTILINE)
+    assert parts is not None
+    assert [path for path in parts[1].split() if not (ROOT / path).exists()] == []
+
+
 def test_no_python_file_is_too_long() -> None:
     written = [path for path in committed("*.py") if "golden" not in path.parts]
     sizes = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in written}
