@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+from pyarrow import parquet
 
 from whimbrel.batch import plain_type
 from whimbrel.connect.files.natural_sort import natural_path
 from whimbrel.connect.files.parquet_files import ParquetFiles
-from whimbrel.errors import WhimbrelError
+from whimbrel.connect.files.paths import shown_apart
+from whimbrel.errors import SchemaError, WhimbrelError
 from whimbrel.spark.parquet_files import PlainFiles
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ _SCAN = _SQL + "execution.FileSourceScanExec"
 _PARQUET = _SQL + "execution.datasources.parquet.ParquetFileFormat"
 _OLD_CALENDAR = {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"}
 _FILE_INDEXES = {_SQL + "execution.datasources." + name for name in ("InMemoryFileIndex", "CatalogFileIndex")}
+_OTHER_TYPE = "PARQUET_COLUMN_DATA_TYPE_MISMATCH"
+"""How Spark calls it that a file has a column in a type that is not the DataFrame's."""
 
 
 def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFiles | None:
@@ -47,7 +51,8 @@ def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFi
     SchemaError
         For a column that Spark takes for narrower than some file has it: Spark's job would fail, or cut off values.
     """
-    scan = _only_scan(frame._jdf.queryExecution().sparkPlan())  # noqa: SLF001 - the only way to the plan
+    plan = frame._jdf.queryExecution().sparkPlan()  # noqa: SLF001 - the only way to the plan
+    scan = _only_scan(plan)
     if scan is None or _has_subquery(frame, scan):
         return None
     named = [field.name() for field in _each(scan.relation().partitionSchema())]
@@ -71,6 +76,61 @@ def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFi
     if others or any(map(_by_old_calendar, files.notes)):
         return None
     return PlainFiles(files, pa.schema(known), constants)
+
+
+def check_texts(frame: DataFrame, error: Exception, where: str) -> None:
+    """Where Spark failed over local Parquet files some of which have a text where others have a number, say of which.
+
+    Spark reads neither as the other, and names one file alone.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        What was read.
+    error : Exception
+        How Spark failed.
+    where : str
+        The user's call, for errors.
+
+    Raises
+    ------
+    SchemaError
+        It names the column, and a file of each kind.
+    """
+    if _OTHER_TYPE not in str(error):
+        return
+    plan = frame._jdf.queryExecution().sparkPlan()  # noqa: SLF001 - the only way to the plan
+    while _class(plan) in (_PROJECT, _FILTER):
+        plan = plan.child()
+    scan = _only_scan(plan)
+    if scan is None:
+        return
+    named = [field.name() for field in _each(scan.relation().partitionSchema())]
+    addresses = [urlsplit(uri) for uri, _ in _files(scan, named)]
+    if any(address.scheme != "file" for address in addresses):
+        return
+    names = {field.name() for field in _each(scan.requiredSchema())}
+    kinds: dict[str, dict[bool, tuple[Path, pa.DataType]]] = {name: {} for name in names}
+    for file in sorted((Path(unquote(address.path)) for address in addresses), key=natural_path):
+        try:
+            schema = parquet.read_schema(file)
+        except (pa.ArrowInvalid, OSError):
+            continue  # Spark says what is the matter with it
+        for name in names & set(schema.names):
+            type_ = plain_type(schema.field(name).type)
+            if (is_text := pa.types.is_string(type_) or pa.types.is_large_string(type_)) or _is_number(type_):
+                kinds[name].setdefault(is_text, (file, type_))
+    for name, found in kinds.items():
+        if len(found) == 2:
+            (one, here), (other, there) = found.values()
+            first, second = shown_apart(one, other)
+            raise SchemaError(f"Column {name!r} is {here} in {first!r} and {there} in {second!r}; Spark reads neither "
+                              "as the other.", where=where,
+                              hint="write one of them in the type of the other; or leave the column out: columns=")
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_))
 
 
 def only_steps_over(frame: DataFrame, leaf: str) -> bool:

@@ -13,6 +13,7 @@ from whimbrel.errors import MissingExtraError, PlanError
 from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Disorder, Node, Source, check_shown
 from whimbrel.run import Piece, in_ranges
+from whimbrel.spark.detect_parquet_scan import check_texts
 from whimbrel.spark.errors import failure, interrupted
 from whimbrel.spark.exchange import ROWS_A_TASK, answered
 from whimbrel.spark.load import SparkSource
@@ -124,6 +125,9 @@ def collect_on_spark(plan: Node, spark: SparkSession) -> pa.Table:
     except (PySparkException, Py4JError) as error:
         if interrupted(error):
             raise KeyboardInterrupt from error
+        for source in plan.sources():
+            if isinstance(source, SparkSource):
+                check_texts(source.frame, error, "collect(on=spark)")
         raise failure("Spark failed", error, where="collect(on=spark)", hint="the whole error is its cause") from error
     promised = table_schema(plan.schema)
     columns = [table.column(field.name).cast(field.type) for field in promised]

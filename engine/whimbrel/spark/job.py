@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.errors import SourceError
+from whimbrel.errors import SchemaError, SourceError
+from whimbrel.spark.detect_parquet_scan import check_texts
 from whimbrel.spark.errors import short_cause
 from whimbrel.spark.row_receiver import Delivery
 from whimbrel.spark.row_sender import pusher
@@ -63,10 +64,12 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: 
     delivery = Delivery("127.0.0.1" if local else context.getConf().get("spark.driver.host", "127.0.0.1") or "",
                         where=where, in_turn=order == "time" or only is not None)
 
+    names = [quoted(name) for name in columns]
+    asked = frame.select(*names)
     if order in ("time", "newest") and ticks is not None:
         frame = frame.repartitionByRange(_RANGES_A_CORE * cores, ticks)
         frame = frame.sortWithinPartitions(ticks) if order == "time" else frame
-    chosen = frame.select(*map(quoted, columns))
+    chosen = frame.select(*names)
 
     def work() -> dict[int, int]:
         sent = sent_schema(chosen, where).serialize().to_pybytes()
@@ -90,7 +93,12 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: 
             except SourceError as error:
                 delivery.fail(error)
             except Exception as error:  # noqa: BLE001 - whatever Spark raises, the reader is told
-                delivery.fail(_failed(error, where))
+                try:
+                    check_texts(asked, error, where)
+                except SchemaError as told:
+                    delivery.fail(told)
+                else:
+                    delivery.fail(_failed(error, where))
 
     job = InheritableThread(target=run, name="whimbrel-spark-job", daemon=True)
     job.start()

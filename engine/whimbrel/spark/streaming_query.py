@@ -23,6 +23,7 @@ from whimbrel.spark.feed import SparkFeed
 from whimbrel.spark.micro_batch import IS_ROW, PART, Followed, MicroBatch
 from whimbrel.spark.rows import TICKS, Rows, quoted, stage_fields
 from whimbrel.spark.sink import Sink
+from whimbrel.spark.sink_files import SinkFiles, local_folder
 from whimbrel.spark.sql_partial_aggregates import rows_in_sql
 from whimbrel.spark.stages import Before, divide
 from whimbrel.spark.tasks import packed, travelling
@@ -67,6 +68,9 @@ class SparkRun:
             raise PlanError("The query has been finished: nothing can follow.", where=_WHERE,
                             hint="give another checkpoint= and another place for the answer")
         self._sink = sink
+        self._files = SinkFiles(checkpoint / "whimbrel" / "files.jsonl", local_folder(sink.path, self._spark))
+        if last is not None:
+            self._files.check(last.number)
         self._cause: Exception | None = None
         followed = Followed(self._source, 0, Disorder(None, self._feed.disorder.late))  # how far time has come is told
         followed.name = self._feed.name
@@ -152,6 +156,7 @@ class SparkRun:
         parts = self._parts(self._rows(frame).frame)
         parts = parts.repartition(self._book.partitions, PART).sortWithinPartitions(PART, IS_ROW)
         self._sink.write(parts.mapInArrow(travelling(work, "answer"), spark_schema(self._out)), number)
+        self._files.add(number)
         self._book.write(entry)
 
     def _rows(self, frame: DataFrame) -> Rows:

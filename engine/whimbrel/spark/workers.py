@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
@@ -24,14 +25,16 @@ print(*sys.version_info[:2], sep=".")
 print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))
 """
 
+_OTHER_VERSION: Final = re.compile(r"Python in worker has different version: (\d+\.\d+)")
+
 _looked: WeakKeyDictionary[SparkContext, tuple[str, str]] = WeakKeyDictionary()
 """What was found of the workers' Python of each session, and which one that was."""
 
 
 def check_workers(spark: SparkSession, where: str, needed: Sequence[str] = _NEEDED) -> None:
-    """Refuse a local session whose workers run a Python that cannot do the work.
+    """Refuse a session whose workers run a Python that cannot do the work.
 
-    Looked for once in each session. Of a cluster, only its own machines know; there, the task that fails says it.
+    Looked for once in each session: here, where workers are on this machine, else by a task that tells.
 
     Parameters
     ----------
@@ -47,12 +50,11 @@ def check_workers(spark: SparkSession, where: str, needed: Sequence[str] = _NEED
         With the line that sets the Python.
     """
     context = spark.sparkContext
-    if not (context.master or "").startswith("local"):
-        return
     python = str(context.pythonExec)
     found = _looked.get(context)
     if found is None or found[0] != python:
-        found = _looked[context] = python, _against(python)
+        local = (context.master or "").startswith("local")
+        found = _looked[context] = python, _against(python) if local else _against_task(context)
     lacking = found[1]
     if lacking.startswith("lacks ") and not set(lacking.removeprefix("lacks ").split(", ")) & set(needed):
         return
@@ -60,6 +62,26 @@ def check_workers(spark: SparkSession, where: str, needed: Sequence[str] = _NEED
         raise SourceError(f"Spark's workers run another Python, {python!r}, which {lacking}.", where=where,
                           hint="before the session starts: import os, sys; "
                                'os.environ["PYSPARK_PYTHON"] = sys.executable')
+
+
+def _against_task(context: SparkContext) -> str:
+    """The same of a cluster, as one of its workers says; empty where no worker got as far as to say anything."""
+    def tell(_: Iterator[int]) -> Iterator[str]:  # of this function alone: a worker may lack all else
+        import importlib.util
+        import sys
+
+        yield ".".join(map(str, sys.version_info[:2]))
+        yield from (name for name in needed if importlib.util.find_spec(name) is None)
+
+    needed, here = _NEEDED, f"{sys.version_info.major}.{sys.version_info.minor}"
+    try:
+        version, *lacking = context.parallelize([0], 1).mapPartitions(tell).collect()
+    except Exception as error:  # noqa: BLE001 - the job itself says what else is the matter
+        other = _OTHER_VERSION.search(str(error))
+        return f"has version {other[1]}, where this one has {here}" if other else ""
+    if version != here:
+        return f"has version {version}, where this one has {here}"
+    return f"lacks {', '.join(lacking)}" if lacking else ""
 
 
 def _against(python: str) -> str:

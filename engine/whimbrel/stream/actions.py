@@ -118,6 +118,8 @@ class Actions:
             For a query that reads anything but one streaming DataFrame, or that asks for late rows on the side.
         CheckpointError
             When the checkpoint is of another query.
+        SinkError
+            When files with rows of the answer are gone or were cut since; looked for in a folder of this machine's.
         """
         from whimbrel.spark import Sink, SparkRun  # when it is asked for
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import whimbrel as wb
 from tests.engine.connect.reading import Row, batches, rows
 from whimbrel.connect import ParquetSource
 from whimbrel.errors import PlanError, SchemaError, SourceError
@@ -284,3 +285,19 @@ def test_the_first_rows_come_early_and_closing_cancels_the_job(spark: SparkSessi
     finally:
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
     assert jobs(spark) == []
+
+
+@pytest.mark.parametrize(("first", "carried", "filtered"), [
+    ("text", False, False), ("number", False, True), ("number", True, False), ("text", True, True)])
+def test_a_column_that_is_text_in_one_file_and_a_number_in_another(spark: SparkSession, tmp_path: Path, first: str,
+                                                                   carried: bool, filtered: bool) -> None:
+    values = {"text": pa.array(["1"]), "number": pa.array([1])}
+    for number, kind in enumerate((first, *(kind for kind in values if kind != first))):
+        pq.write_table(pa.table({"at": [number], "x": values[kind]}), tmp_path / f"{number}-{kind}.parquet")
+    frame = spark.read.parquet(str(tmp_path))
+
+    log = wb.from_spark(frame.where("at >= 0") if filtered else frame, time="at")
+    with pytest.raises(SchemaError, match=r"Column 'x' is .* in '0-.*parquet' and .* in '1-.*parquet'"):
+        log.select("x").collect(on=spark if carried else None)
+    counted = log.aggregate(n=wb.count()).collect(on=spark if carried else None)  # x is not read
+    assert counted["n"].to_pylist() == [1, 1]

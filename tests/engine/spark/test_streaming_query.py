@@ -15,6 +15,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import Stream, WhimbrelError, col
+from whimbrel.errors import SinkError
 from whimbrel.spark import SparkRun
 
 if TYPE_CHECKING:
@@ -209,3 +210,30 @@ def test_a_checkpoint_of_another_query(spark: SparkSession, tmp_path: Path) -> N
     followed(spark, live.aggregate(n=wb.count()), tmp_path)
     with pytest.raises(WhimbrelError, match=r"checkpoint is of another query: it has .*count\(\).*, not .*sum"):
         live.aggregate(n=wb.sum(col.x)).start_on_spark(path=tmp_path / "answer", checkpoint=tmp_path / "checkpoint")
+
+
+@pytest.mark.parametrize("damaged", ["gone", "cut"])
+def test_an_answer_that_lost_files_is_not_gone_on_with(spark: SparkSession, tmp_path: Path, damaged: str) -> None:
+    folder = files(tmp_path / "log", table(), 2)
+    live = streamed(spark, folder, reorder_latency=LATENCY, late="drop").tumbling_window(40).aggregate(n=wb.count())
+
+    def started() -> SparkRun:
+        return live.start_on_spark(path=tmp_path / "answer", checkpoint=tmp_path / "checkpoint", available_now=True)
+
+    run = started()
+    assert run.wait(240)
+    again = started()  # nothing was lost
+    assert again.wait(240)
+    file = next(file for file in sorted((tmp_path / "answer").rglob("*.parquet")) if pq.read_metadata(file).num_rows)
+    rows, whole = pq.read_metadata(file).num_rows, file.read_bytes()
+    if damaged == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(whole[:-20])
+    with pytest.raises(SinkError, match=rf"{file.parent.name}/{file.name} of {rows:,} rows") as refused:
+        started()
+    assert "restore" in str(refused.value)
+    file.write_bytes(whole)
+    run = started()
+    assert run.wait(240)
+    run.finish()

@@ -13,6 +13,7 @@ import pytest
 import whimbrel as wb
 from whimbrel.errors import SourceError
 from whimbrel.spark import local_session
+from whimbrel.spark.workers import _against_task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,3 +70,15 @@ def test_a_local_session_has_workers_of_this_python(spark: SparkSession) -> None
         assert local_session() is spark
         assert spark.sparkContext.pythonExec == sys.executable
         assert log.collect().num_rows == 10
+
+
+@pytest.mark.parametrize(("text", "version", "why"), [
+    (f'exec {sys.executable} -S "$@"', "", "lacks numpy, pyarrow"), (f'exec {sys.executable} "$@"', "", ""),
+    (f'exec {sys.executable} "$@"', "3.1", "has version")])
+def test_a_worker_of_a_cluster_tells_what_it_is(spark: SparkSession, tmp_path: Path, text: str, version: str, why: str,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    context = spark.sparkContext
+    with workers_of(spark, script(tmp_path, text)):
+        monkeypatch.setattr(context, "pythonVer", version or context.pythonVer)
+        found = _against_task(context)
+    assert found.startswith(why) if why else not found

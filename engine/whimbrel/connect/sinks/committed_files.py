@@ -76,7 +76,7 @@ def _lost(files: list[RowsFile], rows: int) -> Iterator[tuple[int, int, str]]:
             yield reached, min(first, rows), "no file"
         if first < reached:
             yield first, min(reached, stop), f"twice, also in {path.name}"
-        why = _damage(path, stop - first)
+        why = damage(path, stop - first)
         if why:
             yield first, stop, f"{path.name} {why}"
         reached = max(reached, stop)
@@ -84,7 +84,7 @@ def _lost(files: list[RowsFile], rows: int) -> Iterator[tuple[int, int, str]]:
         yield reached, rows, "no file"
 
 
-def _damage(path: Path, rows: int) -> str:
+def damage(path: Path, rows: int) -> str:
     """What speaks against a file: it was cut, is of something else, or has other rows; empty if it is whole."""
     try:
         footer = parquet.read_metadata(path)

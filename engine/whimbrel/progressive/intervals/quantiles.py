@@ -34,7 +34,7 @@ Array = np.ndarray[Any, Any]
 
 _beyond_share, _places_at = Compiled(beyond_share), Compiled(places_at)
 _NONE = frozen(np.empty(0, np.int64))
-_REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE)
+_REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE, _NONE)
 _ROUNDED_DOWN, _ROUNDED_UP = 1.0, 2.0
 """Values between which a quantile is interpolated, or to which it is rounded, are so many places from q, at most."""
 _HALVINGS, _NEAR = 4, 0.03

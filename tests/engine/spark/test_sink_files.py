@@ -1,0 +1,59 @@
+"""Which files hold the rows of an answer: what is noted of them, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from whimbrel.errors import SinkError
+from whimbrel.spark.sink_files import SinkFiles
+
+
+def written(folder: Path, number: int, rows: int) -> Path:
+    """A file of a micro-batch, as Spark puts it."""
+    file = folder / f"batch={number}" / "part.parquet"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"n": range(rows)}), file)
+    return file
+
+
+def test_files_of_micro_batches_that_count_are_checked(tmp_path: Path) -> None:
+    files = SinkFiles(tmp_path / "note", tmp_path / "answer")
+    first, second = (written(tmp_path / "answer", number, 3) for number in range(2))
+    files.add(0)
+    files.add(1)
+    second.unlink()
+    files.check(0)  # Spark does the second one again
+    with pytest.raises(SinkError, match=r"batch=1/part.parquet of 3 rows is gone"):
+        files.check(1)
+    written(tmp_path / "answer", 1, 5)
+    with pytest.raises(SinkError, match=r"batch=1/part.parquet of 3 rows has 5 rows"):
+        files.check(1)
+    files.add(1)
+    files.check(1)
+    first.write_bytes(first.read_bytes()[:-9])
+    with pytest.raises(SinkError, match=r"batch=0/part.parquet of 3 rows cannot be read"):
+        files.check(1)
+
+
+def test_a_note_that_was_torn_off_hides_none_after_it(tmp_path: Path) -> None:
+    files = SinkFiles(tmp_path / "note", tmp_path / "answer")
+    file = written(tmp_path / "answer", 0, 3)
+    files.add(0)
+    whole = (tmp_path / "note").read_text(encoding="utf-8")
+    (tmp_path / "note").write_text(whole[:-4], encoding="utf-8")
+    files.check(-1)
+    files.add(0)
+    file.unlink()
+    with pytest.raises(SinkError, match="is gone"):
+        files.check(0)
+
+
+def test_an_answer_that_is_elsewhere_is_not_looked_at(tmp_path: Path) -> None:
+    files = SinkFiles(tmp_path / "note", None)
+    files.add(0)
+    files.check(0)
+    assert not (tmp_path / "note").exists()
