@@ -1,4 +1,4 @@
-"""``python -m bench NAME... [--quick] [--json FILE]``: run workloads and print their figures."""
+"""``python -m bench NAME... [--quick] [--json FILE] [--logs FOLDER]``: run workloads and print their figures."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(WORKLOADS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="smaller data: within a minute per workload")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
+    parser.add_argument("--logs", type=Path, metavar="FOLDER",
+                        help="Parquet files of your own, of which H also says how often intervals hold")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(WORKLOADS)
     if unknown:
@@ -28,7 +30,8 @@ def main() -> None:
     print(f"{machine}, Python {platform.python_version()}; ours on one thread; warm; ratio > 1: ours is better")
     rows = []
     for name in arguments.names or WORKLOADS:
-        for row in importlib.import_module(WORKLOADS[name]).run(quick=arguments.quick):
+        options = {"logs": arguments.logs} if name == "H" else {}
+        for row in importlib.import_module(WORKLOADS[name]).run(quick=arguments.quick, **options):
             print(row, flush=True)
             rows.append(row.as_dict())
     if arguments.json:

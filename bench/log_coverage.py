@@ -1,7 +1,7 @@
 """How often intervals cover the truth at every look on logs as they are: any Parquet file, many seeds at once.
 
 States of all blocks are made once. Then every seed is a window of its own, so that one call of the real estimator
-answers all of them: ``python -m bench.log_coverage FILE... [--seeds 1000] [--quick]``.
+answers all of them: ``python -m bench.log_coverage FILE_OR_FOLDER... [--seeds 1000] [--quick]``.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from whimbrel import col
 from whimbrel.batch import Batch, Column, frozen
 from whimbrel.kernels import patience
 from whimbrel.progressive.estimation.block_totals import Totals
-from whimbrel.progressive.estimation.sample_state import Part, Read, Sample
+from whimbrel.progressive.estimation.sample_state import Sample
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.plan.query_split import Division
 from whimbrel.progressive.sampling.block_statistics import BlockStatistics
+from whimbrel.progressive.sampling.read_blocks import Part, Read
 
 Array = np.ndarray[Any, Any]
 
 SEEDS, QUICK_SEEDS = 1_000, 50
-FOLDER = Path("../shared/data")
 SUMS: Values = {"count": wb.count(), "sum": wb.sum(col.x), "mean": wb.mean(col.x), "variance": wb.var(col.x)}
 RATIO: Values = {"ratio": wb.sum(col.x) / wb.count()}
 KEPT: Values = {"median": wb.median(col.x), "quantile 0.9": wb.quantile(col.x, 0.9),
@@ -277,14 +277,35 @@ def run(paths: Sequence[Path], seeds: int, *, sums: bool = False) -> Iterator[st
                                f"{groups:>4} groups  {value:<12} {found}")
 
 
+def files_of(paths: Sequence[Path]) -> list[Path]:
+    """Parquet files, and those of folders.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is none.
+    """
+    found = [file for path in paths for file in (sorted(path.glob("*.parquet")) if path.is_dir() else [path])]
+    if missing := [str(file) for file in found if not file.is_file()]:
+        raise FileNotFoundError(f"no file {', '.join(missing)}; give Parquet files, or folders of them")
+    if not found:
+        raise FileNotFoundError(f"no Parquet file in {', '.join(map(str, paths))}; give files, or folders of them")
+    return found
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("paths", nargs="*", type=Path, default=sorted(FOLDER.glob("*.parquet")))
+    parser = argparse.ArgumentParser(prog="python -m bench.log_coverage", description=__doc__)
+    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE_OR_FOLDER",
+                        help="Parquet files with a number, or folders of them")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--sums", action="store_true", help="no quantiles and distinct counts, which take longer")
     given = parser.parse_args()
-    for line in run(given.paths, QUICK_SEEDS if given.quick else given.seeds, sums=given.sums):
+    try:
+        files = files_of(given.paths)
+    except FileNotFoundError as error:
+        parser.error(str(error))
+    for line in run(files, QUICK_SEEDS if given.quick else given.seeds, sums=given.sums):
         print(line, flush=True)
 
 

@@ -21,7 +21,7 @@ from bench import pricing
 from bench.compare import REPEATS, Row, compare, same_rows, taken, warm
 from bench.coverage import HISTOGRAM, JOINED, KEPT, NESTED, RATIO, SUMS, coverage, datasets, membership
 from bench.hand_sampling import Asked
-from bench.log_coverage import FOLDER, QUICK_SEEDS, SEEDS
+from bench.log_coverage import QUICK_SEEDS, SEEDS, files_of
 from bench.log_coverage import run as on_logs
 from bench.progressivis_peer import MISSING, started
 from bench.ranged import ranged
@@ -71,7 +71,7 @@ class Question:
     counted: str
 
 
-def run(*, quick: bool) -> Iterator[Row]:
+def run(*, quick: bool, logs: Path | None = None) -> Iterator[Row]:
     """All answers of a scan against one, time to an error, steering, for two questions; a peer; then coverage."""
     rows = QUICK_ROWS if quick else ROWS
     asked = [
@@ -100,8 +100,9 @@ def run(*, quick: bool) -> Iterator[Row]:
             for kind in (SUMS, RATIO, HISTOGRAM, KEPT, JOINED, NESTED):
                 print(coverage(data, groups, shuffles, kind), flush=True)
             print(membership(data, groups, shuffles), flush=True)
-    print("      logs as they are: paths that stated an interval at some look, those of which none was false")
-    for line in on_logs(sorted(FOLDER.glob("*.parquet")), QUICK_SEEDS if quick else SEEDS, sums=quick):
+    print("      logs as they are: paths that stated an interval at some look, those of which none was false"
+          + ("" if logs else " (none without --logs FOLDER)"))
+    for line in on_logs(files_of([logs]) if logs else [], QUICK_SEEDS if quick else SEEDS, sums=quick):
         print(line, flush=True)
 
 

@@ -261,6 +261,13 @@ class Source(ABC):
         """Of each block, whether some row of it may meet all conditions; True wherever nobody knows."""
         return np.ones(len(blocks), np.bool_)
 
+    def extremes(self, blocks: Blocks, name: str) -> tuple[Ticks, Ticks] | None:
+        """Smallest and largest number of a column in each block, from statistics; None where there are none.
+
+        Of floats they are those of the values that are not NaN.
+        """
+        return None
+
     def lies_in(self, row: int) -> str:
         """Where a row lies, of a source of several files, and what is read before, for errors; empty otherwise."""
         return ""

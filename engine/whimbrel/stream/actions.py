@@ -152,7 +152,8 @@ class Actions:
     def progress(self, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
                  confidence: float = 0.95, order: Literal["random", "newest", "oldest", "time"] | None = None,
                  seed: int = 0, block_rows: int | None = None,
-                 resume: str | os.PathLike[str] | None = None, late: Lateness | None = None) -> Progress:
+                 resume: str | os.PathLike[str] | None = None, late: Lateness | None = None,
+                 intervals: Literal["approximate", "guaranteed"] = "approximate") -> Progress:
         """Answers that refine, the first one at once and the last one exact. See :class:`whimbrel.Progress`.
 
         Where a query aggregates rows of tables or files over tumbling or hopping windows, they are read block by block
@@ -177,6 +178,9 @@ class Actions:
             What :meth:`whimbrel.Progress.keep` wrote: goes on from there, without reading what was read.
         late : Lateness, optional
             Of earlier rows: intervals allow for late ones, of windows that a feed has passed, or a log that ends now.
+        intervals : {"approximate", "guaranteed"}
+            Approximate ones take what was read to tell how much the rest may differ. Guaranteed ones hold for any data
+            within known bounds, and are wider; where no bound is known there is none, and `words` says why.
 
         Examples
         --------
@@ -190,7 +194,8 @@ class Actions:
         100% [299995] 0.0%
         """
         return progressing.progress(progressing.in_parts(self.node, order), every, seconds=seconds, at=at, order=order,
-                                    confidence=confidence, seed=seed, block_rows=block_rows, resume=resume, late=late)
+                                    confidence=confidence, seed=seed, block_rows=block_rows, resume=resume, late=late,
+                                    intervals=intervals)
 
     def profile(self) -> Profile:
         """Run it to the end, and say where the time went: by operator, by kernel, and waiting for the compiler.

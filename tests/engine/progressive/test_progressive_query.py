@@ -419,7 +419,8 @@ def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, que
 
     with monkeypatch.context() as patch:
         patch.setattr(progress.states, "source", SimpleNamespace(
-            in_memory=False, excerpt=interrupted, excerpts=lambda columns: Excerpts(progress.states.source, columns)))
+            in_memory=False, excerpt=interrupted, extremes=source.extremes,
+            excerpts=lambda columns: Excerpts(progress.states.source, columns)))
         patch.setattr(progress.states, "_excerpts", None)
         with pytest.raises(KeyboardInterrupt):
             ask(progress)

@@ -143,6 +143,14 @@ class ParquetSource(ColumnarSource):
         begins = np.searchsorted(self._ranges[:, 0], blocks.first)
         return np.logical_or.reduceat(np.array(self._files.holding(conditions), np.bool_), begins)
 
+    def extremes(self, blocks: Blocks, name: str) -> tuple[Ticks, Ticks] | None:
+        found = self._files.bounds(name)
+        if not found or found[0][1].values.dtype.kind not in "iuf":
+            return None
+        begins = np.searchsorted(self._ranges[:, 0], blocks.first)
+        smallest, largest = np.array([ends.values for _, ends in found]).T
+        return np.minimum.reduceat(smallest, begins), np.maximum.reduceat(largest, begins)
+
     def lies_in(self, row: int) -> str:
         return self._files.lies_in(row)
 

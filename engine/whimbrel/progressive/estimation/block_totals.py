@@ -18,6 +18,7 @@ from whimbrel.operators import Finish
 from whimbrel.operators.aggregation.multiset_accumulator import BagMeasure
 from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, extend, state_names, told_in_words
 from whimbrel.plan import Aggregate, Part
+from whimbrel.progressive.intervals.block_additions import Additions
 from whimbrel.progressive.intervals.distinct import DistinctCounts
 from whimbrel.progressive.intervals.quantiles import Quantiles
 from whimbrel.progressive.intervals.value_state import Drawn, Kept
@@ -56,9 +57,13 @@ class Totals:
         products of the fields that add up.
     usual : float
         Rows of a block, on the average.
+    keeps_blocks : bool
+        Whether it also keeps what each block of a phase added.
 
     Attributes
     ----------
+    added : Additions or None
+        What blocks of the phase added.
     kept : list of Kept
         What is kept of the values of those aggregates that are not made of a few numbers.
     known : list of numpy.ndarray
@@ -68,7 +73,7 @@ class Totals:
         the sizes of blocks, and of the first four powers of what they would be in a block of the usual size.
     """
 
-    def __init__(self, division: Division, *, compares: bool, usual: float = 1.0) -> None:
+    def __init__(self, division: Division, *, compares: bool, usual: float = 1.0, keeps_blocks: bool = False) -> None:
         finish, self.schema, self.compares, self.usual = division.finish, division.merged, compares, usual
         self.key_fields = self.schema.fields[: len(finish.of.keys)]
         self.keys = KeyTable([pa.int64(), *(field.type for field in self.key_fields)])
@@ -79,6 +84,7 @@ class Totals:
                                  np.bool_)
         self.names = [name for measure in self.measures for name in state_names(measure.name, measure.steps)]
         self.width = len(self.names)
+        self.added = Additions(self.width) if keeps_blocks else None
         self._loops = [loop for _, loop in division.merging]
         self.room = GROUPS_AT_FIRST
         self.blocks = np.zeros(self.room, np.int64)
@@ -142,7 +148,7 @@ class Totals:
         for kept in self.kept:
             kept.add(ids, batch.column(kept.name).to_arrow(), len(self), drawn)
         if self.compares and drawn is not None:
-            self._compare(ids, fields, drawn.rows, alone=copies == 1)
+            self._compare(ids, fields, drawn, alone=copies == 1)
 
     def expect(self, starts: Array) -> None:
         """Have rows of one group for these starts, of which nothing was read yet."""
@@ -154,6 +160,8 @@ class Totals:
         self.known, self._known = [array.copy() for array in self.fields], np.empty(0)
         for kept in self.kept:
             kept.begin_phase()
+        if self.added is not None:
+            self.added.begin_phase()
         for array in (self.blocks, self.sums, self.products, self.crosses, self.powers):
             array[:] = 0
 
@@ -169,7 +177,7 @@ class Totals:
     def state_parts(self) -> dict[str, Any]:
         """What rows have changed."""
         names = ("keys", "measures", "kept", "room", "blocks", "sums", "products", "crosses", "powers", "known")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in (*names, *(["added"] if self.added is not None else []))}
 
     def _merge(self, ids: Array, fields: Sequence[Column]) -> None:
         given = iter(np.asarray(column.values) for column in fields)
@@ -177,7 +185,8 @@ class Totals:
             for measure, loop in zip(self.measures, self._loops, strict=True):
                 loop(ids, *itertools.islice(given, len(measure.steps.init)), *measure.state)
 
-    def _compare(self, ids: Array, fields: Sequence[Column], rows: Array, *, alone: bool) -> None:
+    def _compare(self, ids: Array, fields: Sequence[Column], drawn: Drawn, *, alone: bool) -> None:
+        rows, before = drawn
         values = np.concatenate([_NO_NUMBERS, *(column.values for column in fields)], dtype=np.float64)
         values = values.reshape(self.width, len(ids))
         values[~self.additive] = 0.0
@@ -186,7 +195,9 @@ class Totals:
             summed = np.zeros((self.width, len(ids)))
             for field, states in zip(summed, values, strict=True):
                 np.add.at(field, places.reshape(-1), states)
-            values, rows = summed, np.full(len(ids), rows[0])
+            values, rows, before = summed, np.full(len(ids), rows[0]), np.full(len(ids), before[0])
+        if self.added is not None:
+            self.added.add(ids, before, values)
         _add_block(ids, values.reshape(-1), rows.astype(np.float64), self.usual, self.width, self.blocks, self.sums,
                    self.products, self.crosses, self.powers)
 
@@ -204,7 +215,6 @@ class Totals:
             self.powers = extend(self.powers, self.room * self.width * 4, 0.0)
             inits = [value for measure in self.measures for value in measure.steps.init]
             self.known = [extend(array, self.room, init) for array, init in zip(self.known, inits, strict=True)]
-
 
 
 def _kept(finish: Finish, name: str, aggregate: Aggregate, usual: float) -> Kept:

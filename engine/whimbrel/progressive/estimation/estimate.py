@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from whimbrel.batch import Column
 from whimbrel.errors import PlanError, near_match
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.sampling.confidence_intervals import interval_ends
+from whimbrel.plan import Node
 from whimbrel.progressive.estimation.compare import Comparison, NoSuchRowError, SeveralRowsError, Verdict, compared
 from whimbrel.progressive.estimation.sample_state import Sample, as_floats
 from whimbrel.progressive.plan.query_split import ROW
@@ -279,13 +280,20 @@ class Estimate:
         wide = ((errors >= 1) & np.isfinite(errors)).any(axis=1) & ~rows_unknown
         if wide.any():
             said.append(f"{wide.sum():,} rows are not known within 100%")
-        if known.size and self.sample is not None:
-            said.append("approximate intervals: " + (_OF_DRAWN if self.sample.statistics is None else _OF_ALL))
+        said += self._kind(known.size > 0)
         if self.unseen:
             said.append("groups that were not seen yet may be missing" if self.unseen == 1 else
                         f"groups that are in fewer than {self.unseen:.1%} of the blocks may not have been seen")
         said += [*self.late_words, *(f"overturned: {claim.words}" for claim in self.overturned)]
         return "; ".join(said)
+
+    def _kind(self, known: bool) -> list[str]:
+        """Of which kind intervals are, if some are known, and why others are not."""
+        if self.sample is None:
+            return []
+        if self.sample.guaranteed is not None:
+            return self.sample.guaranteed.notes
+        return ["approximate intervals: " + (_OF_DRAWN if self.sample.statistics is None else _OF_ALL)] if known else []
 
     @property
     def late_words(self) -> list[str]:
@@ -412,6 +420,16 @@ def check_value(name: str, known: Collection[str]) -> None:
     if name not in known:
         raise PlanError(f"There is no value {name!r}, or none that is estimated.", where=f"value={name!r}",
                         hint=near_match(str(name), known, noun="value"))
+
+
+def check_ends(plan: Node, values: Iterable[str]) -> None:
+    """Refuse columns of the names that intervals of values will have, where these are numbers or times."""
+    types = {field.name: field.type for field in plan.schema}
+    for name in {*values} & {*types}:
+        number = pa.types.is_primitive(types[name]) and not pa.types.is_boolean(types[name])
+        if taken := {*end_names(name)} & {*types} if number else None:
+            raise PlanError(f"{name} has its interval in {' and '.join(end_names(name))}, and the answer has another "
+                            "column of that name.", where="progress()", hint=f"give {min(taken)} another name")
 
 
 def end_names(name: str) -> tuple[str, str]:

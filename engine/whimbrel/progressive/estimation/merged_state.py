@@ -12,6 +12,7 @@ from whimbrel.progressive.estimation.sample_state import Sample
 from whimbrel.progressive.intervals.evidence import Statistics
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.sampling.block_bounds import BlockBounds
 from whimbrel.progressive.sampling.block_scan import Stand
 
 Array = np.ndarray[Any, Any]
@@ -25,6 +26,8 @@ class Merged:
     division : Division
     usual : float
         Rows of a block, on the average.
+    bounds : BlockBounds, optional
+        What blocks may add: then intervals are those that hold for any data within these bounds.
 
     Attributes
     ----------
@@ -36,11 +39,11 @@ class Merged:
         What is known of all blocks.
     """
 
-    def __init__(self, division: Division, usual: float) -> None:
+    def __init__(self, division: Division, usual: float, bounds: BlockBounds | None = None) -> None:
         window = division.window
         hops = window.size // window.hop
-        self._division = division
-        self.windows = Totals(division, compares=True, usual=usual)
+        self._division, self.bounds = division, bounds
+        self.windows = Totals(division, compares=True, usual=usual, keeps_blocks=bounds is not None)
         self.panes = self.windows if hops == 1 else Totals(division, compares=False)
         self._shifts = None if hops == 1 else np.arange(hops) * window.hop
         self.before: tuple[Array, Array] | None = None
@@ -61,7 +64,7 @@ class Merged:
 
     def sample(self, stand: Stand) -> Sample:
         """What is known, as it will stay, when the scan stood there."""
-        return Sample(self._division, self.windows, stand, self.before, self.statistics)
+        return Sample(self._division, self.windows, stand, self.before, self.statistics, self.bounds)
 
     @property
     def states(self) -> Batch:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +21,13 @@ from whimbrel.operators.aggregation.finalize import FinishKernel
 from whimbrel.operators.aggregation.scalar_accumulator import Measure, told_in_words
 from whimbrel.progressive.estimation.block_totals import Totals
 from whimbrel.progressive.intervals.evidence import Evidence, Statistics
+from whimbrel.progressive.intervals.guaranteed import Guaranteed
 from whimbrel.progressive.intervals.interval_widths import FEWEST_BLOCKS, Spread
 from whimbrel.progressive.intervals.moment_gradients import mean_slopes, moment_slopes
 from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.sampling.block_bounds import BlockBounds
 from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.read_blocks import Part, Read
 
 Array = np.ndarray[Any, Any]
 
@@ -38,53 +40,6 @@ _FEW = 2_000
 
 _scaled_states = Compiled(scaled_states)
 _NONE = np.empty(0)
-
-
-class Part(NamedTuple):
-    """Of each window, how many blocks may hold events of it; their rows, and the squares of their rows."""
-
-    blocks: Array
-    rows: Array
-    squares: Array
-
-
-@dataclass(frozen=True)
-class Read:
-    """Of each window, the blocks that may hold events of it, and what follows from that.
-
-    Attributes
-    ----------
-    window : numpy.ndarray of int64
-        Of each row of the answer, the number of its window.
-    drawn, left, later, before : Part
-        Read in this phase; of this phase, not read yet; of later phases; read in earlier ones.
-    rows_inside, rows_left : numpy.ndarray
-        Source rows that were not read and can be of no other window; all that were not read and may be of it.
-    phase, share : numpy.ndarray
-        Blocks of this phase, read or not; the share of them that was read.
-    growth : tuple of numpy.ndarray
-        Rows that are left for each one that was drawn; and for each one read whenever, where none was.
-    exact_windows, sampled : numpy.ndarray of bool
-        Windows of which no block is left; those of which what was drawn is a sample, and says how much blocks differ.
-    """
-
-    window: Array
-    drawn: Part
-    left: Part
-    later: Part
-    before: Part
-    rows_inside: Array
-    rows_left: Array
-    phase: Array
-    share: Array
-    growth: tuple[Array, Array]
-    exact_windows: Array
-    sampled: Array
-
-    @cached_property
-    def exact(self) -> Array:
-        """Rows of the answer of which no block is left."""
-        return self.exact_windows[self.window]
 
 
 class Sample:
@@ -101,6 +56,8 @@ class Sample:
         Intervals (low, high), by row and value, that hold since this phase began.
     statistics : Statistics, optional
         What is known of all blocks.
+    bounds : BlockBounds, optional
+        What blocks may add: then intervals are those that hold for any data within these bounds.
 
     Attributes
     ----------
@@ -111,9 +68,10 @@ class Sample:
     """
 
     def __init__(self, division: Division, totals: Totals, stand: Stand, before: tuple[Array, Array] | None,
-                 statistics: Statistics | None = None) -> None:
+                 statistics: Statistics | None = None, bounds: BlockBounds | None = None) -> None:
         rows = len(totals)
-        self.statistics = statistics
+        self.statistics, self._stand = statistics, stand
+        self._bounds, self._added = bounds, None if totals.added is None else totals.added.so_far
         self._evidence: Evidence | None = None
         self.division, self.totals, self.before = division, totals, before
         self._rows = totals.rows
@@ -159,10 +117,15 @@ class Sample:
     def read(self) -> Read:
         return self.read_of(self._kinds)
 
+    @property
+    def _window_times(self) -> tuple[Array, Array]:
+        """The first and the last time of an event of each window."""
+        return times_behind(self.division, self._rows.starts)
+
     def read_of(self, kinds: Array) -> Read:
         """The blocks of each window, of which so much is known."""
         found, (inside, rows_left, phase, share, more, density), flags = self.scan.overlapping(
-            kinds, *times_behind(self.division, self._rows.starts), random=self._random)
+            kinds, *self._window_times, random=self._random)
         drawn, left, later, before = (Part(*each) for each in found)
         exact, sampled = flags
         return Read(self._rows.which, drawn, left, later, before, inside, rows_left, phase, share, (more, density),
@@ -236,7 +199,7 @@ class Sample:
         ends = np.maximum.accumulate(np.column_stack([blocks.earliest, blocks.latest + 1]).reshape(-1))
         unread = np.cumsum(np.where((self._kinds == LEFT) | (self._kinds == LATER), blocks.rows, 0))
         before = np.column_stack([np.append(0, unread[:-1]), unread]).reshape(-1)
-        first, last = times_behind(self.division, self._rows.starts)
+        first, last = self._window_times
         found = np.interp(last + 1, ends, before) - np.interp(first, ends, before)
         return np.rint(np.clip(found, read.rows_inside, read.rows_left)).astype(np.int64)
 
@@ -255,12 +218,22 @@ class Sample:
     @property
     def two_ended(self) -> Array:
         """Of each value, whether its intervals have two ends once enough was read."""
+        if self._bounds is not None:
+            return np.isin(np.arange(len(self.values)), list(self._bounds.ends))
         return self.division.values.two_ended
 
     @property
     def waiting(self) -> AbstractContextManager[None]:
         """Around loops over the rows: of many, the compiler is waited for."""
         return patience() if len(self) > _FEW else nullcontext()
+
+    @cached_property
+    def guaranteed(self) -> Guaranteed | None:
+        """What makes intervals that hold for any data within known bounds; None where nobody asked for these."""
+        if self._bounds is None:
+            return None
+        return Guaranteed(self._bounds, self.division, self._stand, self.read, self._window_times, self.fields,
+                          self._added)
 
     @cached_property
     def spread(self) -> Spread:

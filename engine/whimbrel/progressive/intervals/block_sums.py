@@ -16,7 +16,8 @@ from whimbrel.progressive.intervals.interval_widths import FEWEST_BLOCKS
 from whimbrel.progressive.plan.result_values import FEWEST_DEGREES, LIGHT_TAILS
 
 if TYPE_CHECKING:
-    from whimbrel.progressive.estimation.sample_state import Read, Sample
+    from whimbrel.progressive.estimation.sample_state import Sample
+    from whimbrel.progressive.sampling.read_blocks import Read
 
 Array = np.ndarray[Any, Any]
 
@@ -81,7 +82,7 @@ class BlockSums:
             degrees, blocks = evidence.degrees[value], evidence.blocks
         _half_widths(errors, degrees, np.full(1, FEWEST_DEGREES), np.full(1, LIGHT_TAILS), np.zeros(1),
                      np.ones(1, np.bool_), blocks, FEWEST_BLOCKS, read.window, read.exact_windows,
-                     read.drawn.blocks, read.left.blocks, read.share, sample.most_in_block, alpha, *boundary(alpha),
+                     read.drawn.blocks, read.left.blocks, read.fraction, sample.most_in_block, alpha, *boundary(alpha),
                      widths)
         return widths
 

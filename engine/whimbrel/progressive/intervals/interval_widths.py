@@ -53,6 +53,11 @@ class Spread:
 
     def ends(self, alpha: float) -> tuple[Array, Array]:
         """The ends of the intervals, by value and row; what is certain, or was known before, may make them narrower."""
+        guaranteed = self.sample.guaranteed
+        if alpha not in self._known_ends and guaranteed is not None:
+            unknown = ~np.isfinite(self.sample.numbers)
+            low, high = guaranteed.ends(alpha)
+            self._known_ends[alpha] = np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
         if alpha not in self._known_ends:
             sample, values = self.sample, self.sample.division.values
             widths = self.widths(alpha) if values.adds_up.any() else np.full(sample.numbers.shape, np.inf)
@@ -95,8 +100,8 @@ class Spread:
         with sample.waiting:
             _half_widths(errors.reshape(-1), degrees.reshape(-1), *(each[of] for each in values.enough),
                          of_all, values.counts[of], blocks, FEWEST_BLOCKS, read.window, read.exact_windows,
-                         read.drawn.blocks, read.left.blocks, read.share, sample.most_in_block, alpha, *boundary(alpha),
-                         widths.reshape(-1))
+                         read.drawn.blocks, read.left.blocks, read.fraction, sample.most_in_block, alpha,
+                         *boundary(alpha), widths.reshape(-1))
         return widths
 
     def deviations(self, value: int) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.aggregates import Count, Std, Sum, SumOfSquares, Var
+from whimbrel.expr import type_of
 from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.plan import Aggregate
 
@@ -51,6 +52,8 @@ class Values:
     adds_up, two_ended, squares, counts, straight : numpy.ndarray of bool
         By value: whether it is made of states that add up, so that there is an interval; whether there is one for that
         or another reason; whether it is made of squares; whether it is a count; whether it is one of these sums.
+    whole_inputs : numpy.ndarray of bool
+        By value, whether it is one aggregate of what is no float.
     enough : tuple of numpy.ndarray of float64
         By value: degrees of freedom that are enough for an interval, and degrees for each block drawn that are, too.
     of_all : numpy.ndarray of float64
@@ -94,6 +97,8 @@ class Values:
         self.counts = np.array([isinstance(aggregate, Count) for aggregate in self.made_of], np.bool_)
         self.straight = np.array([isinstance(aggregate, Count | Sum | SumOfSquares) for aggregate in self.made_of],
                                  np.bool_)
+        self.whole_inputs = np.array([aggregate is not None and aggregate.expr is not None and not pa.types.is_floating(
+            type_of(aggregate.expr, finish.rows, where="progress")) for aggregate in self.made_of], np.bool_)
         self.rows_alone = all(aggregate is not None and aggregate.counts_rows for aggregate in self.made_of)
 
 

@@ -13,7 +13,7 @@ from whimbrel.kernels import restored, state_of
 from whimbrel.plan import explain
 from whimbrel.progressive.estimation.notebook_claims import read, written
 from whimbrel.progressive.query.fingerprint import fingerprint
-from whimbrel.progressive.query.validation import path_of
+from whimbrel.progressive.query.validation import GUARANTEED, path_of
 from whimbrel.run import read_state, write_state
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def go_on(progress: Progress, path: Place) -> None:
                               hint="give the file that keep(path) wrote") from None
     if state["of"] != _identity(progress):
         raise CheckpointError("It was kept by another query, or of other rows.", where=where,
-                              hint="ask the same query of the same rows, with the same confidence")
+                              hint="ask the same query of the same rows, with the same confidence and intervals=")
     if state.get("rows") != _rows(progress, state["scan"]["read"]):
         raise CheckpointError("Rows that were read then are not what they were.", where=where,
                               hint="ask anew, without resume=; a file that was copied counts as another one")
@@ -82,7 +82,8 @@ def go_on(progress: Progress, path: Place) -> None:
 def _identity(progress: Progress) -> dict[str, Any]:
     """What must be the same: the query as it is printed, and the rows of each block."""
     plan = progress.plan if progress.late is None else progress.late.plan
-    return {"plan": explain(plan), "confidence": progress.confidence,
+    kind = {} if progress.merged.bounds is None else {"intervals": GUARANTEED}
+    return {"plan": explain(plan), "confidence": progress.confidence, **kind,
             "blocks": progress.blocks.first.tolist(), "latest": progress.blocks.latest.tolist()}
 
 

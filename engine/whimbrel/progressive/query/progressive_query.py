@@ -20,7 +20,7 @@ from whimbrel.expr import Expr
 from whimbrel.kernels import patience
 from whimbrel.plan import Node
 from whimbrel.progressive.estimation.compare import Comparison, Verdict
-from whimbrel.progressive.estimation.estimate import Estimate, bounds, check_value, end_names
+from whimbrel.progressive.estimation.estimate import Estimate, bounds, check_ends, check_value
 from whimbrel.progressive.estimation.merged_state import Merged
 from whimbrel.progressive.estimation.notebook_claims import Verdicts, claims_in
 from whimbrel.progressive.late.late_estimate import LateBlocks
@@ -35,7 +35,16 @@ from whimbrel.progressive.query.persistence import go_on, write
 from whimbrel.progressive.query.stopping_rule import Rule, rule
 from whimbrel.progressive.query.time_ordered import snapshots
 from whimbrel.progressive.query.update_schedule import Looks
-from whimbrel.progressive.query.validation import check_conditions, check_confidence, check_number, check_order, path_of
+from whimbrel.progressive.query.validation import (
+    GUARANTEED,
+    check_conditions,
+    check_confidence,
+    check_intervals,
+    check_number,
+    check_order,
+    path_of,
+)
+from whimbrel.progressive.sampling.block_bounds import BlockBounds, wide_blocks
 from whimbrel.progressive.sampling.block_scan import Order, Scan
 from whimbrel.progressive.sampling.block_statistics import statistics_of
 from whimbrel.progressive.sampling.blocks import FEWEST_BLOCKS, read_in_blocks
@@ -47,6 +56,7 @@ _WORTH_COMPILING_ROWS = 50_000
 _INTERPRETED_S = 1e-5
 """What a row takes about where nothing is compiled: so long even a first answer waits for what an earlier process left,
 which is sooner there than rows are worked on beside it."""
+Intervals = Literal["approximate", "guaranteed"]
 _MANY_ROWS = 1 << 20
 _LEAST_CLAIMED = 0.5
 _ORDERS = ("random", "newest", "oldest")
@@ -73,6 +83,7 @@ class Progress(Iterator[Estimate]):
         What :meth:`keep` wrote.
     late : Late, optional
         How late rows are, for intervals that allow for those that have not come yet.
+    intervals : {"approximate", "guaranteed"}
 
     Attributes
     ----------
@@ -86,7 +97,9 @@ class Progress(Iterator[Estimate]):
 
     def __init__(self, plan: Node, looks: Looks, *, confidence: float = 0.95, seed: int = 0,
                  order: Order | Literal["time"] | None = None, block_rows: int | None = None,
-                 resume: str | os.PathLike[str] | None = None, late: Late | None = None) -> None:
+                 resume: str | os.PathLike[str] | None = None, late: Late | None = None,
+                 intervals: Intervals = "approximate") -> None:
+        check_intervals(intervals, late=late is not None)
         check_confidence(confidence, where=f"progress(confidence={confidence!r})")
         check_number(seed, what="whole number from 0 on", above=-1, whole=True, where=f"progress(seed={seed!r})",
                      hint="such as seed=1")
@@ -102,7 +115,7 @@ class Progress(Iterator[Estimate]):
         self.rule = Rule()
         self._turn = threading.RLock()
         self._asked: dict[str, Any] = {"confidence": confidence, "seed": seed, "order": order, "block_rows": block_rows,
-                                       "late": late}
+                                       "late": late, "intervals": intervals}
         self._began: float | None = None
         self._version = 0
         self._hurries = False
@@ -115,7 +128,7 @@ class Progress(Iterator[Estimate]):
             raise PlanError(f"It is not clear when {late.source.name} ends: {self.why}.", where="progress(late=...)",
                             hint='order="random": it ends now; order="time": its rows come as they lie, to its end')
         if isinstance(found, str):
-            _check_ends(plan, one_ended(plan))
+            check_ends(plan, one_ended(plan))
             if resume is not None:
                 raise PlanError(f"Rows are read in the order of time: {found}.", where=f"progress(resume={resume!r})",
                                 hint='query.start(checkpoints=wb.Checkpoints("folder"))')
@@ -126,13 +139,17 @@ class Progress(Iterator[Estimate]):
         else:
             self.division, self.states, self.blocks, begin, self._vague = found
             self._begun = np.empty(0, np.int64) if begin is None else begin
-            _check_ends(plan, () if self._vague else self.division.told)
+            bounds = None
+            if intervals == GUARANTEED:
+                bounds = BlockBounds(self.division, self.states.source, self.blocks, self._begun)
+                begin = self._begun
+            check_ends(plan, () if self._vague else self.division.told)
             self.scan = Scan(self.blocks, order if order in {"newest", "oldest"} else "random", seed, begin=begin)
             self._tail = Tail(self.division)
             self._total = int(self.blocks.rows.sum())
             looks.begin(self._total)
             self.phases = 1
-            self.merged = Merged(self.division, float(self.blocks.rows.mean()))
+            self.merged = Merged(self.division, float(self.blocks.rows.mean()), bounds)
             if len(starts := windows_with_rows(self.division, self.scan)):
                 self.merged.windows.expect(starts)
             self.moments = Moments(self.states, self.merged)
@@ -409,9 +426,16 @@ class Progress(Iterator[Estimate]):
         """Look at rows of all blocks, once; the blocks that are read before a sample of the others is drawn."""
         if self.merged.statistics is not None or self.scan.order != "random":
             return np.empty(0, np.int64)
+        if self.merged.bounds is not None:
+            first = self.merged.bounds.certain
+            return first[~self.scan.read[first]]
         found = self.merged.statistics = statistics_of(self.division, self.states, self.blocks, self._begun,
                                                        self._asked["block_rows"])
-        return np.empty(0, np.int64) if found is None else found.certain
+        if found is not None:
+            return found.certain
+        source = self.states.source
+        first = np.empty(0, np.int64) if source.in_memory else wide_blocks(self.division, source, self.blocks)
+        return first[~self.scan.read[first]]
 
     def _end_phase(self) -> None:
         """Intervals that hold when a phase ends hold for ever: the next one can only make them narrower.
@@ -462,23 +486,13 @@ class Progress(Iterator[Estimate]):
                         alpha=self._alpha, rows=finished)
 
 
-def _check_ends(plan: Node, values: Iterable[str]) -> None:
-    """Refuse columns of the names that intervals of values will have, where these are numbers or times."""
-    types = {field.name: field.type for field in plan.schema}
-    for name in {*values} & {*types}:
-        number = pa.types.is_primitive(types[name]) and not pa.types.is_boolean(types[name])
-        if taken := {*end_names(name)} & {*types} if number else None:
-            raise PlanError(f"{name} has its interval in {' and '.join(end_names(name))}, and the answer has another "
-                            "column of that name.", where="progress()", hint=f"give {min(taken)} another name")
-
-
 def progress(plan: Node, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
              confidence: float = 0.95, order: Order | Literal["time"] | None = None, seed: int = 0,
              block_rows: int | None = None, resume: str | os.PathLike[str] | None = None,
-             late: object = None) -> Progress:
+             late: object = None, intervals: Intervals = "approximate") -> Progress:
     """Answers that refine, and can be steered."""
     if isinstance(at, str) or not isinstance(at, Iterable):
         raise PlanError(f"{at!r} are no shares.", where=f"progress(at={at!r})", hint="such as at=[0.01, 0.1, 0.5]")
     model = None if late is None else Late.of(plan, late)
     return Progress(plan, Looks(every, seconds, tuple(at)), confidence=confidence, order=order, seed=seed,
-                    block_rows=block_rows, resume=resume, late=model)
+                    block_rows=block_rows, resume=resume, late=model, intervals=intervals)

@@ -14,6 +14,10 @@ from whimbrel.batch import Schema
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
 from whimbrel.expr import Expr, type_of
 
+GUARANTEED = "guaranteed"
+INTERVALS = ("approximate", GUARANTEED)
+"""Kinds of intervals."""
+
 
 def check_number(value: object, *, where: str, hint: str, what: str = "number above 0", above: float = 0,
                  below: float = math.inf, whole: bool = False) -> None:
@@ -39,6 +43,17 @@ def check_order(value: object, known: Sequence[str | None], *, call: str) -> Non
         names = [f'"{name}"' for name in known if name is not None]
         raise PlanError(f"There is no order {value!r}.", where=f"{call}(order={value!r})",
                         hint=f"{', '.join(names[:-1])} or {names[-1]}")
+
+
+def check_intervals(value: object, *, late: bool) -> None:
+    """Refuse what is no kind of interval, and a guarantee of rows that nobody has seen."""
+    where = f"progress(intervals={value!r})"
+    if value not in INTERVALS:
+        raise PlanError(f"There are no intervals {value!r}.", where=where,
+                        hint=" or ".join(f'"{name}"' for name in INTERVALS))
+    if late and value == GUARANTEED:
+        raise PlanError("How many rows are late is learned from an earlier log: that is never guaranteed.",
+                        where=f"progress(intervals={value!r}, late=...)", hint="leave out late= or intervals=")
 
 
 def check_conditions(conditions: Sequence[object], schema: Schema) -> None:

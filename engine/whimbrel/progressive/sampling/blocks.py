@@ -103,6 +103,6 @@ def _beginning(blocks: Blocks, windows: int, source: Source) -> tuple[Blocks, Ar
         blocks = blocks.cut(place, parts)
         begin[begin > place] += 1
     elif strata == 1 and not source.in_memory:
-        return blocks, None
+        return blocks, np.empty(0, np.int64)
     others = np.random.default_rng(0).permutation(begin[begin != place])
     return blocks, np.append(place, others)

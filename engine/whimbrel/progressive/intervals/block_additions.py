@@ -1,0 +1,66 @@
+"""What each block that was drawn in a phase of a scan added to the states of groups, kept as it was."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_MOST_KEPT = 1 << 24
+"""Numbers that are kept of a phase."""
+
+
+class Added(NamedTuple):
+    """By state that a block added to: the group, how many blocks of the phase had been drawn before, and its fields."""
+
+    groups: Array
+    before: Array
+    fields: Array
+
+
+class Additions:
+    """Additions of the blocks of a phase.
+
+    Parameters
+    ----------
+    width : int
+        Fields of a state.
+
+    Attributes
+    ----------
+    too_many : bool
+        Whether they are more than are kept, so that none is.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width, self.too_many = width, False
+        self._parts: list[tuple[Array, Array, Array]] = []
+        self._kept = 0
+
+    def add(self, groups: Array, before: Array, fields: Array) -> None:
+        """Keep what blocks added: fields by field and state, after so many blocks each."""
+        self._kept += fields.size
+        self.too_many = self.too_many or self._kept > _MOST_KEPT
+        self._parts = [] if self.too_many else [*self._parts, (groups.astype(np.int64), before, fields)]
+
+    def begin_phase(self) -> None:
+        """Forget what earlier phases added."""
+        self._parts, self._kept, self.too_many = [], 0, False
+
+    @property
+    def so_far(self) -> Added | None:
+        """All of them, as they stay; None where they are too many."""
+        if self.too_many:
+            return None
+        if len(self._parts) > 1:
+            groups, before, fields = zip(*self._parts, strict=True)
+            self._parts = [(np.concatenate(groups), np.concatenate(before), np.concatenate(fields, axis=1))]
+        nothing = np.empty(0, np.int64)
+        return Added(*(self._parts[0] if self._parts else (nothing, nothing, np.empty((self._width, 0)))))
+
+    def state_parts(self) -> dict[str, Any]:
+        """What blocks have changed."""
+        added = self.so_far
+        return {"too_many": self.too_many, "_kept": self._kept, "_parts": [] if added is None else [tuple(added)]}

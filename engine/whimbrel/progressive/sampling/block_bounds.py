@@ -1,0 +1,209 @@
+"""What is known of all blocks for certain: between what the numbers lie that their rows may add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.aggregates import Count, Mean, Sum
+from whimbrel.batch import Ticks
+from whimbrel.errors import WhimbrelError
+from whimbrel.expr import Col, Expr, columns_of, evaluate, substitute, type_of
+from whimbrel.operators import GroupAggregate, HoppingWindow, Select, SetDuration, Shift, Where
+from whimbrel.plan import Aggregate, Blocks, Source
+from whimbrel.progressive.plan.query_split import Division
+
+Array = np.ndarray[Any, Any]
+
+_KEEPS_COLUMNS = (GroupAggregate, HoppingWindow, SetDuration, Shift, Where)
+"""Operators below a window whose rows are rows of their input, with the columns of these."""
+_WIDE = 2.0
+"""Where a block may add so many times what others may, it is read first."""
+_FEW = 8
+"""Of so many blocks one at most."""
+_MOST_BITS = 32
+"""Of integers whose type alone says between what they lie."""
+_LARGEST = 1e150
+
+
+class Ends(NamedTuple):
+    """Between what the numbers lie that an aggregate reads.
+
+    Attributes
+    ----------
+    low, high : numpy.ndarray of float64
+        By block, ends of the numbers of its rows; 0 where a block has none.
+    full : numpy.ndarray of bool
+        By block, whether each of its rows is known to have a number.
+    footers : bool
+        Whether footers say so, which say nothing of values that are NaN.
+    """
+
+    low: Array
+    high: Array
+    full: Array
+    footers: bool = False
+
+
+class BlockBounds:
+    """Of a query and the blocks of its source.
+
+    Parameters
+    ----------
+    division : Division
+    source : Source
+    blocks : Blocks
+    begun : numpy.ndarray of int64
+        Blocks that are read before others anyway.
+
+    Attributes
+    ----------
+    certain : numpy.ndarray of int64
+        Blocks that may add far more than others, widest first, that are to be read first: known, and no sample.
+    ends : dict of int to Ends
+        By value that adds up within known bounds.
+    unknown : list of (str, list of str)
+        Why no bound is known, and of which values.
+    not_nan : tuple of str
+        Values of which it is known only as long as no number is NaN.
+    """
+
+    def __init__(self, division: Division, source: Source, blocks: Blocks, begun: Ticks) -> None:
+        self.ends: dict[int, Ends] = {}
+        reasons: dict[str, list[str]] = {}
+        found: dict[str, Ends | str] = {}
+        for value, (name, aggregate) in enumerate(zip(division.values.names, division.values.made_of, strict=True)):
+            ends: Ends | str
+            if reason := _without_sum(division, aggregate):
+                ends = reason
+            elif isinstance(aggregate, Count):
+                rows = np.ones(len(blocks))
+                ends = Ends(rows, rows, np.full(len(blocks), aggregate.counts_rows))
+            else:
+                assert aggregate is not None
+                assert aggregate.expr is not None
+                shown = aggregate.expr.show()
+                if shown not in found:
+                    found[shown] = _ends(division, aggregate.expr, source, blocks)
+                ends = found[shown]
+            if isinstance(ends, str):
+                reasons.setdefault(ends, []).append(name)
+            else:
+                self.ends[value] = ends
+        self.unknown = list(reasons.items())
+        names = division.values.names
+        self.not_nan = tuple(names[value] for value, ends in self.ends.items() if ends.footers)
+        self.certain = _certain(self.ends.values(), blocks, begun)
+
+
+def wide_blocks(division: Division, source: Source, blocks: Blocks) -> Ticks:
+    """The blocks that may add far more to an aggregate than others, by their statistics, widest first."""
+    inputs = {aggregate.expr.show(): aggregate.expr for _, aggregate in division.finish.of.measures
+              if aggregate.expr is not None}
+    found = [_ends(division, expr, source, blocks) for expr in inputs.values()] if division.one_each else []
+    return _certain([ends for ends in found if isinstance(ends, Ends)], blocks, np.empty(0, np.int64))
+
+
+def _certain(known: Iterable[Ends], blocks: Blocks, begun: Ticks) -> Ticks:
+    rows, count = blocks.rows.astype(np.float64), len(blocks)
+    wide = np.zeros(count)
+    for ends in known:
+        most = rows * np.maximum(np.maximum(ends.high, -ends.low), ends.high - ends.low)
+        wide = np.maximum(wide, most / max(float(np.median(most)), 1e-300))
+    wide[begun] = 0.0
+    order = np.argsort(-wide, kind="stable")[: count // _FEW]
+    return np.asarray(order[wide[order] > _WIDE])
+
+
+def _without_sum(division: Division, aggregate: Aggregate | None) -> str:
+    """Why the value is no sum, mean or count of rows that are counted; empty where it is one."""
+    if aggregate is None:
+        return "it is computed of several aggregates"
+    if not isinstance(aggregate, Count | Sum | Mean):
+        return f"{aggregate.name} is not made of a sum"
+    if not division.one_each:
+        return "how many events a range of time has is not known"
+    if isinstance(aggregate, Sum) and aggregate.widen:
+        return "its sum is a decimal"
+    return ""
+
+
+def _ends(division: Division, expr: Expr, source: Source, blocks: Blocks) -> Ends | str:
+    """Of what an aggregate reads, as the rows of the source tell; or why nothing is known."""
+    type_ = type_of(expr, division.finish.rows, where="progress")
+    if not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_)):
+        return f"{type_} has no bounds here"
+    if pa.types.is_uint64(type_):
+        return "unsigned integers of 64 bits have no bounds here"
+    below = _of_source(division, expr)
+    if below is not None and source.in_memory:
+        found = _in_memory(below, source, blocks)
+        if found is not None:
+            return found
+    elif isinstance(below, Col) and (told := source.extremes(blocks, below.name)) is not None:
+        low, high = (np.asarray(each, np.float64) for each in told)
+        if _sure(low) and _sure(high):
+            return Ends(low, high, np.zeros(len(blocks), np.bool_), footers=pa.types.is_floating(type_))
+    by_type = _of_type(type_)
+    if by_type is not None:
+        low, high = (np.full(len(blocks), end) for end in by_type)
+        return Ends(low, high, np.zeros(len(blocks), np.bool_))
+    if below is None:
+        return f"what {expr.show()} is of the rows of the source is not known"
+    if source.in_memory:
+        return f"{expr.show()} is not a finite number in all rows"
+    return f"there are no statistics of the smallest and largest {expr.show()}"
+
+
+def _of_source(division: Division, expr: Expr) -> Expr | None:
+    """The same of columns of the source; None where some operator makes other rows."""
+    node = division.states
+    while node.inputs:
+        if isinstance(node.op, Select):
+            expr = substitute(expr, dict(node.op.columns))
+        elif not isinstance(node.op, _KEEPS_COLUMNS):
+            return None
+        node = node.inputs[0]
+    return expr
+
+
+def _in_memory(expr: Expr, source: Source, blocks: Blocks) -> Ends | None:
+    """One pass over all rows; None where it cannot be computed of all, or some are not finite."""
+    names = sorted(columns_of(expr) & {*source.schema.names})
+    numbers, there = [], []
+    try:
+        for batch in source.read(names):
+            if batch is not None:
+                column = evaluate(expr, batch)
+                if not column.fixed or column.values.dtype.kind not in "iufb":
+                    return None
+                numbers.append(np.asarray(column.values, np.float64))
+                there.append(np.ones(len(batch), np.bool_) if column.valid is None else column.valid)
+    except WhimbrelError:  # of rows, perhaps, that the query leaves out
+        return None
+    values, known = np.concatenate(numbers), np.concatenate(there)
+    if not _sure(values[known]):
+        return None
+    first = blocks.first
+    low = np.minimum.reduceat(np.where(known, values, np.inf), first)
+    high = np.maximum.reduceat(np.where(known, values, -np.inf), first)
+    some = low <= high
+    return Ends(np.where(some, low, 0.0), np.where(some, high, 0.0), np.logical_and.reduceat(known, first))
+
+
+def _sure(numbers: Array) -> bool:
+    """Whether all are finite, and so small that they can be added up."""
+    return bool((np.abs(numbers) < _LARGEST).all())
+
+
+def _of_type(type_: pa.DataType) -> tuple[float, float] | None:
+    """Between what all values of a type lie, where that is worth saying."""
+    if pa.types.is_boolean(type_):
+        return 0.0, 1.0
+    if not pa.types.is_integer(type_) or type_.bit_width > _MOST_BITS:
+        return None
+    values = 2.0**type_.bit_width
+    return (-values / 2, values / 2 - 1) if pa.types.is_signed_integer(type_) else (0.0, values - 1)
