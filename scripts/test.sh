@@ -8,6 +8,7 @@ tests/workbench
 tests/laws
 tests/engine/aggregates
 tests/engine/operators
+tests/engine/run tests/engine/stream
 tests/docs
 tests/engine/progressive tests/engine/optimize
 tests/engine/connect tests/engine/spark"
